@@ -73,13 +73,15 @@ class Resource(Blueprint):
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
         slow: bool = False,
+        files: bool = False,
         error_schema: type[Schema] = Error,
         **options: Any,
     ) -> None:
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
         A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.  A turn, and any
-        call that may wait for a model, a session or a large document, is `slow` (see `api.places`).
+        call that may wait for a model, a session or a large document, is `slow` (see `api.places`).  With
+        `files`, its body may be bytes instead of JSON.
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
@@ -96,7 +98,7 @@ class Resource(Blueprint):
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [RETRY_KEY]
         view = self.doc(**described)(view_func)
-        view.scope, view.slow = scope, turn or slow  # for the door
+        view.scope, view.slow, view.files = scope, turn or slow, files  # for the door
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 

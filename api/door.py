@@ -125,7 +125,10 @@ def register(app: Flask, services: Services) -> None:
                 places.take(who, slow=slow)
         has_body = request.content_length or "Transfer-Encoding" in request.headers
         if has_body and method in ("POST", "PUT", "PATCH") and not request.is_json:
-            raise UnsupportedMediaType
+            # A form of another site can send neither of the two without asking first.
+            files = getattr(app.view_functions.get(request.endpoint or ""), "files", False)
+            if not (files and request.mimetype == "application/octet-stream"):
+                raise UnsupportedMediaType
 
     def go_out(response: Response) -> Response:
         watched: _Watched = g.watched

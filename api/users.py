@@ -10,7 +10,8 @@ from flask import Response, g, request, stream_with_context
 
 from api.blueprint import ANY_SCOPE, DAY_SPENT, caller, resource, services
 from memory.access.keys import ADMIN
-from schemas.export import ExportDocument, text_of
+from schemas.export import ExportDocument, ExportQuery, text_of
+from schemas.export_markdown import markdown_of
 from schemas.imports import Imported, ImportQuery, checked
 from schemas.people import Backlog, Me, User, UserReceipt
 
@@ -18,9 +19,16 @@ blueprint = resource("users", "Everything that is stored of a person.")
 NOT_THERE = "Nothing is stored of this person."
 IMPORT_BYTES_MAX = 1 << 30
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
+_EXPORTS = {
+    "json": (text_of, "application/json", "json"),
+    "markdown": (markdown_of, "text/markdown", "md"),
+}
 _DOCUMENT = {
     "required": True,
-    "content": {"application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}}},
+    "content": {
+        "application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}},
+        "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+    },
 }
 
 
@@ -43,15 +51,18 @@ def erase_user(user_id: str) -> Any:
 
 
 @blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True, errors={404: NOT_THERE})
+@blueprint.arguments(ExportQuery, location="query")
 @blueprint.response(200, ExportDocument)
-def export_user(user_id: str) -> Response:
-    """Export everything of a person as one JSON document
+@blueprint.doc(responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}})
+def export_user(query: dict[str, Any], user_id: str) -> Response:
+    """Export everything of a person as one JSON document, or as Markdown to read
 
-    It can be imported again. Replaced messages are left out.
+    The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
     """
     export = services().users.export(caller(user_id))
-    response = Response(stream_with_context(text_of(export)), mimetype="application/json")
-    name = f"recap-export-{export.exported_at:%Y-%m-%d}.json"
+    written, kind, ending = _EXPORTS[query["format"]]
+    response = Response(stream_with_context(written(export)), mimetype=kind)
+    name = f"recap-export-{export.exported_at:%Y-%m-%d}.{ending}"
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
@@ -59,6 +70,7 @@ def export_user(user_id: str) -> Response:
 @blueprint.post(
     "/import",
     slow=True,
+    files=True,
     errors={
         400: "The document is not valid JSON. Nothing was stored.",
         404: "The key belongs to someone else.",
@@ -70,10 +82,11 @@ def export_user(user_id: str) -> Response:
 @blueprint.doc(requestBody=_DOCUMENT)
 @blueprint.response(200, Imported)
 def import_document(query: dict[str, Any]) -> dict[str, Any]:
-    """Import an export of Recap, or ChatGPT's conversations.json
+    """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown
 
-    The whole document is checked before anything is stored. What is stored already is left as it is, so a call can
-    be repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
+    Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The
+    whole document is checked before anything is stored. What is stored already is left as it is, so a call can be
+    repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
     /api/users/{user_id}/summaries` has what was imported summarised.
     """
     whose = caller(query["user_id"])
@@ -81,7 +94,7 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(services().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
-        document = checked(file)
+        document = checked(file, services().imports.now())
         done = services().imports.restore(whose, document.sessions(), document.facts(), document.items())
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from cli.backup import backup, restore
+from cli.imports import import_files
 from cli.index import index
 from cli.jobs import jobs
 from cli.keys import keys
@@ -16,5 +17,5 @@ from cli.prompts import prompts
 
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
-    for command in (index, jobs, keys, logs, mcp, prompts, backup, restore, move_to):
+    for command in (index, jobs, keys, logs, mcp, prompts, backup, restore, move_to, import_files):
         app.cli.add_command(command)

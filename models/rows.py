@@ -74,6 +74,7 @@ class SessionRow(Base):
     type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    imported_at: Mapped[datetime | None]  # when messages of it were last imported; theirs is when they were said
     opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session
 
     message_count: Mapped[int] = mapped_column(default=0)  # also the last message's position

@@ -29,6 +29,7 @@ from schemas.fields import (
     INT32_MAX,
     PARTS_MAX,
     WRONG_MAX,
+    Input,
     Items,
     SessionId,
     Text,
@@ -238,6 +239,10 @@ class ExportedItem(_Record):
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> ItemRecord:
         return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
+
+
+class ExportQuery(Input):
+    format = one_of("json", "markdown", load_default="json")
 
 
 class ExportDocument(Schema):

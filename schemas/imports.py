@@ -1,19 +1,20 @@
-"""Documents to import: Recap's own export, and ChatGPT's conversations.json.
+"""Documents to import: Recap's own export, and those of other programs (see `schemas.sources`).
 
 Guarantee: `checked` reads a document to its end before anything of it is stored, and names the place of what is wrong.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import IO, Any
 
 from marshmallow import Schema, ValidationError, fields
 
 from memory.errors import InvalidRequest
 from memory.people.export import FactRecord, ItemRecord, SessionRecord
-from schemas import chatgpt
 from schemas.errors import flat
 from schemas.export import (
     FORMAT,
@@ -29,7 +30,9 @@ from schemas.export import (
     ExportedVersion,
 )
 from schemas.fields import Input, UserId, about, counts
-from schemas.json_items import Apart, NotJson, is_array, walk
+from schemas.json_items import Apart, NotJson, walk
+from schemas.sources import files, memories
+from schemas.sources.values import mapping
 
 _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("sessions",): ExportedSession(),
@@ -41,11 +44,10 @@ _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("items",): ExportedItem(),
     ("items", "versions"): ExportedVersion(),
 }
-_PARTS: Apart = {  # of an export; and of ChatGPT's conversations, which are in an array
+_PARTS: Apart = {
     "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
     "facts": {"revisions": "start_array"},
     "items": {"versions": "start_array"},
-    None: {"mapping": "start_map"},
 }
 _NAMES = ExportDocument().fields
 
@@ -57,7 +59,7 @@ class ImportQuery(Input):
 class Imported(Schema):
     """What an import did.  What was stored already is left as it is."""
 
-    format = fields.String(metadata=about(f"`{FORMAT}` or `chatgpt`."))
+    format = fields.String(metadata=about(f"`{FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."))
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
     renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
@@ -65,43 +67,57 @@ class Imported(Schema):
 
 @dataclass(frozen=True)
 class Document:
-    """A document that was checked.  Each call reads its sessions, facts or items from the start."""
+    """A document that was checked, and how many sessions it has.  Each call reads it from the start."""
 
     format: str
+    length: int
     sessions: Callable[[], Iterator[SessionRecord]]
     facts: Callable[[], Iterator[FactRecord]]
     items: Callable[[], Iterator[ItemRecord]]
 
 
-def checked(file: IO[bytes]) -> Document:
-    """The document in `file`.  Raises InvalidRequest."""
+def checked(file: IO[bytes], now: datetime) -> Document:
+    """The document in `file`.  What has no time of its own gets `now`.  Raises InvalidRequest."""
     try:
-        return _chatgpt(file) if is_array(file) else _recap(file)
+        return _recap(file) if _is_recaps(file) else _foreign(file, now)
     except NotJson as error:
         message = f"The document is not valid JSON: {error}. Nothing was stored."
         raise InvalidRequest("invalid_json", message, status=400) from None
 
 
-def _chatgpt(file: IO[bytes]) -> Document:
-    for number, conversation in enumerate(_conversations(file)):
-        if not chatgpt.looks_right(conversation):
-            raise _unknown(f"item {number} of its list is not a conversation with a `mapping`")
+def _is_recaps(file: IO[bytes]) -> bool:
+    """Whether this may be an export of Recap, by what it begins with."""
+    file.seek(0)
+    if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
+        return False
+    try:
+        for path, value in walk(file, _PARTS):
+            if path == ("format",) or path[0] not in _NAMES:
+                return path == ("format",)
+            if len(path) > 1:
+                return not memories.knows_zep(mapping(value))  # which has lists of facts too
+    except NotJson:
+        return False
+    return False
+
+
+def _foreign(file: IO[bytes], now: datetime) -> Document:
+    export = files.opened(file, now)
+    kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
+    for record in export.records():
+        kinds[type(record)] += 1
+        if isinstance(record, ItemRecord):
+            name = *record.item.namespace, record.item.key
+            newest[name] = max(record, newest.get(name, record), key=lambda one: one.item.updated_at)
 
     def sessions() -> Iterator[SessionRecord]:
-        records = map(chatgpt.session, _conversations(file))
-        return (record for record in records if record.messages)
+        return (one for one in export.records() if isinstance(one, SessionRecord))
 
-    return Document("chatgpt", sessions, lambda: iter(()), lambda: iter(()))
+    def facts() -> Iterator[FactRecord]:
+        found = export.records() if kinds[FactRecord] else ()
+        return (one for one in found if isinstance(one, FactRecord))
 
-
-def _conversations(file: IO[bytes]) -> Iterator[Any]:
-    nodes: dict[str, Any] = {}
-    for (_, _, *node), value in walk(file, _PARTS):
-        if node:
-            nodes[node[1]] = value
-        else:
-            yield {**value, "mapping": nodes} if nodes else value
-            nodes = {}
+    return Document(export.format, kinds[SessionRecord], sessions, facts, lambda: iter(newest.values()))
 
 
 def _recap(file: IO[bytes]) -> Document:
@@ -129,7 +145,7 @@ def _recap(file: IO[bytes]) -> Document:
     def read(name: str) -> Callable[[], Iterator[Any]]:
         return lambda: _records(walk(file, _PARTS), name)
 
-    return Document(FORMAT, read("sessions"), read("facts"), read("items"))
+    return Document(FORMAT, len(lengths), read("sessions"), read("facts"), read("items"))
 
 
 def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -148,7 +164,7 @@ def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
 
 def _check_head(head: Mapping[str, Any]) -> None:
     if head.get("format") != FORMAT:
-        raise _unknown(f"it is an object whose `format` is not {FORMAT!r}")
+        raise files.refused("unknown_format", f"This is no export of Recap: its `format` is not {FORMAT!r}")
     if head.get("version") != VERSION:
         raise InvalidRequest(
             "export_version_unknown",
@@ -193,10 +209,3 @@ def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
 
 def _invalid(place: str, problem: str) -> InvalidRequest:
     return InvalidRequest("invalid_import", f"{place}: {problem}. Nothing was stored.", param=place)
-
-
-def _unknown(reason: str) -> InvalidRequest:
-    return InvalidRequest(
-        "unknown_format",
-        f"This is neither an export of Recap nor ChatGPT's conversations.json: {reason}. Nothing was stored.",
-    )

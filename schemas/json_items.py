@@ -1,9 +1,10 @@
 """Reading a JSON document that may be larger than memory, part by part, with ijson.
 
-A document is an array of items, or an object with arrays of items.  A long list or object within an item is read part
-by part as well.  Guarantee: memory holds one part at a time, of at most PART_MAX.  `ijson.items` has no such limit, and
-100,000 brackets make it fill the memory with their prefixes; so parts are built here from its events.  ijson refuses
-NaN, infinity and integers of more than 64 bits, and reads half a surrogate pair as `?`.
+A document is an array of items, an object with arrays of items, or items one after another as in JSON Lines.  A long
+list or object within an item is read part by part as well.  Guarantee: memory holds one part at a time, of at most
+PART_MAX.  `ijson.items` has no such limit, and 100,000 brackets make it fill the memory with their prefixes; so parts
+are built here from its events.  ijson refuses NaN, infinity and integers of more than 64 bits, and reads half a
+surrogate pair as `?`.
 """
 
 from __future__ import annotations
@@ -38,16 +39,18 @@ def is_array(file: IO[bytes]) -> bool:
     return first == b"["
 
 
-def walk(file: IO[bytes], apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def walk(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The document's items, each with its path, from the start.  Raises NotJson.
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` of what is not in an array.
+    With `lines`, a document that is no array is items one after another, of which one is enough.
     `apart` has, by key, the names of what is read part by part, with the event that begins it: `start_array` or
     `start_map`.  These parts come before their item, which keeps an empty one; their path has the name and the number
     or key of the part besides.
     """
+    lines = lines and not is_array(file)
     _rewind(file)
-    document, number = _Document(file), 0
+    document, number = _Document(file, lines), 0
     try:
         for path, value in document.items(apart):
             yield path, value
@@ -70,10 +73,11 @@ def _rewind(file: IO[bytes]) -> None:
 class _Document:
     """The events of a document, as long as the current `part` and the current `item` are not too large."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+    def __init__(self, file: IO[bytes], lines: bool) -> None:
+        self._file, self._lines = file, lines
         self.part = self.item = 0
-        self._events: Iterator[tuple[str, Any]] = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER)
+        events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER, multiple_values=lines)
+        self._events: Iterator[tuple[str, Any]] = events
 
     def read(self, size: int) -> bytes:
         data = self._file.read(size)
@@ -91,6 +95,10 @@ class _Document:
             raise NotJson("one of its items is too large, or has too many values")
 
     def items(self, apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        if self._lines:
+            for number, (event, value) in enumerate(self._events):
+                yield from self._parted((None, number), apart.get(None, {}), event, value)
+            return
         begin, _ = self._next()
         for key, event, value in self._members(begin) if begin == "start_map" else [(None, begin, None)]:
             if event == "start_array":

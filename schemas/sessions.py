@@ -51,6 +51,7 @@ class Session(Schema):
     summary_version = fields.Integer(metadata=about("The newest version of its summary; 0 if it has none yet."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
+    imported_at = UtcDateTime(allow_none=True, metadata=about("When messages of it were last imported; null: never."))
     busy = fields.Boolean(metadata=about("Whether a reply is being written now."))
 
 

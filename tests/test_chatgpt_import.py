@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from app import services_of
-from schemas import chatgpt
 from tests.resources import Body, append, good, read_all, rows_of, said
 from tests.talking import said as stored
 
@@ -218,38 +214,3 @@ def test_the_id_of_a_conversation(client: FlaskClient, changes: Body, known: str
         bring_in(client, {**tea(), **changes})
     (session,) = read_all(client, "/api/sessions")
     assert session["id"] == known or (known is None and session["id"].startswith("chatgpt-"))
-
-
-KEYS = [
-    "parent",
-    "children",
-    "message",
-    "author",
-    "role",
-    "content",
-    "parts",
-    "content_type",
-    "metadata",
-    "create_time",
-    "attachments",
-    "text",
-]
-anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(["a", "b", "user"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
-    max_leaves=30,
-)
-
-
-@given(
-    st.fixed_dictionaries(
-        {"mapping": st.dictionaries(st.sampled_from("abc"), anything)},
-        optional={"current_node": anything, "title": anything, "create_time": anything, "id": anything},
-    )
-)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_stands_in_a_conversation_gives_a_session(given_conversation: Body) -> None:
-    record = chatgpt.session(given_conversation)
-    for message in record.messages:
-        assert message.role in ("user", "assistant") and message.content
-        json.dumps(message.content).encode()

@@ -16,8 +16,9 @@ from memory.errors import InvalidRequest
 SCHEMA_BYTES = 16_000
 _NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
 
-_LINE = {"type": "string", "minLength": 1, "maxLength": 200}
-_LINES = {"type": "array", "items": _LINE, "maxItems": 40}
+LINE_CHARS, LINES_MAX = 200, 40
+_LINE = {"type": "string", "minLength": 1, "maxLength": LINE_CHARS}
+_LINES = {"type": "array", "items": _LINE, "maxItems": LINES_MAX}
 DEFAULT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -32,6 +33,8 @@ DEFAULT_SCHEMA: dict[str, Any] = {
         "dislikes": _LINES,
         "health_limits": {**_LINES, "description": "allergies, diets, conditions"},
         "goals": {**_LINES, "description": "what they want to reach in the long run"},
+        "about": {**_LINES, "description": "what they wrote about themselves elsewhere"},
+        "wishes": {**_LINES, "description": "how they wrote elsewhere that answers should be"},
     },
 }
 

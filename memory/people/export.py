@@ -90,12 +90,16 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class FactRecord:
-    """A fact with its history and its links.  Its source is the message at `source_position` of its session."""
+    """A fact with its history and its links.  Its source is the message at `source_position` of its session.
+
+    With `by_text` it is known by its text, else by the time of its making as well.
+    """
 
     fact: Fact
     source_position: int | None
     revisions: tuple[FactRevision, ...]
     links: tuple[Link, ...] = ()
+    by_text: bool = False
 
 
 @dataclass(frozen=True)

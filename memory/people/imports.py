@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count, islice
+from typing import Any
 
 from sqlalchemy import select
 
@@ -113,7 +114,8 @@ class Import:
         busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
         with self.parts.leases.free_session(find, busy) as (tx, row):
             if fresh:
-                append(tx, row, fresh, self.parts.now())
+                row.imported_at = self.parts.now()
+                append(tx, row, fresh, row.imported_at)
             self._summaries(tx, row, record)
             self._turns(tx, row, record.turns)
             if fresh:
@@ -180,15 +182,17 @@ class Import:
         """Store those of the facts that are new, in one transaction."""
         with self.parts.database.write() as tx:
             owner_id = self._owner(tx).id
-            times = {record.fact.created_at for record in records}
-            query = select(FactRow).where(FactRow.owner_id == owner_id, FactRow.created_at.in_(times))
-            there = {(row.text, row.created_at, row.session_id): row.id for row in tx.scalars(query)}
+            times = FactRow.created_at.in_({record.fact.created_at for record in records})
+            texts = FactRow.text.in_({record.fact.text for record in records if record.by_text})
+            there: dict[str | tuple[Any, ...], int] = {}
+            for row in tx.scalars(select(FactRow).where(FactRow.owner_id == owner_id, times | texts)):
+                there[row.text] = there[row.text, row.created_at, row.session_id] = row.id
             new: list[tuple[FactRecord, FactRow]] = []
             for record in records:
                 fact, session = record.fact, self.session_rows.get(record.fact.session_id)
                 if session is not None and tx.get(SessionRow, session) is None:
                     raise _lost()
-                same = there.get((fact.text, fact.created_at, session))
+                same = there.get(fact.text if record.by_text else (fact.text, fact.created_at, session))
                 source = _source(tx, session, record.source_position)
                 if same is not None:
                     self.fact_rows[fact.id] = same

@@ -42,7 +42,8 @@ INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 @dataclass(frozen=True)
 class SessionInfo:
     """A session as it is shown.  `busy`: a reply is being written in it now.  An archived session is remembered as any
-    other.  `type` is that of its conversation, where one was given."""
+    other.  `type` is that of its conversation, where one was given; `imported_at` is when messages were last imported.
+    """
 
     id: str
     user_id: str | None
@@ -56,6 +57,7 @@ class SessionInfo:
     summary_version: int
     created_at: datetime
     updated_at: datetime
+    imported_at: datetime | None
     busy: bool
 
 
@@ -233,6 +235,7 @@ class Sessions:
             summary_version=row.summary_version,
             created_at=row.created_at,
             updated_at=row.updated_at,
+            imported_at=row.imported_at,
             busy=not self.leases.free(row),
         )
 

@@ -17,6 +17,7 @@ from tests.browsing import PHONE, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.test_chatgpt_import import conversation, node
+from tests.test_sources import MARKDOWN, PROJECT, claude_chat
 
 PART = 500_000  # bytes, as in chats_file.js
 
@@ -171,7 +172,7 @@ def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path
     for name, kind, content, told in (
         ("cat.png", "image/png", b"\x89PNG\r\n", "cat.png is a picture."),
         ("chat.html", "text/html", b"<html>", "chat.html is a web page. The chats of a ChatGPT export are in the file"),
-        ("notes.txt", "text/plain", b"no JSON at all", "notes.txt is neither JSON nor a .zip."),
+        ("notes.txt", "text/plain", b"no JSON at all", "notes.txt is neither JSON nor Markdown nor a .zip."),
         ("conversations.json", "application/json", export_of(2)[:-40], "conversations.json ends in the middle"),
         ("export.zip", "application/zip", b"PK\x03\x04 and no more", "export.zip is a .zip that can't be opened"),
         ("photos.zip", "application/zip", photos, "It begins with: sea.jpg, sun.jpg."),
@@ -180,10 +181,21 @@ def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path
     assert not any("/api/import" in url for url in watch_of(home).requests)
 
 
-def test_json_of_something_else_is_refused_in_words(home: Page) -> None:
+def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(
+    home: Page, live: Live, tmp_path: Path
+) -> None:
     watch_of(home).expect("status of 422")
-    manage = drop(home, ("user.json", "application/json", b'{"a": 1}'))
-    expect(manage.get_by_role("alert")).to_contain_text("neither an export of Recap nor")
+    claude = zipped(
+        tmp_path / "claude.zip",
+        users_dot_json=b'[{"uuid": "a", "full_name": "Ada"}]',
+        conversations_dot_json=json.dumps([claude_chat()]).encode(),
+        projects__p_dot_json=json.dumps(PROJECT).encode(),
+    )
+    manage = drop(home, ("claude.zip", "application/zip", claude), ("tea.md", "text/markdown", MARKDOWN))
+    expect(manage).to_contain_text("claude.zip, tea.md was imported. New: 4 chats, 7 messages.")
+    assert {"Tea", "Tea shop", "On tea"} <= titles(live)
+    manage = drop(home, ("user.json", "application/json", b'{"chatgpt_plus_user": true}'))
+    expect(manage.get_by_role("alert")).to_contain_text("This is ChatGPT's user.json")
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)

@@ -1,11 +1,13 @@
 // Files with chats that a person chose or dropped: what of them to send, in parts.
 //
-// Guarantee: of a .zip only the chats are read, and nothing is sent of a file that is damaged or of another kind.
+// The server reads what other programs wrote.  Here a list of chats is only cut between them, to see progress, and the
+// lists are taken out of a .zip, which may have gigabytes of pictures beside.  Nothing is sent of what is no text.
 
 import { hasText, text } from "../page/words.js";
 
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
-const CHATS = /(?:^|\/)conversations(?:-\d+)?\.json$/; // in ChatGPT's export
+const CHATS = /(?:^|\/)(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?|MyActivity)\.json$/;
+const TEXT = /\.(?:json|jsonl|ndjson|md)$/;
 const KINDS = { "text/html": "web_page", "application/pdf": "pdf" };
 
 /** The parts in order, each `{ body, chats }`; without `chats` if it has to be sent whole.  Throws Error in words. */
@@ -26,7 +28,7 @@ async function documentsIn(file) {
     throw wrong("unreadable", { name });
   });
   if (start.startsWith("PK")) return documentsInZip(file);
-  if (/^\s*[[{]/.test(start)) return [file];
+  if (/^\s*[[{#*-]/.test(start)) return [file];
   const kind = KINDS[file.type] ?? file.type.split("/")[0];
   throw wrong(hasText(`dialogs.import.wrong.${kind}`) ? kind : "unknown", { name });
 }
@@ -42,16 +44,19 @@ async function documentsInZip(file) {
   const entries = await new ZipReader(new BlobReader(file)).getEntries().catch(damaged);
   const chats = inOrder(entries.filter(({ filename }) => CHATS.test(filename)), "filename");
   const inside = entries.slice(0, 3).map(({ filename }) => filename);
+  if (!chats.length && entries.some(({ filename }) => TEXT.test(filename))) return [file];
   if (!chats.length) throw wrong("no_chats", { name, inside: inside.join(", ") });
   return Promise.all(chats.map((entry) => entry.getData(new BlobWriter(), { checkSignature: true }).catch(damaged)));
 }
 
-/** Cut an array of chats between them.  An export of Recap stays whole, because its facts belong to its chats. */
+/** Cut a list of chats between them.  Anything else stays whole, because its parts may belong together. */
 async function cut(document, name) {
+  const whole = [{ body: document, chats: 0 }];
+  if (!/^\s*\[/.test(await document.slice(0, 64).text())) return whole;
   const chats = await new Response(document).json().catch(() => {
     throw wrong("cut_off", { name });
   });
-  if (!Array.isArray(chats) || !chats.length) return [{ body: document, chats: 0 }];
+  if (!chats[0]?.mapping && !chats[0]?.chat_messages) return whole;
   const parts = [];
   let size = PART;
   for (const chat of chats.map((one) => JSON.stringify(one))) {

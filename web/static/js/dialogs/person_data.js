@@ -40,11 +40,12 @@ export class PersonData extends Component {
     this.setState({ note: done });
   };
 
-  exportAll = this.run(text("dialogs.person_data.exporting"), async () => {
-    const { blob, name } = await api.download(`${api.personPath()}/export`);
-    saveFile(blob, name);
-    return text("dialogs.person_data.exported", { name });
-  });
+  exportAs = (format) =>
+    this.run(text("dialogs.person_data.exporting"), async () => {
+      const { blob, name } = await api.download(`${api.personPath()}/export?format=${format}`);
+      saveFile(blob, name);
+      return text("dialogs.person_data.exported", { name });
+    });
 
   eraseAll = this.run("", async () => {
     const user = person();
@@ -71,13 +72,14 @@ export class PersonData extends Component {
 
   render(_, { busy, note, trouble }) {
     const accepted = text("dialogs.import.accepted");
-    const accept = ".json,.zip,application/json,application/zip";
+    const accept = ".json,.jsonl,.md,.zip,application/json,application/zip";
     const whose = textParts("dialogs.person_data.whose", { user: html`<strong>${person()}</strong>` });
     return html`
       <div class="person">
         <div class="row wrap">
           <p class="grow">${whose}</p>
-          <button onClick=${this.exportAll}>${text("dialogs.person_data.export")}</button>
+          <button onClick=${this.exportAs("json")}>${text("dialogs.person_data.export")}</button>
+          <button onClick=${this.exportAs("markdown")}>${text("dialogs.person_data.export_to_read")}</button>
           <button title=${accepted} onClick=${() => this.file.current.click()}>${text("dialogs.import.choose")}</button>
           <button class="danger" onClick=${this.eraseAll}>${text("dialogs.person_data.erase")}</button>
           <input type="file" multiple hidden accept=${accept} ref=${this.file} onChange=${this.chosen} />

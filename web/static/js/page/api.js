@@ -69,7 +69,7 @@ async function reach(method, path, { query = {}, body, headers = {}, signal } = 
     const sent = body && !(body instanceof Blob) ? JSON.stringify({ ...(inBody && whose), ...body }) : body;
     const key = sessionStorage.getItem(KEY);
     const sentHeaders = {
-      ...(sent === undefined ? {} : { "Content-Type": "application/json" }),
+      ...(sent === undefined ? {} : { "Content-Type": sent === body ? "application/octet-stream" : "application/json" }),
       ...(key ? { Authorization: `Bearer ${key}` } : {}),
       ...headers,
     };

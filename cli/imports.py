@@ -1,0 +1,48 @@
+"""`flask import`: what a person takes along from Recap or from another program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from flask.cli import with_appcontext
+
+from api.blueprint import services
+from cli.told import errors_told
+from memory.domain import Caller
+from memory.services import Services
+from schemas.imports import checked
+
+
+@click.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--user", "user_id", required=True, help="The person whose memory it becomes.")
+@click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
+@click.option("--summarise", is_flag=True, help="Have the mini model read it too, once you have seen what that takes.")
+@with_appcontext
+def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: bool) -> None:
+    """Import FILES, beside a running server: a .zip, JSON, JSON Lines or Markdown.
+
+    Each file is checked before anything of it is stored. What is stored already is left as it is, so the command can be
+    repeated after it was interrupted. Without --summarise, no model is called.
+    """
+    engine, caller = services(), Caller(tenant, user_id)
+    for path in files:
+        with errors_told(), path.open("rb") as file:
+            click.echo(f"{path.name}: reading", err=True)
+            document = checked(file, engine.imports.now())
+            with click.progressbar(document.sessions(), document.length, label=path.name) as sessions:
+                done = engine.imports.restore(caller, sessions, document.facts(), document.items())
+        counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)
+        click.echo(f"{path.name} ({document.format}): new are {counts or 'none'}.")
+    with errors_told():
+        _summarise(engine, caller, summarise)
+
+
+def _summarise(engine: Services, caller: Caller, wanted: bool) -> None:
+    left = engine.backlogs.get(caller)
+    if left.sessions:
+        click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
+        if wanted and click.confirm("Have them summarised?"):
+            engine.backlogs.start(caller)
+            click.echo("A running server, or `flask jobs work`, summarises them now.")

@@ -1,0 +1,465 @@
+"""Exports of other programs: what a person and an assistant said comes in once, with its times, whatever the file."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from app import services_of
+from cli import register_commands
+from memory.people.export import SessionRecord
+from schemas.sources import archive
+from schemas.sources.files import SOURCES, Export
+from tests.model_server import ModelServer
+from tests.resources import Body, digest_of, error, fact, good, read_all, rows_of
+from tests.talking import prompts
+from tests.talking import said as stored
+from tests.test_chatgpt_import import conversation, node, tea
+
+
+def bring_in(client: FlaskClient, document: Any, user: str = "ada") -> Any:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    return client.post(f"/api/import?user_id={user}", data=data, content_type="application/octet-stream")
+
+
+def zipped(**members: Any) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content if isinstance(content, bytes) else json.dumps(content))
+    return file.getvalue()
+
+
+def lines(*items: Body) -> bytes:
+    return b"\n".join(json.dumps(item).encode() for item in items)
+
+
+AT = "2024-05-01T10:00:00.000000Z"
+LATER = "2024-05-01T10:00:09.000000Z"
+
+
+def claude_chat(**changes: Any) -> Body:
+    """A question that was edited, a thought, a call of a tool, and pasted text."""
+
+    def message(uuid: str, parent: str, sender: str, at: str, *blocks: Body, **more: Any) -> Body:
+        own = {"uuid": uuid, "parent_message_uuid": parent, "sender": sender, "created_at": at, "text": ""}
+        return {**own, "content": list(blocks), "attachments": [], "files": [], **more}
+
+    root = "00000000-0000-4000-8000-000000000000"
+    thought = {"type": "thinking", "thinking": "Hm."}
+    call = {"type": "tool_use", "name": "search", "input": {}}
+    pasted = {"file_name": "", "extracted_content": "A list of teas."}
+    return {
+        "uuid": "c-tea",
+        "name": "Tea",
+        "created_at": AT,
+        "updated_at": LATER,
+        "account": {"uuid": "acct"},
+        "chat_messages": [
+            message("m1", root, "human", AT, {"type": "text", "text": "Which coffee?"}),
+            message("m2", root, "human", AT, {"type": "text", "text": "Which tea?"}, attachments=[pasted]),
+            message("m3", "m2", "assistant", LATER, thought, call, {"type": "text", "text": "Sencha."}),
+        ],
+        **changes,
+    }
+
+
+PROJECT = {
+    "uuid": "p-tea",
+    "name": "Tea shop",
+    "description": "",
+    "prompt_template": "Answer as a tea seller.",
+    "created_at": AT,
+    "docs": [{"uuid": "d1", "filename": "prices.md", "content": "Sencha: 12", "created_at": LATER}, 7],
+}
+REMEMBERED = {"conversations_memory": "**Home**\n\nAda lives in Lyon. She drinks tea.", "account_uuid": "acct"}
+TEA = [("user", "Which tea?\nA list of teas."), ("assistant", "Sencha.")]
+
+
+def activity(title: str, at: str, *answers: str, **changes: Any) -> Body:
+    html = [{"html": f"<p>{answer}</p><ul><li>one</li></ul>"} for answer in answers]
+    return {
+        "header": "Gemini Apps",
+        "title": title,
+        "time": at,
+        "products": ["Gemini Apps"],
+        "safeHtmlItem": html,
+    } | changes
+
+
+GEMINI = [
+    activity("Prompted How hot?", "2024-05-02T07:00:00.125Z", "70 &deg;C"),
+    activity("Used an app", "2024-05-01T12:00:00Z"),
+    activity("Prompted And then?", LATER),
+    activity("Fragte: Welcher Tee?", AT, "Sencha &amp; more"),
+]
+MESSAGES = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "Which tea?"}, {"type": "image_url", "image_url": {}}]},
+    {"role": "assistant", "content": "Sencha.", "timestamp": 1_714_557_609_000},
+]
+ALONE = [
+    {"session_id": "s1", "role": "user", "content": "Which tea?", "created_at": AT},
+    {"session_id": "s1", "role": "assistant", "content": "Sencha.", "created_at": LATER, "id": "own"},
+    {"session_id": "s2", "type": "human", "content": "How hot?"},
+]
+MARKDOWN = b"""\xef\xbb\xbf# On tea
+
+An introduction.
+
+## You, 2024-05-01 10:00
+
+Which tea?
+
+## User interfaces are no speaker
+**You** are none, and in bold.
+
+# A title begins a chat
+
+### Assistant said:
+> Sencha.
+>
+> ## user
+
+**You:** Thanks.
+"""
+MEM0 = {"results": [{"id": "1", "memory": "Likes tea", "user_id": "u", "created_at": AT}], "relations": []}
+ZEP_FACT = {"uuid": "1", "fact": "ADA lived in Tallinn", "valid_at": AT, "invalid_at": LATER}
+ZEP_CHAT = {
+    "thread_id": "z",
+    "messages": [{"uuid": "1", "role": "Ada", "role_type": "user", "content": "Hi", "created_at": AT}],
+}
+
+GIVEN: dict[str, tuple[Any, str, dict[str, list[tuple[str, str]]], set[str]]] = {
+    "claude": ([claude_chat()], "claude", {"Tea": TEA}, set()),
+    "claude, one chat": (claude_chat(current_leaf_message_uuid=["m1"]), "claude", {"Tea": TEA}, set()),
+    "claude, a zip": (
+        zipped(
+            **{
+                "users.json": [{"uuid": "acct", "full_name": "Ada", "email_address": "a@b.example"}],
+                "conversations.json": [claude_chat()],
+                "projects/p.json": PROJECT,
+                "memories.json": [REMEMBERED],
+                "../../photo.jpg": b"\xff\xd8",
+            }
+        ),
+        "claude",
+        {
+            "Tea": TEA,
+            "Tea shop": [("user", "Answer as a tea seller."), ("user", "prices.md\n\nSencha: 12")],
+        },
+        {"Ada lives in Lyon.", "She drinks tea."},
+    ),
+    "gemini": (
+        GEMINI,
+        "gemini",
+        {
+            "Gemini, 2024-05-02": [("user", "How hot?"), ("assistant", "70 °C\none")],
+            "Gemini, 2024-05-01": [
+                ("user", "Fragte: Welcher Tee?"),
+                ("assistant", "Sencha & more\none"),
+                ("user", "And then?"),
+            ],
+        },
+        set(),
+    ),
+    "chatgpt, shards in a zip": (
+        zipped(
+            **{
+                "user.json": {"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": False},
+                "x/conversations-001.json": [
+                    conversation("u", {"u": node(None, "user", "Two")}, id="t2", title="B", conversation_id="t2")
+                ],
+                "x/conversations-000.json": [tea()],
+            }
+        ),
+        "chatgpt",
+        {
+            "Tea": [("user", "Which tea?"), ("assistant", "Sencha."), ("user", "How hot?"), ("assistant", "70 °C.")],
+            "B": [("user", "Two")],
+        },
+        set(),
+    ),
+    "chats": (
+        [{"id": "one", "title": "Tea", "created_at": AT, "messages": MESSAGES}],
+        "chats",
+        {"Tea": [("user", "Which tea?\n[image]"), ("assistant", "Sencha.")]},
+        set(),
+    ),
+    "lines of chats": (
+        lines({"messages": MESSAGES}, {"title": "B", "messages": MESSAGES[1:]}),
+        "chats",
+        {"Which tea?": [("user", "Which tea?\n[image]"), ("assistant", "Sencha.")]}
+        | {"B": [("user", "Which tea?\n[image]"), ("assistant", "Sencha.")]},
+        set(),
+    ),
+    "lines of messages": (
+        lines(*ALONE),
+        "chats",
+        {"Which tea?": [("user", "Which tea?"), ("assistant", "Sencha.")], "How hot?": [("user", "How hot?")]},
+        set(),
+    ),
+    "markdown": (
+        MARKDOWN,
+        "chats",
+        {
+            "On tea": [("user", "Which tea?\n\n## User interfaces are no speaker\n**You** are none, and in bold.")],
+            "A title begins a chat": [("assistant", "Sencha.\n\n## user"), ("user", "Thanks.")],
+        },
+        set(),
+    ),
+    "mem0": (MEM0, "mem0", {}, {"Likes tea"}),
+    "mem0, a list": (MEM0["results"], "mem0", {}, {"Likes tea"}),
+    "zep, facts": (
+        {"facts": [ZEP_FACT, {**ZEP_FACT, "fact": "Likes tea", "invalid_at": None}]},
+        "zep",
+        {},
+        {"Likes tea"},
+    ),
+    "zep, a thread": (ZEP_CHAT, "chats", {"Hi": [("user", "Hi")]}, set()),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_was_said_and_known_elsewhere_comes_in_once(app: Flask, client: FlaskClient, name: str) -> None:
+    document, form, sessions, facts = GIVEN[name]
+    assert good(bring_in(client, document))["format"] == form
+    found = {one["title"]: stored(client, one["id"]) for one in read_all(client, "/api/sessions", user_id="ada")}
+    assert found == sessions
+    assert {one["text"] for one in read_all(client, "/api/facts", user_id="ada")} == facts
+    rows = rows_of(services_of(app))
+    done = good(bring_in(client, document))
+    assert sum(done["created"].values()) == 0 and rows_of(services_of(app)) == rows
+
+
+def test_times_are_those_of_the_source(client: FlaskClient) -> None:
+    for name in ("claude", "gemini", "lines of messages", "markdown", "zep, facts"):
+        good(bring_in(client, GIVEN[name][0]))
+    imported = {one["imported_at"] for one in read_all(client, "/api/sessions", user_id="ada")}
+    assert min(imported) > "2026", "which is not when it was said"
+    times = {
+        (one["title"], message["created_at"])
+        for one in read_all(client, "/api/sessions", user_id="ada")
+        for message in read_all(client, f"/api/sessions/{one['id']}/messages")
+    }
+    assert {
+        ("Tea", "2024-05-01T10:00:09+00:00"),
+        ("Gemini, 2024-05-02", "2024-05-02T07:00:00.125000+00:00"),
+        ("Which tea?", "2024-05-01T10:00:00+00:00"),
+        ("On tea", "2024-05-01T10:00:00+00:00"),
+    } <= times
+    held = read_all(client, "/api/facts", user_id="ada", as_of="2024-05-01T10:00:05Z")
+    assert {one["text"] for one in held} == {"ADA lived in Tallinn", "Likes tea"}
+    assert {one["valid_from"] for one in held} == {"2024-05-01T10:00:00+00:00"}
+    assert all(one["created_at"] > "2026" for one in held), "which is when they were imported"
+
+
+def test_custom_instructions_of_chatgpt_become_the_profile(client: FlaskClient) -> None:
+    custom = {"about_user_message": "Engineer\n" + "I like tea. " * 30, "about_model_message": "Be brief."}
+    hidden = {"is_visually_hidden_from_conversation": True, "user_context_message_data": custom}
+    nodes = {
+        "c": node(None, "user", metadata=hidden, content={"content_type": "user_editable_context"}, at=None),
+        "u": node("c", "user", "Hello"),
+    }
+    good(bring_in(client, [conversation("u", nodes)]))
+    profile = good(client.get("/api/users/ada/profile"))
+    assert profile["document"]["about"][0] == "Engineer" and len(profile["document"]["about"]) == 3
+    assert profile["document"]["wishes"] == ["Be brief."]
+    assert stored(client, "6f2b-tea") == [("user", "Hello")]
+
+
+def test_a_tree_without_an_end_is_walked_once(client: FlaskClient) -> None:
+    nodes = {"a": node("b", "user", "one"), "b": node("a", "assistant", "two"), "c": {"parent": None}}
+    for one in nodes.values():
+        one.pop("children", None)
+    bring_in(client, [{"mapping": nodes, "current_node": "b", "title": None}])
+    (session,) = read_all(client, "/api/sessions", user_id="ada")
+    assert [text for _, text in stored(client, session["id"])] == ["one", "two"]
+
+
+# -- what can't be imported
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": True}, "This is ChatGPT's user.json"),
+        ([{"id": "1", "conversation_id": "2", "rating": "thumbsUp"}], "This is ChatGPT's message_feedback.json"),
+        ([{"id": "1", "conversation_id": "2", "is_anonymous": True}], "This is ChatGPT's shared_conversations.json"),
+        ([{"uuid": "1", "full_name": "Ada", "email_address": "a@b.example"}], "This is Claude's users.json"),
+        (
+            [activity("Watched tea", AT, header="YouTube", products=["YouTube"], titleUrl="x")],
+            "record of another activity",
+        ),
+        ([tea(), {"id": "x"}], "item 1 of it is no conversation"),
+        (
+            zipped(**{"a.jpg": b"x", "user.json": {"chatgpt_plus_user": True}}),
+            "without chats. It begins with: a.jpg, user.json",
+        ),
+        (zipped(**{"conversations.json": [tea()]})[:-30], "This .zip can't be read"),
+        ([claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})], "This is of several people: acct and bob"),
+        (b"<html>", "is not valid JSON"),
+        (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
+        ({"facts": [1]}, "facts.0: Invalid input type"),
+    ],
+)
+def test_a_wrong_file_is_named_and_nothing_is_stored(app: Flask, client: FlaskClient, document: Any, told: str) -> None:
+    answer = bring_in(client, document)
+    found = error(answer, answer.status_code)
+    assert answer.status_code in (400, 422) and told in found["message"] and "Nothing was stored" in found["message"]
+    assert set(rows_of(services_of(app)).values()) == {0}
+
+
+def test_a_zip_is_refused_that_would_fill_the_memory(
+    client: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = zipped(**{"conversations.json": [tea()]})
+    flags = small.index(b"PK\x01\x02") + 8
+    assert error(bring_in(client, small[:flags] + b"\x01" + small[flags + 1 :]), 422)["code"] == "bad_zip"  # encrypted
+    monkeypatch.setattr(archive, "DIRECTORY_MAX", 2_000)
+    many = zipped(**{f"{number}.txt": b"" for number in range(100)}, **{"conversations.json": [tea()]})
+    assert error(bring_in(client, many), 422)["code"] == "bad_zip"
+    monkeypatch.setattr(archive, "UNPACKED_MAX", 1_000_000)
+    bomb = zipped(**{"conversations.json": b"[" + b" " * 1_000_000 + b"]"})
+    assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
+
+
+def test_only_an_import_takes_other_bodies_than_json(client: FlaskClient) -> None:
+    refused = [
+        client.post("/api/import?user_id=ada", data=b"[]", content_type="text/plain"),  # which a form can send
+        client.post("/api/chat", data=b"{}", content_type="application/octet-stream"),
+    ]
+    assert [error(answer, 415)["code"] for answer in refused] == ["not_json"] * 2
+
+
+# -- from the command line
+
+
+def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
+    model_app: Flask, model_server: ModelServer, tmp_path: Path
+) -> None:
+    app, exam = model_app, "I have an exam tomorrow."
+    register_commands(app)
+    for name, document in (("chats.json", [claude_chat(uuid=f"c{number}") for number in range(3)]), ("a.md", MARKDOWN)):
+        (tmp_path / name).write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
+    (tmp_path / "exam.jsonl").write_bytes(lines({"role": "user", "content": exam, "created_at": AT}))
+
+    def run(*arguments: str, **more: Any) -> Any:
+        return app.test_cli_runner().invoke(args=["import", "--user", "ada", *arguments], **more)
+
+    done = run(str(tmp_path / "chats.json"), str(tmp_path / "a.md"))
+    assert done.exit_code == 0, done.output
+    assert "chats.json (claude): new are 3 sessions, 6 messages." in done.output
+    assert "a.md (chats): new are 2 sessions, 3 messages." in done.output
+    assert "5 sessions have no summary. It takes the mini model about" in done.output
+    good(app.test_client().delete("/api/users/ada"))
+    assert run("--summarise", str(tmp_path / "exam.jsonl"), input="n\n").exit_code == 0
+    services_of(app).outbox.run_due()
+    assert prompts(model_server, "mini") == [], "no model was called"
+    run("--summarise", str(tmp_path / "exam.jsonl"), input="y\n")
+    model_server.mini.queue(digest_of(fact("Has an exam on 2024-05-02", 1, exam, scope="user"), topic="Exam"))
+    services_of(app).outbox.run_due()
+    sent = str(prompts(model_server, "mini"))
+    assert f"2024-05-01 10:00 user: {exam}" in sent and "counted from the day of their message" in sent
+    (held,) = read_all(app.test_client(), "/api/facts", user_id="ada")
+    assert (held["text"], held["valid_from"]) == ("Has an exam on 2024-05-02", "2024-05-01T10:00:00+00:00")
+    (tmp_path / "user.json").write_text('{"chatgpt_plus_user": true}')
+    wrong = run(str(tmp_path / "user.json"))
+    assert wrong.exit_code == 1 and "Error: This is ChatGPT's user.json" in wrong.output
+
+
+# -- Markdown to read
+
+
+def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(client: FlaskClient) -> None:
+    custom = {"about_user_message": "Engineer", "about_model_message": ""}
+    hidden = node(
+        "u",
+        "user",
+        "hidden",
+        metadata={"user_context_message_data": custom, "is_visually_hidden_from_conversation": True},
+    )
+    good(
+        bring_in(client, [conversation("u", {"u": node(None, "user", "Which?\n# Not a title\n## user"), "h": hidden})])
+    )
+    for name in ("claude", "zep, facts"):
+        good(bring_in(client, GIVEN[name][0]))
+    answer = client.get("/api/users/ada/export?format=markdown")
+    text = answer.text
+    assert answer.mimetype == "text/markdown" and ".md" in answer.headers["Content-Disposition"]
+    assert "\n## Profile\n\n- about: Engineer (2023-11-14)\n" in text
+    assert "\n## Facts\n\n- Likes tea (since 2024-05-01)\n" in text
+    assert "- ADA lived in Tallinn (2024-05-01 to 2024-05-01)\n" in text
+    assert "\n# Tea\n\n2024-05-01 10:00\n\n## user, 2024-05-01 10:00\n\n> Which tea?\n> A list of teas.\n" in text
+    good(bring_in(client, text.encode(), "bob"))
+    ids = {user: [one["id"] for one in read_all(client, "/api/sessions", user_id=user)] for user in ("ada", "bob")}
+    said_by = {user: sorted(stored(client, id) for id in found) for user, found in ids.items()}
+    assert said_by["ada"] == said_by["bob"] and len(said_by["bob"]) == 2
+
+
+def test_threads_of_langgraph_come_in_from_the_command_line(app: Flask, client: FlaskClient, tmp_path: Path) -> None:
+    register_commands(app)
+    said = [HumanMessage("Which tea?", id="m1"), AIMessage("Sencha.", id="m2"), HumanMessage("How hot?", id="m3")]
+    file = tmp_path / "checkpoints.sqlite"
+    with SqliteSaver.from_conn_string(str(file)) as saver:
+        for minute, count in ((1, 1), (2, 3)):
+            at = f"2024-05-01T10:0{minute}:00+00:00"
+            state = {**empty_checkpoint(), "id": f"{minute}", "ts": at, "channel_values": {"messages": said[:count]}}
+            place: Any = {"configurable": {"thread_id": "tea", "checkpoint_ns": ""}}
+            saver.put(place, cast(Any, state), {}, {})
+    for created in ("1 sessions, 3 messages", "none"):
+        done = app.test_cli_runner().invoke(args=["import", "--user", "ada", str(file)])
+        assert f"checkpoints.sqlite (langgraph): new are {created}." in done.output
+    messages = read_all(client, "/api/sessions/tea/messages")
+    assert [(one["content"], one["created_at"][14:16]) for one in messages] == [
+        ("Which tea?", "01"),
+        ("Sencha.", "02"),
+        ("How hot?", "02"),
+    ]
+    assert error(bring_in(client, file.read_bytes()), 422)["code"] == "bad_database", "which runs no SQL for strangers"
+
+
+# -- whatever is in a file
+
+_NAMES = [
+    *("mapping", "message", "author", "role", "content", "parts", "content_type", "metadata", "create_time", "text"),
+    *("parent", "current_node", "attachments", "user_context_message_data", "about_user_message", "chat_messages"),
+    *("uuid", "sender", "current_leaf_message_uuid", "parent_message_uuid", "file_name", "extracted_content", "docs"),
+    *("name", "project_memories", "conversations_memory", "title", "time", "header", "safeHtmlItem", "html", "type"),
+    *("memory", "fact", "id", "created_at", "valid_at", "messages", "session_id"),
+]
+_texts = st.text(max_size=5) | st.sampled_from(["user", "Gemini", AT])
+_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=6),
+    max_leaves=30,
+)
+_objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
+
+
+@given(
+    item=_objects,
+    name=st.sampled_from(["mapping", "chat_messages", "messages", "docs", "title", "memory", "fact", "content"]),
+    value=st.dictionaries(st.sampled_from("abc"), _objects) | st.lists(_objects, max_size=4) | _texts,
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item: Body, name: str, value: Any) -> None:
+    whole = {**item, name: value}
+    known = [(source, whole) for source in SOURCES if source.knows(whole)]
+    for record in Export(lambda: iter(known), datetime.now(UTC)).records():
+        for message in record.messages if isinstance(record, SessionRecord) else ():
+            assert message.role in ("user", "assistant") and message.content and message.external_id
+            json.dumps(message.content, ensure_ascii=False).encode()
