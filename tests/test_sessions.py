@@ -108,7 +108,7 @@ def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -
     for path in listings(shared):
         address = path.format(session_id="tea", user_id="ada")
         own = {"/api/sessions": [f"{NOON}+00:00", 5], "/api/graph": [1, 5, 0]}.get(path, [5])
-        whose = {"session_id": "tea"} if path == "/api/graph" else {}
+        whose = {"session_id": "tea"} if path in ("/api/graph", "/api/recall/unhelpful") else {}
         assert shared.get(address, query_string={"cursor": encoded(own), **whose}).status_code == 200, path
         for cursor in (*map(encoded, FORGED), encoded(own) + "=", encoded(own) + "\n", encoded(own, indent=1)):
             found = error(shared.get(address, query_string={"cursor": cursor, **whose}), 422)
