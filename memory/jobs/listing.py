@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, RowMapping, Update, delete, func, select, tuple_, update
 
 from memory.access.owners import find_session
 from memory.domain import Caller
@@ -67,7 +67,7 @@ class Jobs:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
-            infos = self._infos(tx, tx.execute(query).all())
+            infos = self._infos(tx, tx.execute(query).mappings().all())
         return page_of(infos, limit, lambda info: (info.id,))
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
@@ -77,7 +77,7 @@ class Jobs:
             if tx.execute(query).first() is None:
                 raise _not_found(job_id)
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
-            return self._infos(tx, tx.execute(query).all())[0]
+            return self._infos(tx, tx.execute(query).mappings().all())[0]
 
     def cancel(self, caller: Caller | None, job_id: int) -> None:
         """Delete a job that need not be done.  If it runs, what it does is not stored.
@@ -102,14 +102,14 @@ class Jobs:
         now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
-    def _infos(self, tx: Transaction, rows: Sequence[Any]) -> list[JobInfo]:
+    def _infos(self, tx: Transaction, rows: Sequence[RowMapping]) -> list[JobInfo]:
         now, positions = self.now(), _positions(tx, rows)
 
         def info(tenant: str, round: int, **shown: Any) -> JobInfo:
             age = max(0, int((now - shown["created_at"]).total_seconds()))
             return JobInfo(**shown, position=positions.get(shown["id"]), age=age)
 
-        return [info(**row._mapping) for row in rows]
+        return [info(**row) for row in rows]
 
     def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
         """How many jobs of all owners there are, by kind and state."""
@@ -142,10 +142,11 @@ _place = tuple_(*IN_QUEUE)
 _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
 
-def _positions(tx: Transaction, rows: Iterable[Any]) -> dict[int, int]:
+def _positions(tx: Transaction, rows: Iterable[RowMapping]) -> dict[int, int]:
     """The places of those rows that wait, by their ids.  Jobs between two of them are counted in the index, once."""
     positions = dict[int, int]()
-    waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in rows if row.state == "pending"]
+    pending = [row for row in rows if row["state"] == "pending"]
+    waiting = [(row["kind"], row["tenant"], (row["round"], row["run_at"], row["id"])) for row in pending]
     for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
         of_queue = JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant
         position, last = 0, _BEFORE_ALL
