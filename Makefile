@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
+.PHONY: help run test test-slow test-all test-faults check docs audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
 	bench-prefix bench-store bench-consolidation bench-answers setup clean
 
 help:  ## List the targets
@@ -34,6 +34,10 @@ check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure co
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
 	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
+	@$(MAKE) --no-print-directory docs
+
+docs: $(VENV)/.dev  ## Build the documentation site, which Recap then serves at /docs/guide/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 audit: $(VENV)/.dev  ## Look for known vulnerabilities of the pinned packages; not part of check, because it needs internet access
 	@$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements.txt || { \
@@ -84,7 +88,7 @@ $(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt | $(VENV)/bin/python
+$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@ $(VENV)/.runtime
 

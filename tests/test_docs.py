@@ -11,13 +11,16 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+import web
 from cli import register_commands
 from config import Settings
-from tests.resources import good
+from tests.resources import error, good
 
 ROOT = Path(__file__).resolve().parent.parent
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-OUTSIDE_THE_DOCUMENT = {("GET", path) for path in ("/openapi.json", "/docs", "/", "/static/{}", "/metrics")}
+OUTSIDE_THE_DOCUMENT = {
+    ("GET", path) for path in ("/openapi.json", "/docs", "/", "/static/{}", "/metrics", "/docs/guide", "/docs/guide/{}")
+}
 _CALL = re.compile(r"\b((?:GET|POST|PUT|PATCH|DELETE)(?:[/,` ]+(?:GET|POST|PUT|PATCH|DELETE))*)[` ]+(/[\w/{}<>:.-]*)")
 
 
@@ -151,6 +154,31 @@ def test_the_docs_page_needs_no_internet(client: FlaskClient) -> None:
                 assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", asset.text), link
     assert '"validatorUrl": null' in page.text  # or it would ask a site on the internet about our document
     assert '"url": "/openapi.json"' in page.text
+
+
+def test_the_guide_is_served_once_it_was_built(
+    client: FlaskClient, document: dict[str, Any], guide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "GUIDE", guide / "nothing")
+    missing = error(client.get("/docs/guide/"), 404)
+    assert missing["code"] == "guide_not_built" and "`make docs`" in missing["message"]
+    monkeypatch.setattr(web, "GUIDE", guide)
+    pages = sorted(path.name for path in guide.glob("*.html"))
+    assert {"index.html", "api.html"} < set(pages) and len(pages) == len(list((ROOT / "docs").glob("*.md"))) + 1
+    for name in pages:
+        with client.get(f"/docs/guide/{name}") as answer:
+            again = client.get(f"/docs/guide/{name}", headers={"If-None-Match": answer.headers.get("ETag", "*")})
+            assert answer.status_code == again.status_code == 200, "the policy is made from the whole page"
+            scripts = re.search(r"script-src ([^;]+)", again.headers["Content-Security-Policy"])
+            assert scripts and scripts[1].startswith("'self' 'sha256-") and "unsafe" not in scripts[1]
+            loaded = re.findall(
+                r"<(?:script|img)[^>]* src=\"([^\"]+)|<link rel=\"[^\"]+\" href=\"([^\"]+)", answer.text
+            )
+            assert loaded and [one for found in loaded for one in found if "//" in one] == [], "assets from outside"
+            again.close()
+    reference = client.get("/docs/guide/api.html").text
+    told = {(method, plain(path)) for method, path in re.findall(r"<code>([A-Z]+) (/[^<]*)</code>", reference)}
+    assert documented(document) <= told
 
 
 # -- what is promised
