@@ -7,7 +7,7 @@ CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-slow test-all test-faults check docs audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
-	bench-prefix bench-store bench-consolidation bench-answers setup clean
+	bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -77,6 +77,9 @@ bench-consolidation: $(VENV)/.dev  ## Measure which of 5,000 facts are merged, a
 
 bench-answers: $(VENV)/.dev  ## Ask your models the questions of LoCoMo or LongMemEval, with a judge: OPENAI_API_KEY=... make bench-answers CONVERSATIONS=locomo10.json OPTIONS="--limit 100"
 	$(BIN)/python -m benchmarks.answers $(CONVERSATIONS) $(OPTIONS)
+
+plots: $(VENV)/.dev  ## Draw the tables of docs/performance.md anew, after a figure changed
+	$(BIN)/python -m benchmarks.plots
 
 setup: $(VENV)/.dev  ## Only create the virtual environment
 

@@ -12,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import web
+from benchmarks import plots
 from cli import register_commands
 from config import Settings
 from tests.resources import error, good
@@ -104,7 +105,7 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask)
     text = text.replace("flask --app wsgi", "flask")
     assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
-        *("test", "test-all", "check", "setup", "bench"),
+        *("test", "test-all", "check", "setup", "bench", "docs", "plots"),
         *(f"bench-{what}" for what in ("answers", "concurrency", "fairness", "prefix")),
         *(f"bench-{what}" for what in ("recall", "replay", "scale", "store")),
     }
@@ -122,6 +123,14 @@ def test_links_within_the_documents_lead_somewhere() -> None:
             if "://" not in target and not target.startswith("mailto:") and not (path.parent / target).exists():
                 broken.append(f"{path.name}: {target}")
     assert broken == []
+
+
+def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None:
+    plots.main(["--folder", str(tmp_path)])
+    drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    stored = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/plots").iterdir()}
+    assert drawn == stored, "a figure of docs/performance.md has changed: run `make plots`"
+    assert all(f"](plots/{name})" in page("docs/performance.md") for name in stored)
 
 
 # -- the OpenAPI document
