@@ -36,7 +36,7 @@ check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure co
 	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
 	@$(MAKE) --no-print-directory docs
 
-docs: $(VENV)/.dev  ## Build the documentation site, which Recap then serves at /docs/guide/
+docs: $(VENV)/.docs  ## Build the documentation site, which Recap then serves at /docs/guide/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 audit: $(VENV)/.dev  ## Look for known vulnerabilities of the pinned packages; not part of check, because it needs internet access
@@ -91,9 +91,13 @@ $(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt | $(VENV)/bin/python
+$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@touch $@ $(VENV)/.runtime
+	@touch $@ $(VENV)/.runtime $(VENV)/.docs
+
+$(VENV)/.docs: requirements.txt requirements-docs.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-docs.txt
+	@touch $@
 
 clean:  ## Remove everything that make created, except the data
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/clients/node_modules
