@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults check audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
-	bench-prefix bench-store bench-consolidation bench-answers setup clean
+.PHONY: help run test test-slow test-all test-faults check docs audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
+	bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -34,6 +34,10 @@ check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure co
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
 	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
+	@$(MAKE) --no-print-directory docs
+
+docs: $(VENV)/.docs  ## Build the documentation site, which Recap then serves at /docs/guide/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 audit: $(VENV)/.dev  ## Look for known vulnerabilities of the pinned packages; not part of check, because it needs internet access
 	@$(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements.txt || { \
@@ -74,6 +78,9 @@ bench-consolidation: $(VENV)/.dev  ## Measure which of 5,000 facts are merged, a
 bench-answers: $(VENV)/.dev  ## Ask your models the questions of LoCoMo or LongMemEval, with a judge: OPENAI_API_KEY=... make bench-answers CONVERSATIONS=locomo10.json OPTIONS="--limit 100"
 	$(BIN)/python -m benchmarks.answers $(CONVERSATIONS) $(OPTIONS)
 
+plots: $(VENV)/.dev  ## Draw the tables of docs/performance.md anew, after a figure changed
+	$(BIN)/python -m benchmarks.plots
+
 setup: $(VENV)/.dev  ## Only create the virtual environment
 
 $(VENV)/bin/python:
@@ -84,9 +91,13 @@ $(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt | $(VENV)/bin/python
+$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
-	@touch $@ $(VENV)/.runtime
+	@touch $@ $(VENV)/.runtime $(VENV)/.docs
+
+$(VENV)/.docs: requirements.txt requirements-docs.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-docs.txt
+	@touch $@
 
 clean:  ## Remove everything that make created, except the data
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/clients/node_modules

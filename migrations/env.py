@@ -11,9 +11,11 @@ from pathlib import Path
 
 from alembic import context
 from flask import current_app
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from models import Base
+
+MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 
 if context.is_offline_mode():
     raise SystemExit(
@@ -50,6 +52,8 @@ with (
     engine.connect() as connection,
     tables_may_be_written_anew(connection),  # and in one transaction: a migration that fails leaves nothing behind
 ):
+    if engine.dialect.name == "postgresql":  # of nodes that upgrade at once, one migrates and the others find it done
+        connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
     context.configure(
         connection=connection,
         target_metadata=Base.metadata,

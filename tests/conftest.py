@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,6 +89,16 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | Eng
         connection.execute(text("TRUNCATE search_indexes CASCADE"))
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation site, built as `make docs` builds it."""
+    folder = tmp_path_factory.mktemp("guide")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    built = subprocess.run(build, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
 
 
 @pytest.fixture

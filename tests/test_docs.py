@@ -11,13 +11,17 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+import web
+from benchmarks import plots
 from cli import register_commands
 from config import Settings
-from tests.resources import good
+from tests.resources import error, good
 
 ROOT = Path(__file__).resolve().parent.parent
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-OUTSIDE_THE_DOCUMENT = {("GET", path) for path in ("/openapi.json", "/docs", "/", "/static/{}", "/metrics")}
+OUTSIDE_THE_DOCUMENT = {
+    ("GET", path) for path in ("/openapi.json", "/docs", "/", "/static/{}", "/metrics", "/docs/guide", "/docs/guide/{}")
+}
 _CALL = re.compile(r"\b((?:GET|POST|PUT|PATCH|DELETE)(?:[/,` ]+(?:GET|POST|PUT|PATCH|DELETE))*)[` ]+(/[\w/{}<>:.-]*)")
 
 
@@ -101,7 +105,7 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask)
     text = text.replace("flask --app wsgi", "flask")
     assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
-        *("test", "test-all", "check", "setup", "bench"),
+        *("test", "test-all", "check", "setup", "bench", "docs", "plots"),
         *(f"bench-{what}" for what in ("answers", "concurrency", "fairness", "prefix")),
         *(f"bench-{what}" for what in ("recall", "replay", "scale", "store")),
     }
@@ -119,6 +123,14 @@ def test_links_within_the_documents_lead_somewhere() -> None:
             if "://" not in target and not target.startswith("mailto:") and not (path.parent / target).exists():
                 broken.append(f"{path.name}: {target}")
     assert broken == []
+
+
+def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None:
+    plots.main(["--folder", str(tmp_path)])
+    drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    stored = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/plots").iterdir()}
+    assert drawn == stored, "a figure of docs/performance.md has changed: run `make plots`"
+    assert all(f"](plots/{name})" in page("docs/performance.md") for name in stored)
 
 
 # -- the OpenAPI document
@@ -151,6 +163,31 @@ def test_the_docs_page_needs_no_internet(client: FlaskClient) -> None:
                 assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", asset.text), link
     assert '"validatorUrl": null' in page.text  # or it would ask a site on the internet about our document
     assert '"url": "/openapi.json"' in page.text
+
+
+def test_the_guide_is_served_once_it_was_built(
+    client: FlaskClient, document: dict[str, Any], guide: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "GUIDE", guide / "nothing")
+    missing = error(client.get("/docs/guide/"), 404)
+    assert missing["code"] == "guide_not_built" and "`make docs`" in missing["message"]
+    monkeypatch.setattr(web, "GUIDE", guide)
+    pages = sorted(path.name for path in guide.glob("*.html"))
+    assert {"index.html", "api.html"} < set(pages) and len(pages) == len(list((ROOT / "docs").glob("*.md"))) + 1
+    for name in pages:
+        with client.get(f"/docs/guide/{name}") as answer:
+            again = client.get(f"/docs/guide/{name}", headers={"If-None-Match": answer.headers.get("ETag", "*")})
+            assert answer.status_code == again.status_code == 200, "the policy is made from the whole page"
+            scripts = re.search(r"script-src ([^;]+)", again.headers["Content-Security-Policy"])
+            assert scripts and scripts[1].startswith("'self' 'sha256-") and "unsafe" not in scripts[1]
+            loaded = re.findall(
+                r"<(?:script|img)[^>]* src=\"([^\"]+)|<link rel=\"[^\"]+\" href=\"([^\"]+)", answer.text
+            )
+            assert loaded and [one for found in loaded for one in found if "//" in one] == [], "assets from outside"
+            again.close()
+    reference = client.get("/docs/guide/api.html").text
+    told = {(method, plain(path)) for method, path in re.findall(r"<code>([A-Z]+) (/[^<]*)</code>", reference)}
+    assert documented(document) <= told
 
 
 # -- what is promised

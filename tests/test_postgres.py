@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from flask_migrate import upgrade
 from sqlalchemy import create_engine, make_url, text
 
 from app import create_app, services_of
+from benchmarks.serving import Server
 from config import Settings, SettingsError
 from memory.domain import Caller
 from memory.errors import Conflict
@@ -26,12 +28,24 @@ pytestmark = pytest.mark.slow
 TURNS = 6  # of each client
 
 
+def empty(server: str) -> None:
+    with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+
+
+def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: str, tmp_path: Path) -> None:
+    empty(postgres)
+    with ThreadPoolExecutor(3) as pool:
+        starting = [Server(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
+        ended = list(pool.map(lambda node: node.flask("db", "upgrade"), starting))
+    assert [one.returncode for one in ended] == [0, 0, 0], ended
+
+
 @pytest.fixture
 def nodes(postgres: str, tmp_path: Path) -> Iterator[list[Flask]]:
     """Two nodes on an empty database, each with a folder of its own."""
-    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
+    empty(postgres)
     made: list[Flask] = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -1,8 +1,10 @@
-"""The web pages: Recap's own page, to chat and to manage memories, and Swagger UI.
+"""The web pages: Recap's own page, to chat and to manage memories, Swagger UI, and the guide.
 
 Recap's page consists of plain HTML, CSS and JavaScript modules, without a build step.  All its data comes from the
 public API.  Guarantee: whatever text the page shows, it runs only its own scripts and loads only its own files.  The
 browser enforces this with the policy below, in addition to the sanitising in static/js/page/markdown.js.
+
+The guide at /docs/guide/ is the documentation site.  `make docs` builds it from docs/, before Recap is deployed.
 
 The page's texts are in the catalogues texts/*.json, one for each language, which have the same keys.
 
@@ -18,9 +20,10 @@ import json
 import re
 from pathlib import Path
 
-from flask import Blueprint, Response, make_response, render_template, request
+from flask import Blueprint, Response, make_response, render_template, request, send_from_directory
 from flask_swagger_ui import get_swaggerui_blueprint
 
+from memory.errors import NotFound
 from memory.sections import SECTIONS
 
 POLICY = "; ".join(
@@ -44,6 +47,8 @@ _SWAGGER = {"app_name": "Recap", "validatorUrl": None, "oauth2RedirectUrl": None
 
 LANGUAGES = ("en", "de")  # the first is for browsers that ask for neither
 TEXTS = {name: json.loads((Path(__file__).parent / "texts" / f"{name}.json").read_text("utf-8")) for name in LANGUAGES}
+
+GUIDE = Path(__file__).parent / "guide"
 
 docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=_SWAGGER)
 blueprint = Blueprint("web", __name__, template_folder="templates", static_folder="static")
@@ -74,10 +79,25 @@ def _protect(response: Response) -> Response:
     return response
 
 
+@docs.route("/guide/")
+@docs.route("/guide/<path:file>")
+def guide(file: str = "index.html") -> Response:
+    """Serve a file of the guide, where it was built."""
+    if not GUIDE.is_dir():
+        raise NotFound(
+            "guide_not_built",
+            "This installation has no guide. To build it, run `make docs` in Recap's folder; no restart is needed. "
+            "Its pages are also the files in docs/.",
+        )
+    # Pages whole and never as 304 "Not Modified", because their policy is made from their scripts.
+    return send_from_directory(GUIDE, file, conditional=not file.endswith(".html"))
+
+
 @docs.after_request
 def _protect_docs(response: Response) -> Response:
-    """Set the policy of Swagger UI's page, which allows its own files, its inline script, and inline styles."""
+    """Set the policy of Swagger UI and the guide, which allows their own files, inline scripts, and inline styles."""
     if response.mimetype == "text/html":
+        response.direct_passthrough = False  # else a file would not be read here
         scripts = re.findall(r"<script>(.*?)</script>", response.get_data(as_text=True), re.DOTALL)
         digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
         allowed = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])

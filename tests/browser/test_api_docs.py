@@ -1,8 +1,14 @@
-"""/docs: Swagger UI works under the policy it is served with, which the window watches over."""
+"""/docs: Swagger UI and the guide work under the policy they are served with, which the window watches over."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
 from playwright.sync_api import Page, expect
+
+import web
 
 
 def test_the_docs_show_every_call_and_try_one(page: Page) -> None:
@@ -12,3 +18,12 @@ def test_the_docs_show_every_call_and_try_one(page: Page) -> None:
     call.get_by_role("button", name="Try it out").click()
     call.get_by_role("button", name="Execute").click()
     expect(call.locator(".responses-table.live-responses-table")).to_contain_text("next_cursor")
+
+
+def test_the_guide_is_searched(page: Page, guide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "GUIDE", guide)
+    page.goto("/docs/guide/")
+    page.get_by_role("textbox", name="Search").fill("revoke keys")
+    page.locator(".md-search-result__item").filter(has_text="Operating Recap").first.get_by_role("link").first.click()
+    expect(page).to_have_url(re.compile(r"/operations\.html"))
+    expect(page.get_by_role("heading", name="Operating Recap")).to_be_visible()

@@ -1,0 +1,130 @@
+"""The files in deploy/: they name what there is, and nginx does what its configuration says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+
+from api.users import IMPORT_BYTES_MAX
+from benchmarks.serving import ROOT, free_port
+from config import Settings
+from tests.model_server import ModelServer
+from tests.serving import eventually, migrated_server, model_settings
+from tests.test_chat_stream import Held
+
+DEPLOY = ROOT / "deploy"
+NGINX = (DEPLOY / "nginx.conf").read_text("utf-8")
+KEY = "a-key-of-the-test-of-nginx"
+
+
+def test_what_is_set_is_a_setting() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    manifests = {one["kind"]: one for one in yaml.safe_load_all((DEPLOY / "kubernetes/recap.yaml").read_text("utf-8"))}
+    image = re.search(r"^ENV (.+)$", (DEPLOY / "Containerfile").read_text("utf-8"), re.M)
+    assert image and {"HOST=0.0.0.0", "RECAP_DATA_DIR=/data"} < set(image[1].split())
+    for named in (
+        services["node1"]["environment"],
+        services["migrate"]["environment"],
+        manifests["ConfigMap"]["data"] | manifests["Secret"]["stringData"],
+    ):
+        assert {"DATABASE_URL", "RECAP_API_KEYS", "TRUSTED_PROXIES"} <= set(named) <= set(Settings.variables())
+    nodes = re.findall(r"server (\w+):8000", NGINX)
+    assert nodes == [name for name in services if name.startswith("node")]
+
+
+def test_the_dashboard_shows_metrics_that_there_are() -> None:
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text("utf-8"))
+    described = set(re.findall(r"^\| `(recap_\w+)`", (ROOT / "docs/operations.md").read_text("utf-8"), re.M))
+    shown = {name for panel in dashboard["panels"] for query in panel["targets"] for name in metrics(query["expr"])}
+    assert shown <= described
+    left_out = described - shown
+    assert left_out == {"recap_metrics_shared", "recap_recalled_excerpts_total"}, "every other metric has a panel"
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+def metrics(expression: str) -> list[str]:
+    return [re.sub(r"_seconds_(bucket|sum|count)$", "_seconds", name) for name in re.findall(r"recap_\w+", expression)]
+
+
+@contextmanager
+def nginx(folder: Path, *nodes: int) -> Iterator[str]:
+    """The address of an nginx with the configuration of deploy/, in front of nodes at these ports."""
+    port = free_port()
+    text = re.sub(r" (/tmp|/var/log/nginx)/", f" {folder}/", NGINX).replace("listen 8080", f"listen 127.0.0.1:{port}")
+    for number, node in enumerate(nodes, 1):
+        text = text.replace(f"node{number}:8000", f"127.0.0.1:{node}")
+    if os.geteuid() == 0:
+        text = "user root;\n" + text  # else its workers could not reach the folder
+    (folder / "nginx.conf").write_text(text)
+    command = ["nginx", "-c", str(folder / "nginx.conf"), "-g", f"daemon off; pid {folder}/nginx.pid;"]
+    with (folder / "nginx.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx: apt-get install nginx")
+def test_nginx_streams_bounds_bodies_and_does_without_a_dead_node(
+    tmp_path: Path, migrated: Path, model_server: ModelServer
+) -> None:
+    settings = {"RECAP_API_KEYS": f"default:{KEY}", "TRUSTED_PROXIES": "1", "WEB_WORKERS": "1"}
+    with (
+        migrated_server(tmp_path, migrated, **model_settings(model_server.url), **settings) as server,
+        nginx(tmp_path, free_port(), server.port) as url,  # nobody listens at the first
+        httpx2.Client(base_url=url, headers={"Authorization": f"Bearer {KEY}"}, timeout=30, trust_env=False) as client,
+    ):
+        assert eventually(lambda: answered(client) == 502)
+        refused(client.get("/health/live"), 502, "no_node")
+        server.start()
+        assert eventually(lambda: answered(client) == 200)
+        assert all(answered(client) == 200 for _ in range(20)), "no request meets the dead node"
+
+        rest = threading.Event()
+        model_server.main.queue(Held(rest))
+        with client.stream("POST", "/api/chat", json={"message": "Hello", "stream": True}) as reply:
+            lines = reply.iter_lines()
+            assert any('"One"' in line for line in lines)  # the model still holds back the rest
+            rest.set()
+            left = "".join(lines)
+        assert '" two."' in left and "[DONE]" in left
+
+        most = Settings.model_fields["max_body_bytes"].default
+        refused(post(client, "/api/chat", most + 1), 413, "body_too_large")
+        assert post(client, "/api/chat", most).json()["error"]["code"] == "message_too_large", "Recap has read it"
+        assert post(client, "/api/import", most + 1).json()["error"]["code"] != "body_too_large"
+        assert f"client_max_body_size {IMPORT_BYTES_MAX >> 30}g;" in NGINX
+        assert client.get("/metrics").status_code == 404
+
+
+def answered(client: httpx2.Client) -> int | None:
+    try:
+        return client.get("/health/live").status_code
+    except httpx2.TransportError:
+        return None
+
+
+def post(client: httpx2.Client, path: str, size: int) -> Any:
+    body = b'{"message": "%s"}'
+    content = body % (b"a" * (size - len(body) + 2))
+    return client.post(path, content=content, headers={"Content-Type": "application/json"})
+
+
+def refused(answer: Any, status: int, code: str) -> None:
+    """It is refused by nginx, in the shape of Recap's errors."""
+    assert (answer.status_code, answer.headers["Server"]) == (status, "nginx")
+    assert answer.json()["error"]["code"] == code and answer.json()["error"].keys() == {"message", "type", "code"}
