@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Flask
 from flask_migrate import Migrate
 from flask_sqlalchemy import SQLAlchemy
@@ -14,7 +12,7 @@ from api.blueprint import EXTENSION
 from config import Settings
 from memory.ops import logs
 from memory.services import Services
-from models import Base
+from models import Base, engine_options
 from models.schema import MIGRATIONS
 
 VERSION = "0.1.0"
@@ -32,7 +30,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(
         SQLALCHEMY_DATABASE_URI=settings.sqlalchemy_url,
-        SQLALCHEMY_ENGINE_OPTIONS=_engine_options(settings),
+        SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings.sqlalchemy_url),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         API_VERSION=VERSION,
     )
@@ -50,15 +48,3 @@ def services_of(app: Flask) -> Services:
     """The engine of an application made by `create_app`."""
     engine: Services = app.extensions[EXTENSION]
     return engine
-
-
-def _engine_options(settings: Settings) -> dict[str, Any]:
-    # Transactions are short, so few connections serve many threads; more would only wait for each other.  The one used
-    # last is used next: it has in memory what it wrote and read, the others would read it from the file once more.
-    return {
-        "pool_size": 8,
-        "max_overflow": 24,
-        "pool_timeout": 30,
-        "pool_use_lifo": True,
-        "hide_parameters": True,  # words stay out of logs
-    }

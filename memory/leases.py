@@ -224,7 +224,8 @@ class Leases:
             return
         with self._database.write(durable=False) as tx:
             until = self._now() + _LEASE  # read inside the transaction, since waiting for it takes time
-            for lease, work in held.items():
+            # Rows of jobs are locked last, those of one kind in the order of their ids.
+            for lease, work in sorted(held.items(), key=lambda one: (one[0].kind is JobRow, one[0].row_id)):
                 _change(tx, lease, lease_until=until)
                 if work.note is not None:
                     work.note(tx)

@@ -53,6 +53,7 @@ with (
     tables_may_be_written_anew(connection),  # and in one transaction: a migration that fails leaves nothing behind
 ):
     if engine.dialect.name == "postgresql":  # of nodes that upgrade at once, one migrates and the others find it done
+        connection.execute(select(func.set_config("lock_timeout", "0", True)))  # however long that takes
         connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
     context.configure(
         connection=connection,

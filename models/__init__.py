@@ -1,7 +1,7 @@
 """The rows, and the one place that opens transactions."""
 
 from models.base import Base, UTCDateTime
-from models.database import Database, Transaction, Upsert
+from models.database import Database, Transaction, Upsert, engine_options, locked, retried
 from models.items import ItemRow, ItemSourceRow, ItemVersionRow
 from models.rows import (
     REVISED,
@@ -43,4 +43,7 @@ __all__ = [
     "TurnRow",
     "UTCDateTime",
     "Upsert",
+    "engine_options",
+    "locked",
+    "retried",
 ]

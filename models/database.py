@@ -1,8 +1,15 @@
-"""Database: the only place that opens transactions.
+"""Database: the only place that opens transactions, and the only one that knows SQLite from PostgreSQL.
 
 Guarantee: a transaction lasts as long as its `with` block, and commits at its end or not at all.  Readers never wait
-for a writer.  One write runs at a time, over all threads, processes and nodes: it takes the write lock before its
-first statement, so what it has read stays true until it commits, and it can't fail half-way for want of the lock.
+for a writer.  What a write has read of an owner stays true until it commits, over all threads, processes and nodes, but
+for what the holder of a session's lease adds to that session:
+
+- On SQLite one write runs at a time.  It takes the write lock before its first statement.
+- On PostgreSQL one write of an owner runs at a time, and those of different owners run side by side.  A write that
+  looks up an owner or a session locks the owner's row first, then the session's (`locked`).  What is not read before it
+  is written needs no such lock: one statement compares and sets, as at the end of a turn.  Rows of jobs are locked
+  last, so that writes seldom wait for each other in a circle.  One that does is run again (`retried`), and so is one
+  that met a row which another had just made or erased.
 """
 
 from __future__ import annotations
@@ -12,9 +19,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, Insert, func, select, text
+from sqlalchemy import URL, Connection, Engine, Insert, Select, event, func, make_url, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -24,7 +32,17 @@ from models.base import Base
 from models.sqlite_file import BUSY_TIMEOUT_MS, Opened, SQLiteFile
 
 PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
-WRITE_LOCK = 0x7265636170  # the key of PostgreSQL's advisory lock
+TRIES = 5  # of a write that meets others: each time one of them has got through
+_MET = {"40001", "40P01", "23503", "23505"}  # not serializable, deadlock, a row erased or made by another meanwhile
+
+# A server or a node that is gone without a word is noticed in 25 seconds; its locks are free then.
+_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+_OF_CONNECTION = {"lock_timeout": int(PATIENCE * 1000), **{f"tcp_{name}": one for name, one in _KEEPALIVE.items()}}
+_PSYCOPG = {"connect_timeout": 5, "tcp_user_timeout": 15_000, **_KEEPALIVE}
+
+Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 Transaction = Session
 """SQLAlchemy's session, under another name: in this project a session is a thread of messages."""
@@ -50,6 +68,7 @@ class Database:
         else:
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
             self._durable = self._relaxed = engine
+            event.listen(engine, "connect", _set_up)
 
     def read(self) -> Transaction:
         """A consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
@@ -63,20 +82,20 @@ class Database:
     def write(self, patience: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:
         """A transaction that commits at the end of the block, or rolls back when the block raises.
 
-        A durable commit survives a power cut.  On SQLite one that is not `durable` survives a kill, and a power cut
-        only after a later durable commit: use it for what nobody is told of before that.
+        A durable commit survives a power cut.  One that is not `durable` survives a kill, and a power cut only after a
+        later durable commit: use it for what nobody is told of before that.
 
-        Raises OperationalError when this process's other writers, or then those of others, keep it waiting for PATIENCE
-        or `patience` seconds, and DatabaseLost when SQLite's files were removed or cut; also after the commit, which
-        may be kept all the same.
+        Raises OperationalError when other writers keep it waiting for PATIENCE or `patience` seconds, and DatabaseLost
+        when SQLite's files were removed or cut; also after the commit, which may be kept all the same.
         """
-        patience = PATIENCE if patience is None else patience
-        # This process's writers queue in memory: that is fair, and the database's lock is polled by one thread only.
-        if not self._queue.acquire(timeout=patience):
+        # On SQLite this process's writers queue in memory: that is fair, and its lock is polled by one thread only.
+        alone = self._file is not None
+        if alone and not self._queue.acquire(timeout=PATIENCE if patience is None else patience):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with self._session(bind=self._durable if durable else self._relaxed) as tx:
-                opened = self._lock(tx, patience)
+            engine = self._durable if durable else self._relaxed
+            with self._session(bind=engine, info={"locks": not alone}) as tx:
+                opened = self._begin(tx, patience, durable)
                 yield tx
                 tx.flush()
                 try:
@@ -87,22 +106,25 @@ class Database:
             if self._file is not None:
                 self._file.confirm(opened)
         finally:
-            self._queue.release()
+            if alone:
+                self._queue.release()
 
-    def _lock(self, tx: Transaction, patience: float) -> Opened | None:
-        """Begin the transaction and take the database's write lock.  Returns the files that SQLite has open."""
-        if self._file is not None:
-            until = time.monotonic() + patience
-            while True:
-                try:
-                    opened: Opened | None = tx.connection().info["opened"]
-                    return opened
-                except OperationalError as error:
-                    if not _is_busy(error) or time.monotonic() >= until:
-                        raise
-        tx.execute(text(f"SET LOCAL lock_timeout = {int(patience * 1000)}"))
-        tx.execute(select(func.pg_advisory_xact_lock(WRITE_LOCK)))
-        return None
+    def _begin(self, tx: Transaction, patience: float | None, durable: bool) -> Opened | None:
+        """Begin the transaction, on SQLite with its write lock.  Returns the files that SQLite has open."""
+        if self._file is None:
+            changed = {} if patience is None else {"lock_timeout": str(max(1, int(patience * 1000)))}
+            changed |= {} if durable else {"synchronous_commit": "off"}
+            if changed:
+                tx.execute(select(*(func.set_config(name, value, True) for name, value in changed.items())))
+            return None
+        until = time.monotonic() + (PATIENCE if patience is None else patience)
+        while True:
+            try:
+                opened: Opened | None = tx.connection().info["opened"]
+                return opened
+            except OperationalError as error:
+                if not _is_busy(error) or time.monotonic() >= until:
+                    raise
 
     def close(self) -> None:
         """Close idle connections.  The last process to do so writes SQLite's log into its file."""
@@ -133,6 +155,50 @@ class Database:
             return not busy
 
 
+def engine_options(address: str) -> dict[str, Any]:
+    """How to make the engine of a Database at this address."""
+    # Transactions are short, so few connections serve many threads; more would only wait for each other.  The one used
+    # last is used next: it has in memory what it wrote and read, the others would read it from the file once more.
+    options: dict[str, Any] = {
+        "pool_size": 8,
+        "max_overflow": 24,
+        "pool_timeout": 30,
+        "pool_use_lifo": True,
+        "hide_parameters": True,  # words stay out of logs
+    }
+    url: URL = make_url(address)
+    if url.get_backend_name() == "sqlite":
+        return options
+    # A new connection is a process of the server's, and one that the server has closed is found before it is used.
+    options |= {"pool_size": 16, "max_overflow": 16, "pool_timeout": PATIENCE, "pool_pre_ping": True}
+    return options | {"connect_args": _PSYCOPG} if url.get_driver_name() == "psycopg" else options
+
+
+def locked(tx: Transaction, query: Query, *rows: type[Base], skip: bool = False) -> Query:
+    """`query` so that, in a write, the rows of these kinds that it finds are as last committed, and nobody else changes
+    them until this transaction ends.  They are locked in this order.
+
+    It waits for whoever has locked one, or does `skip` it.
+    """
+    return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if tx.info.get("locks") else query
+
+
+def retried(work: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Run a function, which ends with its one write, again when another write made, erased or locked what it needs."""
+
+    @wraps(work)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        for _ in range(TRIES - 1):
+            try:
+                return work(*args, **kwargs)
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in _MET:
+                    raise
+        return work(*args, **kwargs)
+
+    return run
+
+
 class Upsert:
     """INSERT ... ON CONFLICT DO UPDATE, made once for each kind of database that Recap runs on.
 
@@ -154,6 +220,14 @@ class Upsert:
     def execute(self, tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert or change these rows."""
         tx.execute(self._statements[tx.get_bind().dialect.name], rows)
+
+
+def _set_up(connection: Any, _record: Any) -> None:
+    """Set up a new connection to PostgreSQL."""
+    with closing(connection.cursor()) as cursor:
+        for name, value in _OF_CONNECTION.items():
+            cursor.execute(f"SET {name} = {value}")
+    connection.commit()
 
 
 def _is_busy(error: OperationalError) -> bool:

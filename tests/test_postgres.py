@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from signal import SIGINT
 from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from flask_migrate import upgrade
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import create_engine, event, make_url, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
 
 from app import create_app, services_of
 from benchmarks.serving import Server
 from config import Settings, SettingsError
+from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import Conflict
-from memory.store.values import Put, Search
+from memory.jobs.order import NEXT
+from memory.jobs.outbox import JobRequest
+from memory.services import utc_now
+from memory.store.values import Get, Put, Search
+from models import JobRow, locked
 from search_index import SearchIndex
-from tests.talking import ask, chat, stream
+from tests.model_server import ModelServer
+from tests.resources import append, good, read_all, said
+from tests.talking import ask, at, chat, failed, stream, streamed_text
+from tests.test_stop import speaking, stop
 from tests.test_store import meets
 
 pytestmark = pytest.mark.slow
 
 TURNS = 6  # of each client
+WARM = 14  # statements of a turn, as on SQLite; one of them reads the budget
 
 
 def empty(server: str) -> None:
@@ -43,14 +57,17 @@ def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: s
 
 
 @pytest.fixture
-def nodes(postgres: str, tmp_path: Path) -> Iterator[list[Flask]]:
-    """Two nodes on an empty database, each with a folder of its own."""
+def nodes(
+    postgres: str, tmp_path: Path, model_server: ModelServer, request: pytest.FixtureRequest
+) -> Iterator[list[Flask]]:
+    """Two nodes on an empty database, each with a folder of its own; `scripted` ones ask the scripted server."""
     empty(postgres)
     made: list[Flask] = []
+    model = at(model_server, model_timeout=30.0) if getattr(request, "param", "") == "scripted" else {}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 1_000_000}
-        made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told)))
+        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}
+        made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
     with made[0].app_context():
         upgrade()
     yield made
@@ -72,6 +89,7 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     facts = [fact["text"] for fact in client.get("/api/facts?user_id=ana").json["items"]]
     assert any("Paris" in fact for fact in facts) and not any("Lyon" in fact for fact in facts)
     assert client.get("/api/search?q=bakery&user_id=ana").json["results"]
+    assert client.get("/api/sessions/s/summary").json["state"] in ("current", "pending")
     assert sum(count for _, count in services_of(nodes[0]).indexing.rebuild()) == 10
     (verified,) = services_of(nodes[1]).indexing.verify()
     assert verified.consistent and verified.indexed == 10, "both nodes search one index"
@@ -81,6 +99,7 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     assert receipt["erased"]["messages"] == 10
     services_of(nodes[0]).outbox.run_due()
     assert client.get("/api/sessions/s").status_code == 404
+    assert client.get("/api/jobs").json["items"] == []
     with services_of(nodes[0]).database.engine.connect() as connection:
         assert not connection.scalar(text("SELECT count(*) FROM search_indexes"))
         assert not connection.scalar(text("SELECT count(*) FROM search_messages"))
@@ -129,28 +148,215 @@ def test_items_are_stored_filtered_and_ordered_as_on_sqlite(nodes: list[Flask]) 
         items.run(ada, [Put(("a",), "0", 1, version=7)])
 
 
-def test_two_nodes_take_turns_in_one_session_and_each_finds_what_was_said_at_the_other(nodes: list[Flask]) -> None:
-    failed: list[str] = []
+@pytest.mark.parametrize("owner", ["ana", None])
+def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner: str | None) -> None:
+    one, two = (services_of(app).database for app in nodes)
+    for session, user in (("a", owner), ("b", "bo")):
+        chat(nodes[0].test_client(), "I like tea.", session_id=session, user_id=user)
+    with one.write() as tx:
+        find_session(tx, Caller(user_id=owner), "a").title = "held"
+        chat(nodes[1].test_client(), "I like coffee.", session_id="b", user_id="bo")
+        with pytest.raises(OperationalError), two.write(patience=0.01) as other:
+            find_session(other, Caller(user_id=owner), "a")
+        assert nodes[1].test_client().get("/api/sessions/a").json["title"] == "I like tea.", "readers never wait"
+    with two.write(patience=0.01) as other:
+        assert find_session(other, Caller(user_id=owner), "a").title == "held"
 
-    def talk(app: Flask, name: str) -> None:
-        client = app.test_client()
+
+def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes: list[Flask]) -> None:
+    one, two = map(services_of, nodes)
+    with one.database.write() as tx:
+        one.outbox.ask(tx, *(JobRequest("probe", tenant, tenant) for tenant in ("a", "b")))
+    named = {"kind": "probe", "now": utc_now(), "in_future": utc_now()}
+    with one.database.write() as tx:
+        first = tx.scalars(locked(tx, NEXT, JobRow, skip=True), named).one()
+        claimed, _ = two.outbox.claim_next("probe")
+        assert claimed is not None and {first.tenant, claimed[0].tenant} == {"a", "b"}
+        assert two.outbox.claim_next("probe") == (None, 0.0), "it is not taken twice, and looked for again at once"
+    third, _ = two.outbox.claim_next("probe")
+    assert third is not None and third[0].id == first.id
+
+
+def together(*work: Callable[[], Any]) -> list[Any]:
+    """What these return, begun at one moment."""
+    ready = threading.Barrier(len(work))
+
+    def run(one: Callable[[], Any]) -> Any:
+        ready.wait()
+        return one()
+
+    with ThreadPoolExecutor(len(work)) as pool:
+        return list(pool.map(run, work))
+
+
+def counted_up(app: Flask, key: str) -> int:
+    """Add one to a number in the store, as a program does that others may overtake; how often that happened."""
+    items, ana = services_of(app).items, Caller(user_id="ana")
+    for overtaken in range(1000):
+        item = items.run(ana, [Get(("n",), key)])[0]
+        value, version = (item.value["n"], item.version) if item is not None else (0, 0)
+        try:
+            items.run(ana, [Put(("n",), key, {"n": value + 1}, version=version)])
+        except Conflict:
+            continue
+        return overtaken
+    raise AssertionError("no attempt got through")
+
+
+def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(
+    nodes: list[Flask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All begin with what is not there yet: the person, the shared session, the prompt, the item."""
+    monkeypatch.setattr("memory.leases.WAITING_MAX", 8)
+    clients, workers = 8, [threading.Event(), threading.Event()]
+
+    def talk(app: Flask, name: str) -> int:
+        client, tokens = app.test_client(), 0
         for number in range(TURNS):
-            said = ask(client, f"I am {name}, and this is number {number}.", session_id="s", user_id="ana")
-            if said.status_code != 200:
-                failed.append(said.text)
+            for session in ("s", name):
+                told = chat(client, f"I am {name}, and this is number {number}.", session_id=session, user_id="ana")
+                tokens += told["usage"]["total_tokens"]
+            good(client.put("/api/prompts/mine", json={"text": f"{name} {number} {{{{ sections }}}}"}))
+            good(client.post("/api/facts", json={"user_id": "ana", "text": f"{name} likes the number {number}"}))
+            append(client, "log", [said(f"{name} {number}", external_id=f"{name} {number}")], user_id="ana")
+            counted_up(app, "k")
+        return tokens
 
-    talking = [threading.Thread(target=talk, args=(nodes[at % 2], f"client {at}")) for at in range(4)]
-    for thread in talking:
-        thread.start()
-    for thread in talking:
-        thread.join()
-    assert not failed, failed[0]
-    client = nodes[1].test_client()
-    said = client.get("/api/sessions/s/messages?limit=100").json["items"]
-    assert [message["position"] for message in said] == list(range(1, 8 * TURNS + 1))
-    assert [message["role"] for message in said] == ["user", "assistant"] * (4 * TURNS)
-    assert len({message["content"] for message in said if message["role"] == "user"}) == 4 * TURNS
-    for app in nodes:
+    def work(app: Flask, over: threading.Event) -> None:
+        while not over.is_set():
+            services_of(app).outbox.run_due()
         services_of(app).outbox.run_due()
+
+    with ThreadPoolExecutor(2) as background:
+        working = [background.submit(work, app, over) for app, over in zip(nodes, workers, strict=True)]
+        try:
+            spent = together(*(partial(talk, nodes[number % 2], f"client{number}") for number in range(clients)))
+        finally:
+            for over in workers:
+                over.set()
+        for one in working:
+            one.result()
+    client, all_of_them = nodes[1].test_client(), clients * TURNS
+    for session, turns in (("s", all_of_them), *((f"client{number}", TURNS) for number in range(clients))):
+        line = read_all(client, f"/api/sessions/{session}/messages", user_id="ana")
+        assert [one["position"] for one in line] == list(range(1, 2 * turns + 1))
+        assert [one["role"] for one in line] == ["user", "assistant"] * turns
+        assert len({one["content"] for one in line if one["role"] == "user"}) == turns
+        assert client.get(f"/api/sessions/{session}").json["message_count"] == 2 * turns
+    log = read_all(client, "/api/sessions/log/messages", user_id="ana")
+    assert len({one["content"] for one in log}) == len(log) == all_of_them
+    (item,) = services_of(nodes[0]).items.run(Caller(user_id="ana"), [Get(("n",), "k")])
+    assert (item.value, item.version) == ({"n": all_of_them}, all_of_them)
+    stated = [one["text"] for one in read_all(client, "/api/facts", user_id="ana") if "likes the number" in one["text"]]
+    assert len({*stated}) == len(stated) == all_of_them
+    assert client.get("/api/prompts/mine").json["version"] == all_of_them
+    with services_of(nodes[0]).database.read() as tx:
+        assert tx.scalar(text("SELECT sum(tokens) FROM spending")) >= sum(spent)
+        versions = "SELECT session_id, version FROM summaries ORDER BY session_id, version"
+        by_session: dict[int, list[int]] = {}
+        for session_id, version in tx.execute(text(versions)):
+            by_session.setdefault(session_id, []).append(version)
+    assert by_session and all(found == list(range(1, len(found) + 1)) for found in by_session.values())
+    assert read_all(client, "/api/jobs", state="failed") == []
+    for app in nodes:
         found = app.test_client().get("/api/search?q=client number&user_id=ana&limit=100").json["results"]
-        assert len(found) >= 4 * TURNS, "its own index holds it, or its rows do"
+        assert len(found) >= all_of_them, "its own index holds it, or its rows do"
+
+
+@pytest.mark.parametrize("session", ["s", None])
+def test_a_message_sent_to_two_nodes_with_one_key_is_answered_once(nodes: list[Flask], session: str | None) -> None:
+    who = {"user_id": "ana", **({"session_id": session} if session else {})}
+    for number in range(5):
+        told = together(*(partial(chat, app.test_client(), "Hi.", key=str(number), **who) for app in nodes * 2))
+        assert len({(one["id"], one["session_id"]) for one in told}) == 1
+    client = nodes[0].test_client()
+    sessions = read_all(client, "/api/sessions", user_id="ana")
+    assert sum(one["message_count"] for one in sessions) == 10 and len(sessions) == (1 if session else 5)
+
+
+@pytest.mark.parametrize("nodes", ["scripted"], indirect=True)
+def test_a_reply_is_stopped_or_its_session_erased_from_another_node(
+    nodes: list[Flask], model_server: ModelServer
+) -> None:
+    one, two = (app.test_client() for app in nodes)
+    with speaking(model_server, nodes[0]) as (_, parts):
+        assert stop(two)
+    assert streamed_text(parts[0]) == "One two "
+
+    def erase(_: Any) -> str:
+        good(two.delete("/api/sessions/s"))
+        return "too late"
+
+    model_server.main.queue(erase)
+    failed(ask(one, "Go on.", session_id="s"), 409, "turn_lost")
+    assert one.get("/api/sessions/s").status_code == 404
+
+
+def test_what_the_server_cannot_do_is_told_at_once_and_passes(
+    nodes: list[Flask], postgres_server: Any, postgres: str
+) -> None:
+    def unavailable(client: FlaskClient) -> None:
+        answer = ask(client, "Are you there?", session_id="s")
+        failed(answer, 503, "database_unavailable")
+        assert int(answer.headers["Retry-After"]) > 0
+
+    clients = [app.test_client() for app in nodes]
+    for client in clients:
+        chat(client, "Hello.", session_id="s")
+    postgres_server.get_postmaster_info().process.send_signal(SIGINT)  # what it is doing is broken off
+    postgres_server.get_postmaster_info().process.wait(10)
+    unavailable(clients[0])
+    postgres_server.start()
+    for client in clients:
+        chat(client, "Hello again.", session_id="s")
+    engine = services_of(nodes[0]).database.engine
+    with engine.begin() as admin:
+        for statement in (
+            "DROP ROLE IF EXISTS few",
+            "CREATE ROLE few LOGIN CONNECTION LIMIT 1",
+            "GRANT USAGE ON SCHEMA public TO few",
+            "GRANT ALL ON ALL TABLES IN SCHEMA public TO few",
+            "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO few",
+        ):
+            admin.execute(text(statement))
+    few = make_url(postgres).set(username="few")
+    settings = services_of(nodes[0]).settings
+    app = create_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
+    with create_engine(few, poolclass=NullPool).connect():
+        unavailable(app.test_client())
+    chat(app.test_client(), "Hello once more.", session_id="s")
+    services_of(app).database.close()
+    with engine.begin() as admin:
+        admin.execute(text("DROP OWNED BY few"))
+        admin.execute(text("DROP ROLE few"))
+        admin.execute(text("ALTER TABLE sessions RENAME COLUMN head_type TO other"))
+    failed(ask(clients[1], "And now?", session_id="s"), 503, "database_schema")
+    with engine.begin() as admin:
+        admin.execute(text("ALTER TABLE sessions RENAME COLUMN other TO head_type"))
+    assert len(read_all(clients[1], "/api/sessions/s/messages")) == 10
+
+
+def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves_each(nodes: list[Flask]) -> None:
+    client, database, sent = nodes[0].test_client(), services_of(nodes[0]).database, list[tuple[str, Any]]()
+
+    def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_: Any) -> None:
+        sent.append((statement, given[0] if isinstance(given, list) else given))
+
+    for number in range(3):
+        chat(client, f"I like tea number {number}.", session_id="s", user_id="ana")
+    services_of(nodes[0]).outbox.run_due()
+    chat(client, "And I like coffee.", session_id="s", user_id="ana")
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        chat(client, "Which tea did I mention?", session_id="s", user_id="ana")
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+    asked = [one for one in sent if "set_config" not in one[0]]
+    of_rows = [one for one, _ in asked if "search_" not in one]
+    assert len(of_rows) <= WARM, "\n".join(of_rows)
+    with database.connect() as connection:
+        connection.execute(text("SET enable_seqscan = off"))
+        for statement, given in asked:
+            plan = list(connection.exec_driver_sql(f"EXPLAIN {statement}", given).scalars())
+            whole = [step for step in plan if "Seq Scan" in step and "search_notices" not in step]  # which has one row
+            assert not whole, (statement, plan)

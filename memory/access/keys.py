@@ -25,7 +25,7 @@ from sqlalchemy import select
 from config import ApiKey
 from config.values import TENANT
 from memory.errors import InvalidRequest, NotFound
-from models import Database, KeyRow
+from models import Database, KeyRow, locked
 
 CHAT, READ, ADMIN = "chat", "read", "admin"
 SCOPES = {
@@ -149,7 +149,7 @@ class Keys:
     def revoke(self, key_id: int) -> KeyInfo:
         """Refuse a key from now on.  A second call keeps the time of the first.  Raises NotFound."""
         with self._database.write() as tx:
-            row = tx.get(KeyRow, key_id)
+            row = tx.scalar(locked(tx, select(KeyRow).where(KeyRow.id == key_id), KeyRow))
             if row is None:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `flask keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()

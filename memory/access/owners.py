@@ -1,7 +1,8 @@
 """Owners: whose data a caller may see.
 
 Guarantee: every read on behalf of a caller goes through one of these functions, and what belongs to another owner
-looks the same as what does not exist.
+looks the same as what does not exist.  In a write they lock what they find (see `models.database`), so that one write
+of an owner runs at a time.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import BigInteger, Select, bindparam, select
+from sqlalchemy.orm import contains_eager
 
 from memory.domain import Caller
 from memory.errors import NotFound, user_not_found
-from models import OwnerRow, SessionRow, Transaction
+from models import OwnerRow, SessionRow, Transaction, Upsert, locked
 
-_NAMED = select(SessionRow).where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+_SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
+_NAMED = _SESSIONS.where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+_OWNERS = select(OwnerRow)
+_MAKE = Upsert(OwnerRow, ("tenant", "kind", "name"), lambda _: {"created_at": OwnerRow.created_at})  # keeps it as it is
 
 WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
     select(OwnerRow.id).where(OwnerRow.tenant == bindparam("tenant"), OwnerRow.kind == "tenant")
@@ -25,27 +30,33 @@ WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
 
 def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user; None when nothing was ever stored for them, or no user is named."""
-    return tx.scalar(
-        select(OwnerRow).where(
-            OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
-        )
-    )
+    return _owner(tx, caller.tenant, "user", caller.user_id)
 
 
 def find_owner(tx: Transaction, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user or, when no user is named, of the tenant itself; None if there is none yet."""
     if caller.user_id is not None:
         return find_user(tx, caller)
-    return tx.scalar(select(OwnerRow).where(OwnerRow.tenant == caller.tenant, OwnerRow.kind == "tenant"))
+    return _owner(tx, caller.tenant, "tenant", "")
 
 
 def make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
-    """The owner row that `find_owner` did not find."""
+    """The owner row that `find_owner` did not find; another write may have made it since."""
     kind, name = ("tenant", "") if caller.user_id is None else ("user", caller.user_id)
-    owner = OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
-    tx.add(owner)
-    tx.flush()
+    _MAKE.execute(tx, [{"tenant": caller.tenant, "kind": kind, "name": name, "created_at": now}])
+    owner = find_owner(tx, caller)
+    assert owner is not None
     return owner
+
+
+def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
+    """The owner row of this id, in a write; None when it was erased."""
+    return tx.scalar(locked(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
+
+
+def _owner(tx: Transaction, tenant: str, kind: str, name: str | None) -> OwnerRow | None:
+    named = OwnerRow.tenant == tenant, OwnerRow.kind == kind, OwnerRow.name == name
+    return tx.scalar(locked(tx, _OWNERS.where(*named), OwnerRow))
 
 
 def known_user(tx: Transaction, caller: Caller) -> OwnerRow:
@@ -66,7 +77,7 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
 
 def known_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
-    row = tx.scalar(_NAMED, {"tenant": caller.tenant, "id": session_id})
+    row = tx.scalar(locked(tx, _NAMED, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
     theirs = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
     if not theirs:
         raise session_not_found(session_id)
@@ -79,6 +90,11 @@ def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow
     if row is None:
         raise session_not_found(session_id)
     return row
+
+
+def lock_session(tx: Transaction, row_id: int | None) -> SessionRow | None:
+    """The session's row of this id, in a write; None when it was erased."""
+    return tx.scalar(locked(tx, _SESSIONS.where(SessionRow.id == row_id), OwnerRow, SessionRow))
 
 
 def session_not_found(session_id: str) -> NotFound:

@@ -26,7 +26,7 @@ from memory.clients.reconcile import Said, common, reconcile
 from memory.domain import INTERRUPTED, Caller, Message
 from memory.leases import Leases
 from memory.sessions.messages import MessageDraft, append, find
-from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow
+from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
 
 AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
 LATEST = 32  # stored messages that are compared with one that came alone
@@ -67,10 +67,11 @@ def carried_on(
     sessions = owned(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
         query = sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
-        rows = tx.scalars(query).unique().all()
+        rows = tx.scalars(locked(tx, query, OwnerRow, SessionRow)).unique().all()
     else:
         query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
         query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
+        query = locked(tx, query, OwnerRow, SessionRow, TurnRow)
         rows = [row for row, turn in tx.execute(query).unique() if _is_again(turn, client, arrived_at)]
     best: tuple[bool, int] = (False, 0)
     found: SessionRow | None = None

@@ -25,7 +25,7 @@ from memory.facts.grounding import Grounding, Ungrounded, named_in, repeats, ste
 from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
+from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, locked
 
 log = logging.getLogger(__name__)
 
@@ -257,7 +257,7 @@ def _of_caller(caller: Caller) -> Select[Any]:
 
 
 def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
-    found = tx.execute(_of_caller(caller).where(FactRow.id == fact_id)).first()
+    found = tx.execute(locked(tx, _of_caller(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
     if found is None:
         raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
     return found[0], found[1]

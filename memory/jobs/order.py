@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ScalarSelect, bindparam, func, or_, select, union_all
+from sqlalchemy import ScalarSelect, bindparam, case, func, or_, select, union_all
 from sqlalchemy.orm import aliased
 
-from models import JobRow, QueueRow, Transaction
+from models import JobRow, QueueRow, Transaction, Upsert
 
 _J, _Q = JobRow.__table__.c, QueueRow.__table__.c
 _OF_KIND = JobRow.kind == bindparam("kind"), JobRow.state == "pending"
@@ -44,6 +44,7 @@ def _next() -> Any:
     running = select(func.count()).where(*of_tenant, theirs.state == "running")
     return (
         select(JobRow)
+        .where(JobRow.state == "pending")  # still, when another worker had it locked meanwhile
         .select_from(waiting)
         .join(JobRow, JobRow.id == head.scalar_subquery())
         .outerjoin(QueueRow, (QueueRow.kind == bindparam("kind")) & (QueueRow.tenant == waiting.c.tenant))
@@ -53,13 +54,15 @@ def _next() -> Any:
 
 
 NEXT = _next()
-_LAST_SERVED = select(func.max(QueueRow.served)).where(QueueRow.kind == bindparam("kind"))
+_LAST_SERVED = select(func.coalesce(func.max(_Q.served), 0)).where(_Q.kind == bindparam("of_kind"))
+_TAKEN = Upsert(
+    QueueRow,
+    ("kind", "tenant"),
+    lambda new: {"served": new.served, "round": case((_Q.round > new.round, _Q.round), else_=new.round)},
+    served=_LAST_SERVED.scalar_subquery() + 1,
+)
 
 
 def note_taken(tx: Transaction, job: JobRow) -> None:
     """Note that the job's tenant was served now, and which round its queue is in."""
-    queue = tx.get(QueueRow, (job.kind, job.tenant))
-    if queue is None:
-        tx.add(queue := QueueRow(kind=job.kind, tenant=job.tenant, round=0))
-    queue.served = 1 + (tx.scalar(_LAST_SERVED, {"kind": job.kind}) or 0)
-    queue.round = max(queue.round, job.round)
+    _TAKEN.execute(tx, [{"kind": job.kind, "of_kind": job.kind, "tenant": job.tenant, "round": job.round}])

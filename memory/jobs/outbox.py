@@ -25,7 +25,7 @@ from memory.jobs.order import NEXT, next_round, note_taken
 from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert, locked, retried
 from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
@@ -88,6 +88,7 @@ _OF_KIND = JobRow.kind == bindparam("kind")
 _SOONEST = select(func.min(JobRow.run_at)).where(_OF_KIND, JobRow.state == "pending")
 _RUNNING = select(JobRow).where(_OF_KIND, JobRow.state == "running")
 _NAMED = select(JobRow).where(_OF_KIND, JobRow.key == bindparam("key"))
+_BY_ID = select(JobRow).where(JobRow.id == bindparam("id"))
 _WHOSE = (
     select(OwnerRow.kind, OwnerRow.tenant, OwnerRow.name, SessionRow.public_id)
     .outerjoin(SessionRow, SessionRow.id == bindparam("session"))
@@ -155,6 +156,7 @@ class Outbox:
             }
             for request in requests
         ]
+        tx.flush()  # other rows first: those of jobs are locked last
         _ASK.execute(tx, rows)
         if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
             event.listen(tx, "after_commit", lambda _: self._wake(soon), once=True)
@@ -190,7 +192,7 @@ class Outbox:
     ) -> int:
         """Run every job that is due, in this thread.  Calls `each` with a job and its error; returns how many ran."""
         count = 0
-        while claimed := next(filter(None, (self.claim_next(kind)[0] for kind in kinds or self._handlers)), None):
+        while claimed := next(filter(None, map(self._claim_due, kinds or self._handlers)), None):
             each(claimed[0], self._run(*claimed))
             count += 1
         return count
@@ -200,6 +202,13 @@ class Outbox:
         succeeded, runs or is gone."""
         claimed = self._claim(_NAMED, {"kind": kind, "key": str(key)})
         return self._run(*claimed) if claimed else None
+
+    def _claim_due(self, kind: str) -> Claimed | None:
+        """Claim the next job of this kind that is due."""
+        while True:
+            claimed, wait = self.claim_next(kind)
+            if claimed is not None or wait:  # else another worker is claiming one at this moment
+                return claimed
 
     def claim_next(self, kind: str) -> tuple[Claimed | None, float]:
         """Claim the next job of this kind; without one, the seconds until it makes sense to look again."""
@@ -239,7 +248,7 @@ class Outbox:
     def _claim(self, which: Select[Any], named: Mapping[str, Any]) -> Claimed | None:
         """Claim the job that a query finds; None when it finds none, or another worker has it."""
         with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
-            job = tx.scalar(which, named)
+            job = tx.scalar(locked(tx, which, JobRow, skip=which is NEXT), named)
             lease = self._leases.take(job) if job is not None else None
             if job is None or lease is None:
                 return None
@@ -261,7 +270,7 @@ class Outbox:
             if error is not None and self._stopping:  # its connections are being closed under it
                 error = ABANDONED
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
-                row = tx.get(JobRow, job.id)
+                row = tx.scalar(locked(tx, _BY_ID, JobRow), {"id": job.id})
                 if row is not None and row.lease_token == lease.token:
                     if error is None and not more and row.revision == job.revision:
                         tx.delete(row)
@@ -275,7 +284,7 @@ class Outbox:
     def _call_handler(self, job: JobRow) -> tuple[bool, str | None]:
         """Whether there is more to do, and the error."""
         try:
-            return bool(self._handlers[job.kind](job)), None
+            return bool(retried(self._handlers[job.kind])(job)), None
         except RecapError as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
             return False, _reason(failure)
@@ -313,7 +322,7 @@ class Outbox:
             self._leases.shorten(row)
             return
         with self._database.write() as tx:
-            left = tx.get(JobRow, row.id)
+            left = tx.scalar(locked(tx, _BY_ID, JobRow), {"id": row.id})
             if left is not None and left.state == "running" and self._leases.free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
                 self._metrics.job_over(row.kind, self._settle(left, ABANDONED))

@@ -29,7 +29,7 @@ from memory.llm import ChatMessage, Finish, ModelRequest, Piece, ReplyMaterial, 
 from memory.llm.models import Models
 from memory.ops import logs
 from memory.sections import Sections
-from models import Database, ModelServerRow
+from models import Database, ModelServerRow, retried
 
 log = logging.getLogger(__name__)
 
@@ -189,6 +189,7 @@ class ModelServer:
             problem,
         )
 
+    @retried
     def put(self, draft: ServerDraft) -> ServerInfo:
         """Store a model server, and use it from now on.  Raises Conflict where none can be stored, InvalidRequest."""
         refusal = self._refusal()

@@ -24,7 +24,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
 from config import Settings
-from memory.access.owners import known_user
+from memory.access.owners import known_user, lock_owner
 from memory.domain import Caller, Fact
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.duplicates import Pair, pairs_of
@@ -147,7 +147,7 @@ class Consolidation:
             through = max(waiting.older.id, waiting.newer.id) - 1
         plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact)) is not None}
         with self.database.write() as tx:
-            row = tx.get(OwnerRow, owner.id)
+            row = lock_owner(tx, owner.id)
             if row is None or tx.get(JobRow, job.id) is None:
                 return  # the person was erased, or the job cancelled
             closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
@@ -159,7 +159,7 @@ class Consolidation:
     def _read(self, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
         """The pairs with the mini model's verdicts; none if it was asked today, or the day's tokens are spent."""
         with self.database.write() as tx:
-            row, now = tx.get(OwnerRow, owner_id), self.now()
+            row, now = lock_owner(tx, owner_id), self.now()
             asked = row is None or (row.consolidated_at is not None and row.consolidated_at.date() == now.date())
             if row is None or asked or self.mini.budgets.left(tx, owner_id) <= 0:
                 return []

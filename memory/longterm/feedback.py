@@ -19,6 +19,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from config import Settings
+from memory.access.owners import lock_owner
 from memory.domain import Caller, Message
 from memory.facts.grounding import stands_in, stems
 from memory.jobs.outbox import JobRequest, Outbox
@@ -103,7 +104,7 @@ class Feedback:
         except Unusable as problem:
             state, reason = "refused", str(problem)
         with self.database.write() as tx:
-            row = tx.get(OwnerRow, owner.id)
+            row = lock_owner(tx, owner.id)
             there = self._waiting(tx, row) if row is not None else []
             if row is None or item not in there:
                 return bool(there)  # it was erased, or given anew

@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.owners import find_owner, find_user, known_user, make_owner
+from memory.access.owners import find_owner, find_user, known_user, lock_owner, make_owner
 from memory.domain import Caller, Fact, Message
 from memory.errors import InvalidRequest, ModelError
 from memory.facts.facts import as_fact, close
@@ -180,7 +180,7 @@ class Profiles:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
         with self.database.write() as tx:
-            row = tx.get(OwnerRow, job.owner_id)
+            row = lock_owner(tx, job.owner_id)
             if row is None:
                 return False
             there = tx.scalar(select(func.count()).where(*read))

@@ -10,6 +10,7 @@ from models.errors import Trouble, trouble_of
 from models.schema import revisions
 
 NOT_STORED = "Nothing of this request was stored."
+RETRY_SECONDS = 5.0  # in which a database server restarts
 RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FILE`; docs/operations.md says how."
 DAMAGED = f"damaged. {RESTORE}"
 _MAY_BE_LOST = "What this request wrote may be lost."
@@ -73,7 +74,11 @@ class DatabaseFailed(RecapError):
 def database_failed(error: BaseException, consequence: str = NOT_STORED) -> DatabaseFailed | None:
     """The error to report; `consequence` says what it means for the data.  None for an error of Recap's own."""
     trouble = trouble_of(error)
-    return DatabaseFailed(_TOLD[trouble][0], _TOLD[trouble][1].format(consequence)) if trouble is not None else None
+    if trouble is None:
+        return None
+    code, message, _ = _TOLD[trouble]
+    passes = RETRY_SECONDS if trouble is Trouble.UNAVAILABLE else None
+    return DatabaseFailed(code, message.format(consequence), retry_after=passes)
 
 
 def in_short(error: BaseException) -> str:

@@ -51,6 +51,8 @@ from models import (
     SummaryRow,
     Transaction,
     TurnRow,
+    locked,
+    retried,
 )
 from search_index import SearchIndex
 
@@ -103,22 +105,31 @@ class Erasing:
         with self.database.read() as tx:
             owner = known_user(tx, caller)
         held = self._held(owner)
+        owner, erased = self._user(caller, held)
+        return self._finish_now(erased, owner.tenant, owner.index_key, user_id=owner.name)
+
+    @retried
+    def _user(self, caller: Caller, held: Collection[int]) -> tuple[OwnerRow, Counter[str]]:
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            erased = self._erase_owner(tx, owner, held)
-        return self._finish_now(erased, owner.tenant, owner.index_key, user_id=owner.name)
+            return owner, self._erase_owner(tx, owner, held)
 
     def session(self, caller: Caller, session_id: str) -> Receipt:
         """Erase a session with its messages, summaries and facts.  Raises NotFound."""
         with self.database.read() as tx:
             owner = find_session(tx, caller, session_id).owner
         held = self._held(owner)
+        tenant, key, erased = self._session(caller, session_id, held)
+        return self._finish_now(erased, tenant, key, session_id=session_id)
+
+    @retried
+    def _session(self, caller: Caller, session_id: str, held: Collection[int]) -> tuple[str, str, Counter[str]]:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             alone = row.owner.kind == "session"
             key = row.owner.index_key if alone else f"{row.owner_id}/{row.id}"
             erased = self._erase_owner(tx, row.owner, held) if alone else self._erase_session(tx, row, held, key)
-        return self._finish_now(erased, row.tenant, key, session_id=session_id)
+            return row.tenant, key, erased
 
     def message(self, caller: Caller, session_id: str, message_id: int) -> Receipt:
         """Erase a message, replaced or not: its words, the facts taken from it, and every version of the summary that
@@ -157,11 +168,12 @@ class Erasing:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return replace(receipt, fact_id=fact_id)
 
+    @retried
     def facts(self, caller: Caller, fact_ids: Sequence[int], *, restore: bool = False) -> Receipt:
         """Forget those of the facts that exist, each as `fact` does."""
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
-            named = tx.scalars(theirs.where(FactRow.id.in_(fact_ids))).all()
+            named = tx.scalars(locked(tx, theirs.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
             line = line_up_to(tx, named, *([FactRow.merged.is_(True)] if restore else []))
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             by_owner: dict[int, list[Fact]] = defaultdict(list)
@@ -227,6 +239,8 @@ class Erasing:
     def _erase_owner(self, tx: Transaction, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
         """Delete the owner's row; everything they have goes with it."""
         of = owner.id
+        theirs = select(SessionRow.id).where(SessionRow.owner_id == of).order_by(SessionRow.id)
+        tx.execute(locked(tx, theirs, SessionRow))  # replies that are being stored come first
         items = select(ItemRow.id).where(ItemRow.owner_id == of)
         erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of, items)
         erased["index_documents"] = len(held)

@@ -37,6 +37,7 @@ from models import (
     SummaryRow,
     Transaction,
     TurnRow,
+    retried,
 )
 
 BATCH = 500  # facts or items in one transaction: others write in between
@@ -101,6 +102,7 @@ class Import:
     fact_rows: dict[int, int] = field(default_factory=dict)  # by the fact's number in the document
     superseded: list[tuple[int, int]] = field(default_factory=list)  # a new fact's row, and its successor's number
 
+    @retried
     def session(self, record: SessionRecord) -> None:
         """Store what is new of a session, once no turn is being taken in it."""
         drafts = tuple(record.messages)
@@ -134,6 +136,7 @@ class Import:
         self, tx: Transaction, record: SessionRecord, drafts: tuple[MessageDraft, ...]
     ) -> tuple[SessionRow, tuple[MessageDraft, ...], bool]:
         """The session's row, the messages that are new to it, and whether the row was made now."""
+        self._owner(tx)
         for number in count(1):
             public_id = record.id if number == 1 else f"{record.id[:120]}-{number}"
             query = select(SessionRow).where(SessionRow.tenant == self.caller.tenant, SessionRow.public_id == public_id)
@@ -144,7 +147,6 @@ class Import:
                 fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
                 if fresh is not None:
                     return row, fresh, False
-        self._owner(tx)
         row = self.parts.sessions.find_or_make(tx, self.caller, public_id)
         row.title, row.system_prompt = record.title, record.system_prompt
         row.pinned, row.archived, row.type = record.pinned, record.archived, record.type

@@ -22,7 +22,7 @@ from sqlalchemy import bindparam, delete, select
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts import sandbox
-from models import Database, PromptRow, Transaction
+from models import Database, PromptRow, Transaction, retried
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TEXT_CHARS_MAX = 20_000
@@ -85,6 +85,7 @@ class Prompts:
         with self.database.read() as tx:
             return [self.find(tx, caller, name) for name in self._names(tx, caller)]
 
+    @retried
     def put(self, caller: Caller, name: str, text: str) -> Prompt:
         """Store a new version.  Raises InvalidRequest that says what is wrong with the name or the template."""
         if not NAME.fullmatch(name):

@@ -34,7 +34,7 @@ from memory.sessions.messages import (
     figures_of,
     remains,
 )
-from models import Database, MessageRow, OwnerRow, SessionRow, Transaction
+from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, locked, retried
 
 INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 
@@ -81,6 +81,7 @@ class Sessions:
     now: Callable[[], datetime]
     check_type: Callable[[Transaction, SessionRow, str], None]  # refuses a type that there is not
 
+    @retried
     def create(
         self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
     ) -> SessionInfo:
@@ -195,6 +196,7 @@ class Sessions:
             previous_cursor=encode_cursor(first) if first > 1 else None,
         )
 
+    @retried
     def append(self, caller: Caller, session_id: str, drafts: Sequence[MessageDraft]) -> Appended:
         """Store messages without calling a model; the session is made if it is new.
 
@@ -279,9 +281,8 @@ class Sessions:
         now = self.now()
         public_id = session_id or uuid.uuid4().hex
         kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
-        owner = tx.scalar(
-            select(OwnerRow).where(OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name)
-        )
+        named = OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name
+        owner = tx.scalar(locked(tx, select(OwnerRow).where(*named), OwnerRow))
         owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
         row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
         row.created_at = row.updated_at = now

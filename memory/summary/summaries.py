@@ -27,7 +27,7 @@ from memory.sessions.head import show_newest, summary_state
 from memory.sessions.messages import SHOWN
 from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
-from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, retried
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,7 @@ class Summaries:
             self.outbox.ask(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, insist=True))
             return state_of(tx, row)
 
+    @retried
     def change_fact(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
         """Change a fact.  Where it holds, the newest summaries say its new words instead of the old, and the profile
         says the old ones no longer.

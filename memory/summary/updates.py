@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.owners import find_session
+from memory.access.owners import find_session, lock_session
 from memory.domain import Caller, Message, Usage
 from memory.errors import InvalidRequest
 from memory.facts.facts import Facts
@@ -174,7 +174,7 @@ class Updates:
     def _store(self, job: JobRow, step: _Step, answer: Answer[Digest]) -> bool:
         """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
-            row = tx.get(SessionRow, job.session_id)
+            row = lock_session(tx, job.session_id)
             read = [message.id for message in step.material.messages]
             there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *SHOWN))
             if row is None or row.summary_version != step.version or there != len(read):

@@ -36,9 +36,10 @@ from memory.turn import turns
 from memory.turn.parts import Parts
 from memory.turn.prompt import remember
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
-from models import MessageRow, SessionRow, Transaction, TurnRow
+from models import MessageRow, SessionRow, Transaction, TurnRow, retried
 
 
+@retried
 def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
     """Begin a turn, or return the end of the turn that this request, sent before, has come to.
 

@@ -52,6 +52,7 @@ from memory.turn.prompt import Prompt, compose, look_back, pass_on
 from memory.turn.running import Course
 from memory.turn.tools import ROOM_MIN, Tools
 from memory.turn.values import Admitted, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models import retried
 
 log = logging.getLogger(__name__)
 
@@ -324,6 +325,7 @@ def _record(
     return replace(finished, reply_message_id=reply_id)
 
 
+@retried
 def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> int:
     """The stored reply's id."""
     lease, now, begun = admitted.lease, parts.now(), None

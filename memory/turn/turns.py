@@ -31,7 +31,7 @@ from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
 from memory.sessions.messages import MESSAGES, SAID, remains
 from memory.turn.values import MemoryReport, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import Database, FactRow, MessageRow, SessionRow, Transaction, TurnRow
+from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
 
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
@@ -147,7 +147,9 @@ def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | N
     """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
     assert request.idempotency_key is not None
     keys = [request.idempotency_key, remains(request.idempotency_key)]
-    turn = tx.scalar(select(TurnRow).where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key.in_(keys)))
+    query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
+    named = query.where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key.in_(keys))
+    turn = tx.scalar(locked(tx, named, OwnerRow, SessionRow, TurnRow))
     if turn is not None and turn.fingerprint != _fingerprint(caller, request):
         raise Conflict(
             "idempotency_key_reused",
