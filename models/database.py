@@ -1,4 +1,4 @@
-"""Database: the only place that opens transactions, and the only one that knows SQLite from PostgreSQL.
+"""Database: the only place that opens transactions, and that knows what a transaction is on SQLite and PostgreSQL.
 
 Guarantee: a transaction lasts as long as its `with` block, and commits at its end or not at all.  Readers never wait
 for a writer.  What a write has read of an owner stays true until it commits, over all threads, processes and nodes, but
