@@ -158,6 +158,8 @@ def test_no_body_costs_much(shared_app: Flask) -> None:
         for name, body in (*unknown, *bodies({**schema, "properties": new}, limit)):
             assert len(body) <= limit
             seconds, memory, answered = cost(client, method, address, body)
+            if seconds > CPU_SECONDS * MARGIN:  # or the machine was busy
+                seconds = min(seconds, cost(client, method, address, body)[0])
             if seconds > CPU_SECONDS * MARGIN or memory > MEMORY_BYTES or answered > ANSWER_BYTES:
                 costly.append(f"{method} {address}: {name}: {seconds:.1f} s, {memory >> 20} MB, {answered:,} bytes")
             tried += 1

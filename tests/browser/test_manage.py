@@ -100,7 +100,7 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
     page.goto("/")
     manage = open_manage(page)
     with page.expect_download() as download:
-        manage.get_by_role("button", name="Export").click()
+        manage.get_by_role("button", name="Export", exact=True).click()
     name = download.value.suggested_filename
     assert re.fullmatch(r"recap-export-\d{4}-\d\d-\d\d\.json", name)
     file = tmp_path / name
