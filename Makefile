@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults check docs audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
+.PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
 	bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
@@ -26,6 +26,9 @@ test-all: test test-slow  ## Run test and test-slow
 
 test-faults: $(VENV)/.dev  ## Run the tests of crashes and load: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two idle cores
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
+
+test-cluster: $(VENV)/.dev  ## Kill nodes behind nginx, and PostgreSQL, under 60 clients; needs nginx and redis-server; two minutes
+	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults/test_cluster.py
 
 check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure code, and that the documentation is complete
 	$(BIN)/ruff format --check .

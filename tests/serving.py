@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 
@@ -65,11 +65,19 @@ def workers(server: Server) -> list[int]:
     return sorted(int(child) for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split())
 
 
+class Address(Protocol):
+    """A server, or a proxy in front of some."""
+
+    @property
+    def url(self) -> str: ...
+
+
 class Api:
     """A client of a server, on connections of its own.  What isn't answered with success raises."""
 
-    def __init__(self, server: Server) -> None:
-        self.http = httpx2.Client(base_url=server.url, timeout=60.0, trust_env=False)
+    def __init__(self, server: Address, key: str | None = None) -> None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.http = httpx2.Client(base_url=server.url, headers=headers, timeout=60.0, trust_env=False)
 
     def __enter__(self) -> Api:
         return self

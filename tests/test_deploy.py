@@ -64,8 +64,10 @@ def nginx(folder: Path, *nodes: int) -> Iterator[str]:
     """The address of an nginx with the configuration of deploy/, in front of nodes at these ports."""
     port = free_port()
     text = re.sub(r" (/tmp|/var/log/nginx)/", f" {folder}/", NGINX).replace("listen 8080", f"listen 127.0.0.1:{port}")
-    for number, node in enumerate(nodes, 1):
-        text = text.replace(f"node{number}:8000", f"127.0.0.1:{node}")
+    place = re.search(r"server node1:8000 (.+;)", text)
+    assert place
+    listed = "\n".join(f"server 127.0.0.1:{node} {place[1]}" for node in nodes)
+    text = re.sub(r"server node\d:8000 .+;", "", text.replace(place[0], listed))
     if os.geteuid() == 0:
         text = "user root;\n" + text  # else its workers could not reach the folder
     (folder / "nginx.conf").write_text(text)

@@ -13,13 +13,15 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx2
 
-from tests.serving import Api, Server, rows
+from tests.serving import Address, Api, Server, rows
 
 AGAIN_SECONDS = 0.05
+AWAY = (502, 503, 504)  # a node, or the database, is away: nothing was stored, or it will be found stored
 GIVE_UP_SECONDS = 120.0  # a server that comes back answers within that; one that does not is a failure
 
 
@@ -37,11 +39,17 @@ class Refused(Exception):
     """An answer that is not a success, or a stream that told of an error."""
 
 
+class Away(Exception):
+    """No answer for now."""
+
+
 def say(http: httpx2.Client, session: str, user: str, words: str, key: str, *, stream: bool) -> Answer:
-    """Take one turn.  Raises Refused, and TransportError when the answer did not come to its end."""
+    """Take one turn.  Raises Refused, Away, and TransportError when the answer did not come to its end."""
     body = {"session_id": session, "user_id": user, "message": words, "stream": stream}
     with http.stream("POST", "/api/chat", json=body, headers={"Idempotency-Key": key}) as response:
         text = response.read().decode()
+    if response.status_code in AWAY:
+        raise Away
     if response.status_code != 200:
         raise Refused(f"{response.status_code} {text[:500]}")
     if not stream:
@@ -60,7 +68,7 @@ def say(http: httpx2.Client, session: str, user: str, words: str, key: str, *, s
 class Chatter(threading.Thread):
     """Chats in one session until `finish`; every turn that was begun comes to its end first."""
 
-    def __init__(self, server: Server, session: str, user: str, *, stream: bool) -> None:
+    def __init__(self, server: Address, session: str, user: str, *, stream: bool, key: str | None = None) -> None:
         super().__init__(name=session, daemon=True)
         self.session, self.user = session, user
         self.answers: list[Answer] = []
@@ -68,7 +76,7 @@ class Chatter(threading.Thread):
         self.broken = 0  # answers that did not come to their end, and were asked for again
         self.problems: list[str] = []
         self._stream = stream
-        self._server = server
+        self._connect = partial(Api, server, key)
         self._over = threading.Event()
 
     @property
@@ -82,7 +90,7 @@ class Chatter(threading.Thread):
         assert not self.is_alive(), f"{self.session} gets no answer"
 
     def run(self) -> None:
-        with Api(self._server) as api:
+        with self._connect() as api:
             while not self._over.is_set() and not self.problems:
                 words = f"{self.session} says thing number {len(self.answers)}."
                 self._insist(api, words)
@@ -93,7 +101,7 @@ class Chatter(threading.Thread):
         while time.monotonic() < until:
             try:
                 self.answers.append(say(api.http, self.session, self.user, words, words, stream=self._stream))
-            except httpx2.TransportError:
+            except (httpx2.TransportError, Away):
                 self.broken += 1
                 time.sleep(AGAIN_SECONDS)
             except Refused as refusal:
@@ -104,10 +112,10 @@ class Chatter(threading.Thread):
         self.problems.append(f"{words!r} was not answered in {GIVE_UP_SECONDS:g} s")
 
     def _look(self, api: Api) -> None:
-        """Note how the summary stands; not while the server is away."""
+        """Note how the summary stands; not while the server, or its database, is away."""
         try:
             summary: dict[str, Any] = api.get(f"/api/sessions/{self.session}/summary")
-        except httpx2.TransportError:
+        except (httpx2.TransportError, httpx2.HTTPStatusError):
             return
         latest = summary["latest"] or {"version": 0, "through": 0}
         self.summaries.append((latest["version"], latest["through"]))
