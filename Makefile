@@ -24,8 +24,8 @@ test-slow: $(VENV)/.dev  ## Run the slower tests: a browser, clients in other la
 
 test-all: test test-slow  ## Run test and test-slow
 
-test-faults: $(VENV)/.dev  ## Run the tests of crashes and load: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two idle cores
-	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults
+test-faults: $(VENV)/.dev  ## Run the tests of crashes and load, and of the benchmarks that take long: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two idle cores
+	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults tests/test_benchmarks.py
 
 test-cluster: $(VENV)/.dev  ## Kill nodes behind nginx, and PostgreSQL, under 60 clients; needs nginx and redis-server; two minutes
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults/test_cluster.py

@@ -311,7 +311,7 @@ def _while_chatting(server: Server, work: Callable[[], Any]) -> tuple[set[str], 
     for thread in threads:
         thread.start()
     try:
-        assert eventually(lambda: len(acknowledged) > 40, 60.0)
+        assert eventually(lambda: len(acknowledged) > 12, 60.0)
         before = set(acknowledged)
         result = work()
         assert len(acknowledged) > len(before), "they went on meanwhile"

@@ -63,7 +63,7 @@ def test_a_turns_cost_is_measured_on_a_server_of_its_own(run: Run) -> None:
 # -- make bench-store
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_the_store_stands_beside_langgraphs_at_each_size(run: Run) -> None:
     results, printed = run(store, "--items", "200", "600", "--calls", "5")
     for name in ("recap", "sqlite_store"):
@@ -89,7 +89,7 @@ def test_merged_facts_are_judged_by_what_they_say(run: Run) -> None:
 # -- make bench-scale
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "SEARCHES", 5)
     monkeypatch.setattr(filling, "TURNS", 3)
@@ -110,7 +110,7 @@ def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(run: Run, monkey
 # -- make bench-concurrency
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_conversations_are_held_at_once_and_measured(run: Run) -> None:
     results, printed = run(concurrency, "--streams", "3", "--turns", "2", "--seconds", "0.5", "--workers", "1")
     figures = results["figures"]
@@ -124,7 +124,7 @@ def test_conversations_are_held_at_once_and_measured(run: Run) -> None:
 # -- make bench-fairness
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_others_are_measured_beside_a_crowd(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "CASES", fairness.CASES[:2])
     results, printed = run(fairness, "--seconds", "1")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +21,6 @@ import httpx2
 from tests.serving import Address, Api, Server, rows
 
 AGAIN_SECONDS = 0.05
-AWAY = (502, 503, 504)  # a node, or the database, is away: nothing was stored, or it will be found stored
 GIVE_UP_SECONDS = 120.0  # a server that comes back answers within that; one that does not is a failure
 
 
@@ -36,22 +35,20 @@ class Answer:
 
 
 class Refused(Exception):
-    """An answer that is not a success, or a stream that told of an error."""
+    """An answer that is not a success, with its status, or a stream that told of an error."""
 
-
-class Away(Exception):
-    """No answer for now."""
+    def __init__(self, told: str, status: int = 200) -> None:
+        super().__init__(f"{status} {told}")
+        self.status = status
 
 
 def say(http: httpx2.Client, session: str, user: str, words: str, key: str, *, stream: bool) -> Answer:
-    """Take one turn.  Raises Refused, Away, and TransportError when the answer did not come to its end."""
+    """Take one turn.  Raises Refused, and TransportError when the answer did not come to its end."""
     body = {"session_id": session, "user_id": user, "message": words, "stream": stream}
     with http.stream("POST", "/api/chat", json=body, headers={"Idempotency-Key": key}) as response:
         text = response.read().decode()
-    if response.status_code in AWAY:
-        raise Away
     if response.status_code != 200:
-        raise Refused(f"{response.status_code} {text[:500]}")
+        raise Refused(text[:500], response.status_code)
     if not stream:
         whole = json.loads(text)
         return Answer(words, whole["reply"], whole["user_message_id"], whole["message_id"])
@@ -66,9 +63,21 @@ def say(http: httpx2.Client, session: str, user: str, words: str, key: str, *, s
 
 
 class Chatter(threading.Thread):
-    """Chats in one session until `finish`; every turn that was begun comes to its end first."""
+    """Chats in one session until `finish`; every turn that was begun comes to its end first.
 
-    def __init__(self, server: Address, session: str, user: str, *, stream: bool, key: str | None = None) -> None:
+    It asks again on the statuses `away`, as a client of several nodes does while one of them is away.
+    """
+
+    def __init__(
+        self,
+        server: Address,
+        session: str,
+        user: str,
+        *,
+        stream: bool,
+        key: str | None = None,
+        away: Collection[int] = (),
+    ) -> None:
         super().__init__(name=session, daemon=True)
         self.session, self.user = session, user
         self.answers: list[Answer] = []
@@ -77,6 +86,7 @@ class Chatter(threading.Thread):
         self.problems: list[str] = []
         self._stream = stream
         self._connect = partial(Api, server, key)
+        self._away = away
         self._over = threading.Event()
 
     @property
@@ -101,10 +111,14 @@ class Chatter(threading.Thread):
         while time.monotonic() < until:
             try:
                 self.answers.append(say(api.http, self.session, self.user, words, words, stream=self._stream))
-            except (httpx2.TransportError, Away):
+            except httpx2.TransportError:
                 self.broken += 1
                 time.sleep(AGAIN_SECONDS)
             except Refused as refusal:
+                if refusal.status in self._away:
+                    self.broken += 1
+                    time.sleep(AGAIN_SECONDS)
+                    continue
                 self.problems.append(f"{words!r}: {refusal}")
                 return
             else:

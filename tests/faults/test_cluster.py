@@ -36,6 +36,7 @@ pytestmark = [
 ]
 
 NODES, CLIENTS, EVERY_SECONDS = 3, 60, 5.0
+AWAY = (502, 503, 504)  # while no node, or no database, answers
 KEY = "a-key-of-the-test-of-a-cluster"
 SAID = text(
     "SELECT messages.id, role, content FROM messages JOIN sessions ON sessions.id = session_id"
@@ -88,7 +89,7 @@ def test_nothing_acknowledged_is_lost_or_doubled(
             node.start()
         front = Front(stack.enter_context(nginx(tmp_path, *(node.port for node in nodes))))
         chatters = [
-            Chatter(front, f"session-{number}", f"user-{number // 2}", stream=number % 2 == 0, key=KEY)
+            Chatter(front, f"session-{number}", f"user-{number // 2}", stream=number % 2 == 0, key=KEY, away=AWAY)
             for number in range(CLIENTS)
         ]
         for chatter in chatters:
