@@ -54,8 +54,8 @@ def say(http: httpx2.Client, session: str, user: str, words: str, key: str, *, s
         return Answer(words, whole["reply"], whole["user_message_id"], whole["message_id"])
     events = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
     if not events or events[-1] != "[DONE]":
-        if events and "error" in json.loads(events[-1]):
-            raise Refused(events[-1])
+        if events and (error := json.loads(events[-1]).get("error")):
+            raise Refused(events[-1], 503 if error["type"] == "server_error" else 200)
         raise httpx2.RemoteProtocolError("the stream broke off")
     parts = [json.loads(event) for event in events[:-1]]
     reply = "".join(part["choices"][0]["delta"].get("content", "") for part in parts)

@@ -36,7 +36,7 @@ pytestmark = [
 ]
 
 NODES, CLIENTS, EVERY_SECONDS = 3, 60, 5.0
-AWAY = (502, 503, 504)  # while no node, or no database, answers
+AWAY = (429, 502, 503, 504)  # while no node or no database answers, or the nodes left have enough to do
 KEY = "a-key-of-the-test-of-a-cluster"
 SAID = text(
     "SELECT messages.id, role, content FROM messages JOIN sessions ON sessions.id = session_id"
