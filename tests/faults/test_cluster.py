@@ -80,6 +80,8 @@ def test_nothing_acknowledged_is_lost_or_doubled(
             "RECAP_API_KEYS": f"default:{KEY}",
             "TRUSTED_PROXIES": "1",
             "WEB_WORKERS": "1",
+            "RATE_LIMIT": "100000/minute",  # all clients share one key; Redis counts, and refuses none
+            "TURNS_PER_KEY": str(CLIENTS),
             **model_settings(model_server.url),
         }
         nodes = [Server(tmp_path / f"node{number}", **settings) for number in range(NODES)]
