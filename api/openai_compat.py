@@ -31,8 +31,7 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    who, asked = arrived(body, body.get("metadata"))
-    return answer(who, asked, lambda _: _AsItCame())
+    return answer(arrived(body, body.get("metadata")), lambda _: _AsItCame())
 
 
 class _AsItCame:

@@ -147,8 +147,7 @@ class Services:
         self.examples = examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
         self.relay = Relay(model_server)
-        parts = partial(
-            Parts,
+        parts = Parts(
             settings,
             database,
             sessions,
@@ -161,10 +160,11 @@ class Services:
             metrics,
             outbox,
             budgets,
+            model_server,
             now,
         )
-        self.pipeline = ChatPipeline(parts, model_server)
-        self.blocks = Blocks(parts, model_server)
+        self.pipeline = ChatPipeline(parts)
+        self.blocks = Blocks(parts)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)

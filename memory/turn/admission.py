@@ -21,7 +21,7 @@ from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
 from memory.clients.prompt import ClientView
-from memory.domain import INTERRUPTED, UNREMEMBERED, Caller, Message
+from memory.domain import INTERRUPTED, UNREMEMBERED, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.sessions.head import fold
@@ -33,14 +33,14 @@ from memory.sessions.messages import (
     find,
 )
 from memory.turn import turns
+from memory.turn.head import remember
 from memory.turn.parts import Parts
-from memory.turn.prompt import remember
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow, retried
 
 
 @retried
-def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
+def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished:
     """Begin a turn, or return the end of the turn that this request, sent before, has come to.
 
     Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when
@@ -48,7 +48,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     Idempotency-Key was another request's, or the message it began with has been replaced; then nothing was stored.
     """
     if request.temporary:
-        return _admit_temporary(parts, caller, request)
+        return _admit_temporary(parts, request)
     if request.client is None:
         check_size(request.message, "message")
     arrived_at = parts.now()
@@ -56,16 +56,16 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with parts.database.write(request.patience, durable=request.stream) as tx:
-            turn = turns.of_key(tx, caller, request) if request.idempotency_key is not None else None
+            turn = turns.of_key(tx, request) if request.idempotency_key is not None else None
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
-            if request.client is not None and is_errand(tx, caller, request.session_id, request.client):
-                parts.budgets.check(tx, owner_of(tx, caller, request.session_id))
+            if request.client is not None and is_errand(tx, request.caller, request.session_id, request.client):
+                parts.budgets.check(tx, owner_of(tx, request.caller, request.session_id))
                 return passed_on(parts, request, arrived_at)
-            row = _session(tx, parts, caller, request, turn, arrived_at)
+            row = _session(tx, parts, request, turn, arrived_at)
             lease = parts.leases.take(row)
             if lease is not None:
-                return _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
+                return _begin(tx, parts, request, row, turn, lease, arrived_at)
         parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
@@ -76,20 +76,15 @@ def passed_on(parts: Parts, request: TurnRequest, now: datetime) -> Admitted:
     size = sum(tokens.estimate_message(one.draft.content) for one in client.conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
     full = size + client.instruction_tokens
-    return Admitted(
-        request.session_id, (asked,), size, full, MemoryReport(), parts.settings, client=client, passed_on=True
-    )
+    report, settings = MemoryReport(), parts.settings
+    return Admitted(request, request.session_id, (asked,), size, full, report, settings, client=client, passed_on=True)
 
 
 def _session(
-    tx: Transaction,
-    parts: Parts,
-    caller: Caller,
-    request: TurnRequest,
-    turn: TurnRow | None,
-    arrived_at: datetime,
+    tx: Transaction, parts: Parts, request: TurnRequest, turn: TurnRow | None, arrived_at: datetime
 ) -> SessionRow:
     """The session of the turn, made if it is new.  Raises NotFound when it is someone else's."""
+    caller = request.caller
     if turn is not None:
         return tx.get_one(SessionRow, turn.session_id)
     if request.session_id is not None and request.replaces is not None:  # a new session has nothing to replace
@@ -108,7 +103,6 @@ def _session(
 def _begin(
     tx: Transaction,
     parts: Parts,
-    caller: Caller,
     request: TurnRequest,
     row: SessionRow,
     turn: TurnRow | None,
@@ -117,7 +111,7 @@ def _begin(
 ) -> Admitted | TurnFinished:
     """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
     if request.prompt is not None:
-        parts.prompts.find_summary(tx, caller, request.prompt)  # a wrong name is told now, not in a job's log
+        parts.prompts.find_summary(tx, request.caller, request.prompt)  # a wrong name is told now, not in a job's log
     sent: Mapping[int, Sent] = {}
     if request.client is not None:
         again = turn or repeated(tx, row, request.client, arrived_at)
@@ -145,11 +139,11 @@ def _begin(
             message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
             line = _line(tx, row)
         exchange = (message,) if message is not None else tuple(append(tx, row, [draft], parts.now()))
-    turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
+    turn_id = turns.begin(tx, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
-    admitted = remember(tx, parts, caller, request, row, line, exchange, sent)
+    admitted = remember(tx, parts, request, row, line, exchange, sent)
     if admitted.report.tail_dropped and fold(tx, row, parts.settings, exchange, crowded=True):
-        admitted = remember(tx, parts, caller, request, row, line, exchange, sent)
+        admitted = remember(tx, parts, request, row, line, exchange, sent)
     return replace(admitted, lease=lease, turn_id=turn_id)
 
 
@@ -214,12 +208,12 @@ def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
     return tuple(until[first:])
 
 
-def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted:
+def _admit_temporary(parts: Parts, request: TurnRequest) -> Admitted:
     """A turn that reads what is remembered, if a session or a user is named, and stores nothing."""
     drafts = (*request.history, MessageDraft("user", request.message, request.name))
     with parts.database.read() as tx:
-        known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
-        row = known or parts.sessions.unstored(tx, caller)
+        known = find_session(tx, request.caller, request.session_id) if request.session_id is not None else None
+        row = known or parts.sessions.unstored(tx, request.caller)
         parts.budgets.check(tx, row.owner_id)
         said = [(draft, tokens.estimate_message(draft.content)) for draft in drafts]
         *history, message = [
@@ -227,5 +221,5 @@ def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admi
             for position, (draft, size) in enumerate(said, row.message_count + 1)
         ]
         line = [*_line(tx, row), *history] if known else history
-        admitted = remember(tx, parts, caller, request, row, line, (message,), {})
+        admitted = remember(tx, parts, request, row, line, (message,), {})
     return admitted if known else replace(admitted, session_id=None)

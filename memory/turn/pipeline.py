@@ -17,15 +17,17 @@ breaks, the request goes to the model unchanged and the client gets the answer; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+import secrets
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
 
+from config import Settings
 from memory import tokens
 from memory.clients.arrival import opening
 from memory.clients.conversation import reply_extra, said
-from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Caller, Usage
+from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
     Call,
@@ -39,7 +41,6 @@ from memory.llm import (
     ToolCall,
     estimate_prompt,
 )
-from memory.llm.model_server import ModelServer
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
@@ -64,25 +65,25 @@ CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at 
 
 @dataclass(frozen=True)
 class ChatPipeline:
-    """Takes turns, each with `parts` of its own for the model that it asks for."""
+    """Takes turns."""
 
-    parts: Callable[[LanguageModel], Parts]
-    model_server: ModelServer
+    parts: Parts
 
-    def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
+    def turn(self, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
 
         Raises NotFound, InvalidRequest, TooLarge, Conflict and LimitReached before anything is stored.  After it raises
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        parts, problem = self.parts(self.model_server.models.choose(request.model)), None
-        with Course(parts, caller, request) as course:
+        parts, problem = self.parts, None
+        model = parts.model_server.models.choose(request.model)
+        with Course(parts, request) as course:
             try:
-                admitted = admit(parts, caller, request)
+                admitted = admit(parts, request)
             except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
                 problem = _fail_open(request, error)
-                parts.budgets.check_caller(caller, request.session_id)  # a spent day is no failure of memory
+                parts.budgets.check_caller(request.caller, request.session_id)  # a spent day is no failure of memory
                 admitted = passed_on(parts, request, parts.now())
             if isinstance(admitted, TurnFinished):
                 course.finished(admitted)
@@ -90,9 +91,8 @@ class ChatPipeline:
                 return
             call = Call()
             course.admitted(admitted, call)
-            parts = replace(parts, settings=admitted.settings)
-            tools = _tools(parts, admitted, request)
-            prompt = _prompt(parts, caller, admitted, request, tools, course)
+            tools = _tools(parts, admitted, model)
+            prompt = _prompt(parts, admitted, model, tools, course)
             question = ModelRequest(
                 prompt.messages,
                 prompt.material,
@@ -101,11 +101,10 @@ class ChatPipeline:
                 client=None if request.client is None else request.client.parameters,
                 cache_key=None if admitted.passed_on else admitted.session_id,
             )
-            answer = Answer(parts, question, tools, course)
+            answer = Answer(model, admitted.settings, question, tools, course)
             if request.stream:
                 course.first_text = perf_counter()
-            report = replace(prompt.started.memory, calls=answer.looked_back)
-            started = replace(prompt.started, memory=report, problem=problem or prompt.started.problem)
+            started = _started(admitted, prompt, model, answer, problem)
             listening = True
             for event in chain([started], answer.pieces):
                 if listening:
@@ -116,7 +115,7 @@ class ChatPipeline:
                         if request.unheard == "interrupt":
                             call.stop()
             course.ended["answer"] = perf_counter()
-            finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
+            finished = _record(parts, admitted, _finished(admitted, started, answer, course.said), course)
             course.ended["record"] = perf_counter()
             inline_profile = parts.settings.profile_mode.mode == "inline"
             if (inline_profile or parts.settings.summary_mode == "inline") and finished.reply_message_id is not None:
@@ -145,26 +144,24 @@ def _fail_open(request: TurnRequest, error: Exception) -> str:
 # -- recall, compose
 
 
-def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | None:
+def _tools(parts: Parts, admitted: Admitted, model: LanguageModel) -> Tools | None:
     """What the model looks back with in mode `tools`; None when Recap looks back for it."""
-    settings = parts.settings
+    request, settings = admitted.request, admitted.settings
     wanted = (request.recall or settings.recall) == "tools" and settings.recall_limit and settings.recall_tokens
-    if request.client is not None or not parts.model.can_call_tools or not wanted:
+    if request.client is not None or not model.can_call_tools or not wanted:
         return None
     return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
 
 
-def _prompt(
-    parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course
-) -> Prompt:
+def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools | None, course: Course) -> Prompt:
     if admitted.passed_on:
-        return pass_on(parts, admitted, request, None)
+        return pass_on(parts, admitted)
     try:
-        recalled = Recalled((), "tools", ASKED, "asked") if tools is not None else look_back(parts, admitted, request)
+        recalled = Recalled((), "tools", ASKED, "asked") if tools is not None else look_back(parts, admitted, model)
         course.ended["recall"] = perf_counter()
-        prompt = compose(parts, caller, admitted, recalled, request)
+        prompt = compose(parts, admitted, recalled)
     except Exception as error:  # noqa: BLE001 - as above
-        prompt = pass_on(parts, admitted, request, _fail_open(request, error))
+        prompt = pass_on(parts, admitted, _fail_open(admitted.request, error))
     course.ended["compose"] = perf_counter()
     return prompt
 
@@ -175,25 +172,25 @@ def _prompt(
 class Answer:
     """The model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
 
-    `pieces`, and a client's chunks, come as the model says them; after the last one `text` and `end` are complete.  An
-    answer ends in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that
-    fails before its first word raises when the answer is made; one that fails later leaves a person the words it said,
-    and a client the error.  The last call is offered no tools, so that it must answer.  What a look back brings never
-    makes the prompt larger than CONTEXT_TOKENS.
+    `pieces`, and a client's chunks, come as the model says them; after the last one `end` is complete.  An answer ends
+    in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that fails before
+    its first word raises when the answer is made; one that fails later leaves a person the words it said, and a client
+    the error.  The last call is offered no tools, so that it must answer.  What a look back brings never makes the
+    prompt larger than CONTEXT_TOKENS.
 
-    `end` has the usage of all calls together; the turn's `course` gets that of each, and what was said so far.  `rate`
-    is how many tokens the model counts for one of our estimate.
+    `end` has the usage of all calls together; the turn's `course` gets that of each, and the words.  `rate` is how many
+    tokens the model counts for one of our estimate.
     """
 
     end: Finish
 
-    def __init__(self, parts: Parts, request: ModelRequest, tools: Tools | None, course: Course) -> None:
-        self._settings = parts.settings
-        self._model = parts.model
+    def __init__(
+        self, model: LanguageModel, settings: Settings, request: ModelRequest, tools: Tools | None, course: Course
+    ) -> None:
+        self._model = model
+        self._settings = settings
         self._tools = tools
-        self._spent = course.spent
-        self.text = ""
-        course.so_far = lambda: self.text
+        self._course = course
         self.rate = 1.0
         self.interrupted = False
         self.looked_back: tuple[RecallCall, ...] = ()
@@ -209,38 +206,37 @@ class Answer:
             left -= 1
             if self._tools is not None:
                 request = self._offering(request, self._tools, left)
-            already = len(self.text)
+            already = len(self._course.said)
             try:
                 calls, before = yield from self._round(request)
             except Interrupted:
                 self.interrupted = True
                 calls = self._end_early(INTERRUPTED, request, already)
             except ModelError as error:
-                if request.client is not None or not self.text.strip():
+                if request.client is not None or not self._course.said.strip():
                     raise
                 log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
                 calls = self._end_early(CUT_OFF, request, already)
-            if not self._spent and not self.interrupted:
+            if not self._course.spent and not self.interrupted:
                 self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
-            self._spent.append(self.end.usage)
-            if self.interrupted and not self.text.strip() and request.client is None:  # a client gets no words
+            self._course.spent.append(self.end.usage)
+            if self.interrupted and not self._course.said.strip() and request.client is None:  # a client gets no words
                 raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
             if not calls or self._tools is None:
                 self.calls = tuple(calls)
                 break
             request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
-        self.end = replace(self.end, usage=sum(self._spent, Usage(0, 0)))
+        self.end = replace(self.end, usage=sum(self._course.spent, Usage(0, 0)))
         if self.interrupted and request.client is not None:  # a client is told of an end that it knows
             if request.stream and self.last is not None:
                 yield Chunk(last_chunk(self.last.data, "stop"))
             else:
-                yield from in_chunks(
-                    [self.text], replace(self.end, reason="stop"), request.client, stream=request.stream
-                )
+                end = replace(self.end, reason="stop")
+                yield from in_chunks([self._course.said], end, request.client, stream=request.stream)
 
     def _end_early(self, reason: str, request: ModelRequest, already: int) -> Sequence[ToolCall]:
         """End the answer with what was said; `already` is how much of it was said before this round."""
-        usage = Usage(estimate_prompt(request), tokens.estimate(self.text[already:]), estimated=True)
+        usage = Usage(estimate_prompt(request), tokens.estimate(self._course.said[already:]), estimated=True)
         self.end = Finish(reason, self._model.name, usage)
         return ()
 
@@ -269,10 +265,10 @@ class Answer:
                 text = part.text if words or not request.tools else part.text.lstrip()
                 if not text:
                     continue
-                if not words and self.text and not self.text.endswith("\n"):
+                if not words and self._course.said and not self._course.said.endswith("\n"):
                     text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
                 words += text
-                self.text += text
+                self._course.said += text
                 yield Piece(text)
             elif isinstance(part, Chunk):
                 self.last = part
@@ -295,30 +291,43 @@ class Answer:
         return self._settings.context_tokens - estimate_prompt(request)
 
 
-def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnFinished:
+def _started(
+    admitted: Admitted, prompt: Prompt, model: LanguageModel, answer: Answer, problem: str | None
+) -> TurnStarted:
+    return TurnStarted(
+        completion_id=f"chatcmpl-{secrets.token_hex(16)}",
+        session_id=admitted.session_id,
+        user_message_id=admitted.exchange[-1].id or None,
+        model=model.name,
+        created_at=prompt.material.now,
+        memory=replace(prompt.report, calls=answer.looked_back),
+        saved_tokens=admitted.full_history_tokens - prompt.tokens,
+        problem=problem or prompt.problem,
+    )
+
+
+def _finished(admitted: Admitted, started: TurnStarted, answer: Answer, said: str) -> TurnFinished:
     end = answer.end
     usage = TurnUsage(end.usage, round(admitted.full_history_tokens * answer.rate))
     given = str(answer.last.data.get("id") or "") if answer.last is not None else ""
     report = replace(started.memory, calls=answer.looked_back)
     started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=report)
-    return TurnFinished(started, answer.text, None, end.reason, end.model, usage, calls=answer.calls)
+    return TurnFinished(started, said, None, end.reason, end.model, usage, calls=answer.calls)
 
 
 # -- record
 
 
-def _record(
-    parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished, course: Course
-) -> TurnFinished:
+def _record(parts: Parts, admitted: Admitted, finished: TurnFinished, course: Course) -> TurnFinished:
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     worth_storing = finished.reply.strip() or finished.calls  # clients may get an answer without words
     if admitted.lease is None or not worth_storing:
         course.give_up()
         return finished
     try:
-        reply_id = _store(parts, caller, admitted, request, finished)
+        reply_id = _store(parts, admitted, finished)
     except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
-        problem = _fail_open(request, error)
+        problem = _fail_open(admitted.request, error)
         course.give_up()
         return replace(finished, started=replace(finished.started, problem=problem))
     parts.leases.ended(admitted.lease)
@@ -326,15 +335,15 @@ def _record(
 
 
 @retried
-def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> int:
+def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
-    lease, now, begun = admitted.lease, parts.now(), None
+    request, lease, now, begun = admitted.request, admitted.lease, parts.now(), None
     assert lease is not None and admitted.turn_id is not None
     extra = reply_extra(finished.calls) if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
-        begun = opening(caller, [*line, said(draft)])
+        begun = opening(request.caller, [*line, said(draft)])
     with parts.database.write(request.patience) as tx:
         stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
         if stored is None:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
+from memory.domain import CUT_OFF, INTERRUPTED, Usage
 from memory.errors import ModelError, RecapError
 from memory.llm import Call
 from memory.ops import logs
@@ -32,13 +31,12 @@ class Course(AbstractContextManager["Course"]):
     As a context manager it ends a turn that breaks off: the lease goes back, and the model's calls are charged.
     """
 
-    def __init__(self, parts: Parts, caller: Caller, request: TurnRequest) -> None:
+    def __init__(self, parts: Parts, request: TurnRequest) -> None:
         self.spent: list[Usage] = []  # by each call of the model
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
-        self.so_far: Callable[[], str] = str  # what the model has said
+        self.said = ""  # by the model so far
         self.first_text: float | None = None  # when the first text of a streamed reply was there
         self._parts = parts
-        self._caller = caller
         self._request = request
         self._turn: Admitted | None = None
         self._over = False
@@ -71,7 +69,7 @@ class Course(AbstractContextManager["Course"]):
 
     def _note(self, tx: Transaction) -> None:
         """Keep what was said so far for pages that do not hear it, in any process."""
-        said, turn = self.so_far(), self._turn
+        said, turn = self.said, self._turn
         if len(said) > self._noted and turn is not None and turn.lease is not None and turn.turn_id is not None:
             turns.note(tx, turn.turn_id, turn.lease, said)
             self._noted = len(said)
@@ -80,7 +78,7 @@ class Course(AbstractContextManager["Course"]):
         """Give the lease back, and charge for the calls of a turn that stores no reply."""
         if self._turn is None:
             return
-        self._parts.budgets.charge_caller(self._caller, self._turn.session_id, self.spent)
+        self._parts.budgets.charge_caller(self._request.caller, self._turn.session_id, self.spent)
         if self._turn.lease is not None:
             self._parts.leases.release(self._turn.lease)
 
@@ -122,6 +120,7 @@ class Course(AbstractContextManager["Course"]):
             }
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):
-            session = logs.Private("session", self._caller.tenant, session_id) if session_id is not None else None
+            tenant = self._request.caller.tenant
+            session = logs.Private("session", tenant, session_id) if session_id is not None else None
             told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
             log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))

@@ -143,14 +143,14 @@ def _of_line(row: SessionRow) -> Any:
 # -- for the steps of a turn
 
 
-def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | None:
+def of_key(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
     assert request.idempotency_key is not None
     keys = [request.idempotency_key, remains(request.idempotency_key)]
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
-    named = query.where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key.in_(keys))
+    named = query.where(TurnRow.tenant == request.caller.tenant, TurnRow.idempotency_key.in_(keys))
     turn = tx.scalar(locked(tx, named, OwnerRow, SessionRow, TurnRow))
-    if turn is not None and turn.fingerprint != _fingerprint(caller, request):
+    if turn is not None and turn.fingerprint != _fingerprint(request):
         raise Conflict(
             "idempotency_key_reused",
             "This Idempotency-Key was sent with a different request before, or with one of which something has "
@@ -162,7 +162,6 @@ def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | N
 
 def begin(
     tx: Transaction,
-    caller: Caller,
     request: TurnRequest,
     row: SessionRow,
     message: Message,
@@ -180,14 +179,14 @@ def begin(
     if request.idempotency_key is not None:
         begun["idempotency_key"] = request.idempotency_key
     if request.idempotency_key is not None or request.client is not None:
-        begun["fingerprint"] = _fingerprint(caller, request)
+        begun["fingerprint"] = _fingerprint(request)
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id)) if known else None
     if keyed is not None and keyed is not turn:  # its message was replaced by the same words again
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
     if turn is not None:
         tx.execute(_UPDATE, {"turn": turn.id, **begun})
         return turn.id
-    begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
+    begun |= {"tenant": row.tenant, "session_id": row.id, "user_message_id": message.id}
     return tx.scalars(_INSERT, begun).one()
 
 
@@ -255,12 +254,13 @@ def once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEven
     yield finished
 
 
-def _fingerprint(caller: Caller, request: TurnRequest) -> str:
+def _fingerprint(request: TurnRequest) -> str:
     """What two requests with one Idempotency-Key must have in common to be the same request."""
     if request.client is not None:
         return request.client.fingerprint
     replaces = () if request.replaces is None else (request.replaces,)  # stored fingerprints stay as they are
-    parts = (caller.user_id, request.session_id, request.message, request.system_prompt, request.prompt, *replaces)
+    where = request.caller.user_id, request.session_id
+    parts = (*where, request.message, request.system_prompt, request.prompt, *replaces)
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from config import Settings
 from memory.clients.conversation import ClientRequest
 from memory.clients.prompt import ClientView
-from memory.domain import Fact, Message, Usage
+from memory.domain import Caller, Fact, Message, Usage
 from memory.leases import Lease
 from memory.llm import Chunk, Piece, ToolCall
 from memory.longterm.examples import Example
@@ -23,8 +23,8 @@ _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens a
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message to answer.  `recall` None means the setting RECALL, and `model` None the main model.  `timezone` is
-    where the person's days begin.
+    """A message to answer, on behalf of `caller`.  `recall` None means the setting RECALL, and `model` None the main
+    model.  `timezone` is where the person's days begin.
 
     A turn that is not to `remember` is answered from its session alone, and nothing of it comes up in another: no fact
     is taken from it, and it is not recalled.  `replaces` is the id of the user message of this session that this one
@@ -35,6 +35,7 @@ class TurnRequest:
     for the database, if not for the database's own limit.
     """
 
+    caller: Caller
     message: str
     session_id: str | None = None
     name: str | None = None
@@ -146,7 +147,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Admitted:
-    """A turn that may go on, and what its session remembers, read in one transaction.
+    """The turn of a `request` that may go on, and what its session remembers, read in one transaction.
 
     `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
     client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
@@ -158,6 +159,7 @@ class Admitted:
     the conversation's type.
     """
 
+    request: TurnRequest
     session_id: str | None
     exchange: tuple[Message, ...]
     tokens: int
