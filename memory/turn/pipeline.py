@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
 
-from config import Settings
 from memory import tokens
 from memory.clients.arrival import opening
 from memory.clients.conversation import reply_extra, said
@@ -31,7 +30,6 @@ from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
     Call,
-    ChatMessage,
     Chunk,
     Finish,
     Interrupted,
@@ -51,7 +49,7 @@ from memory.turn.admission import admit, passed_on
 from memory.turn.parts import Parts
 from memory.turn.prompt import Prompt, compose, look_back, pass_on
 from memory.turn.running import Course
-from memory.turn.tools import ROOM_MIN, Tools
+from memory.turn.tools import Tools
 from memory.turn.values import Admitted, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import retried
 
@@ -60,7 +58,6 @@ log = logging.getLogger(__name__)
 ASKED = "the model looks back when it wants to"
 FORGIVEN = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, but not from an answer
 ID_CHARS = 64  # of a completion's id that are kept
-CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at once is guessing
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,7 @@ class ChatPipeline:
                 client=None if request.client is None else request.client.parameters,
                 cache_key=None if admitted.passed_on else admitted.session_id,
             )
-            answer = Answer(model, admitted.settings, question, tools, course)
+            answer = Answer(model, question, tools, course)
             if request.stream:
                 course.first_text = perf_counter()
             started = _started(admitted, prompt, model, answer, problem)
@@ -150,7 +147,7 @@ def _tools(parts: Parts, admitted: Admitted, model: LanguageModel) -> Tools | No
     wanted = (request.recall or settings.recall) == "tools" and settings.recall_limit and settings.recall_tokens
     if request.client is not None or not model.can_call_tools or not wanted:
         return None
-    return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
+    return Tools(parts.recall, admitted.past, settings, request.timezone)
 
 
 def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools | None, course: Course) -> Prompt:
@@ -170,13 +167,12 @@ def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools
 
 
 class Answer:
-    """The model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
+    """The model's answer: one call, or with `tools` several, and looks back in between.
 
     `pieces`, and a client's chunks, come as the model says them; after the last one `end` is complete.  An answer ends
     in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that fails before
     its first word raises when the answer is made; one that fails later leaves a person the words it said, and a client
-    the error.  The last call is offered no tools, so that it must answer.  What a look back brings never makes the
-    prompt larger than CONTEXT_TOKENS.
+    the error.
 
     `end` has the usage of all calls together; the turn's `course` gets that of each, and the words.  `rate` is how many
     tokens the model counts for one of our estimate.
@@ -184,73 +180,60 @@ class Answer:
 
     end: Finish
 
-    def __init__(
-        self, model: LanguageModel, settings: Settings, request: ModelRequest, tools: Tools | None, course: Course
-    ) -> None:
+    def __init__(self, model: LanguageModel, request: ModelRequest, tools: Tools | None, course: Course) -> None:
         self._model = model
-        self._settings = settings
         self._tools = tools
         self._course = course
         self.rate = 1.0
-        self.interrupted = False
-        self.looked_back: tuple[RecallCall, ...] = ()
         self.calls: tuple[ToolCall, ...] = ()  # of a client's own tools
         self.last: Chunk | None = None
         rounds = self._rounds(request)
         first = next(rounds, None)
         self.pieces = rounds if first is None else chain([first], rounds)
 
+    @property
+    def looked_back(self) -> tuple[RecallCall, ...]:
+        return self._tools.reports if self._tools is not None else ()
+
     def _rounds(self, request: ModelRequest) -> Iterator[Piece | Chunk]:
-        left = self._settings.recall_tool_rounds if self._tools is not None else 1
+        course, tools = self._course, self._tools
         while True:
-            left -= 1
-            if self._tools is not None:
-                request = self._offering(request, self._tools, left)
-            already = len(self._course.said)
+            if tools is not None:
+                request = tools.offer(request)
+            already, early = len(course.said), ""
+            calls: tuple[ToolCall, ...] = ()
             try:
-                calls, before = yield from self._round(request)
+                calls = yield from self._round(request)
             except Interrupted:
-                self.interrupted = True
-                calls = self._end_early(INTERRUPTED, request, already)
+                early = INTERRUPTED
             except ModelError as error:
-                if request.client is not None or not self._course.said.strip():
+                if request.client is not None or not course.said.strip():
                     raise
                 log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
-                calls = self._end_early(CUT_OFF, request, already)
-            if not self._course.spent and not self.interrupted:
+                early = CUT_OFF
+            if early:
+                usage = Usage(estimate_prompt(request), tokens.estimate(course.said[already:]), estimated=True)
+                self.end = Finish(early, self._model.name, usage)
+            if not course.spent:
                 self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
-            self._course.spent.append(self.end.usage)
-            if self.interrupted and not self._course.said.strip() and request.client is None:  # a client gets no words
+            course.spent.append(self.end.usage)
+            if early == INTERRUPTED and request.client is None and not course.said.strip():
                 raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
-            if not calls or self._tools is None:
-                self.calls = tuple(calls)
+            if not calls or tools is None:
                 break
-            request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
-        self.end = replace(self.end, usage=sum(self._course.spent, Usage(0, 0)))
-        if self.interrupted and request.client is not None:  # a client is told of an end that it knows
+            request = tools.look_back(request, course.said[already:].strip(), calls)
+        self.calls = calls
+        self.end = replace(self.end, usage=sum(course.spent, Usage(0, 0)))
+        if early == INTERRUPTED and request.client is not None:  # a client is told of an end that it knows
             if request.stream and self.last is not None:
                 yield Chunk(last_chunk(self.last.data, "stop"))
             else:
                 end = replace(self.end, reason="stop")
-                yield from in_chunks([self._course.said], end, request.client, stream=request.stream)
+                yield from in_chunks([course.said], end, request.client, stream=request.stream)
 
-    def _end_early(self, reason: str, request: ModelRequest, already: int) -> Sequence[ToolCall]:
-        """End the answer with what was said; `already` is how much of it was said before this round."""
-        usage = Usage(estimate_prompt(request), tokens.estimate(self._course.said[already:]), estimated=True)
-        self.end = Finish(reason, self._model.name, usage)
-        return ()
-
-    def _offering(self, request: ModelRequest, tools: Tools, left: int) -> ModelRequest:
-        """The request with the tools, if another call may follow and there is room for what they bring."""
-        offering = replace(request, tools=tools.specs)
-        return offering if left and self._room(offering) >= ROOM_MIN else replace(request, tools=())
-
-    def _round(self, request: ModelRequest) -> Generator[Piece | Chunk, None, tuple[Sequence[ToolCall], str]]:
-        """One call of the model: yields what it says; returns the tools it calls and what it said before.
-
-        Raises Interrupted.
-        """
-        words, calls = "", list[ToolCall]()
+    def _round(self, request: ModelRequest) -> Generator[Piece | Chunk, None, tuple[ToolCall, ...]]:
+        """One call of the model: yields what it says, and returns the tools it calls.  Raises Interrupted."""
+        course, calls, words = self._course, list[ToolCall](), ""
         if request.call.stopped:
             raise Interrupted
         self._answer = self._model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -265,30 +248,17 @@ class Answer:
                 text = part.text if words or not request.tools else part.text.lstrip()
                 if not text:
                     continue
-                if not words and self._course.said and not self._course.said.endswith("\n"):
+                if not words and course.said and not course.said.endswith("\n"):
                     text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
                 words += text
-                self._course.said += text
+                course.said += text
                 yield Piece(text)
             elif isinstance(part, Chunk):
                 self.last = part
                 yield part
             else:
                 calls.append(part)
-        return calls, words.strip()
-
-    def _look_back(self, request: ModelRequest, tools: Tools, before: str, calls: Sequence[ToolCall]) -> ModelRequest:
-        """The request that goes on from `calls`, with what they brought."""
-        request = replace(request, messages=(*request.messages, ChatMessage("assistant", before, tuple(calls))))
-        for call in calls:
-            room = self._room(request) - tokens.MESSAGE_OVERHEAD
-            text, report = tools.run(call, min(self._settings.recall_tokens, room))
-            request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
-            self.looked_back = (*self.looked_back, report)
-        return request
-
-    def _room(self, request: ModelRequest) -> int:
-        return self._settings.context_tokens - estimate_prompt(request)
+        return tuple(calls)
 
 
 def _started(
