@@ -54,7 +54,7 @@ class _AsItCame:
 @blueprint.response(200, ModelList)
 def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
-    return Response(services().relay.list(), mimetype="application/json")
+    return Response(services().model_server.models.listing(), mimetype="application/json")
 
 
 @blueprint.get(
@@ -66,7 +66,7 @@ def list_models() -> Response:
 @blueprint.response(200, Model)
 def get_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
-    return Response(services().relay.model(model), mimetype="application/json")
+    return Response(services().model_server.models.entry(model), mimetype="application/json")
 
 
 @blueprint.post(
@@ -82,4 +82,4 @@ def embed(body: dict[str, Any]) -> Response:
 
     The request is passed on unchanged. Nothing is stored.
     """
-    return Response(services().relay.embeddings(body), mimetype="application/json")
+    return Response(services().model_server.models.embeddings(body), mimetype="application/json")

@@ -19,7 +19,6 @@ from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.branches import Branches
-from memory.clients.relay import Relay
 from memory.domain import Message
 from memory.facts.facts import Facts
 from memory.hiding import Hiding
@@ -146,7 +145,6 @@ class Services:
         self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
         self.examples = examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
-        self.relay = Relay(model_server)
         parts = Parts(
             settings,
             database,
