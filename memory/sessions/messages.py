@@ -59,7 +59,7 @@ TITLE_CHARS = 60
 
 
 class Figures(NamedTuple):
-    """How long a session is, and how far its summaries reach."""
+    """What a `SessionRow` has of a session's length and how far its summaries reach, without the row."""
 
     id: int
     tenant: str
@@ -102,10 +102,6 @@ class MessageDraft:
     extra: dict[str, Any] | None = None
     erased_at: datetime | None = None
     hidden_at: datetime | None = None
-
-
-def figures_of(row: SessionRow) -> Figures:
-    return Figures(*(getattr(row, name) for name in Figures._fields))
 
 
 def check_size(content: str, param: str) -> None:
