@@ -25,7 +25,7 @@ from time import perf_counter
 
 from memory import tokens
 from memory.clients.arrival import opening
-from memory.clients.conversation import reply_extra, said
+from memory.clients.conversation import said
 from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
@@ -39,7 +39,7 @@ from memory.llm import (
     ToolCall,
     estimate_prompt,
 )
-from memory.llm.passing import in_chunks, last_chunk
+from memory.llm.passing import as_written, in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.recall.recall import Recalled
@@ -309,7 +309,7 @@ def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
     request, lease, now, begun = admitted.request, admitted.lease, parts.now(), None
     assert lease is not None and admitted.turn_id is not None
-    extra = reply_extra(finished.calls) if finished.calls else None
+    extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
