@@ -84,19 +84,20 @@ def _session(
     tx: Transaction, parts: Parts, request: TurnRequest, turn: TurnRow | None, arrived_at: datetime
 ) -> SessionRow:
     """The session of the turn, made if it is new.  Raises NotFound when it is someone else's."""
-    caller = request.caller
+    caller, session_id, client = request.caller, request.session_id, request.client
     if turn is not None:
         return tx.get_one(SessionRow, turn.session_id)
-    if request.session_id is not None and request.replaces is not None:  # a new session has nothing to replace
-        return find_session(tx, caller, request.session_id)
-    if request.session_id is not None:
-        row = known_session(tx, caller, request.session_id)
-    else:
-        row = carried_on(tx, caller, request.client, parts.leases, arrived_at) if request.client is not None else None
+    if session_id is not None and request.replaces is not None:  # a new session has nothing to replace
+        return find_session(tx, caller, session_id)
+    row = None
+    if session_id is not None:
+        row = known_session(tx, caller, session_id)
+    elif client is not None:
+        row = carried_on(tx, caller, client, parts.leases, arrived_at)
     if row is None:
-        row = parts.sessions.make(tx, caller, request.session_id)
-        if request.client is not None and request.session_id is None:
-            row.opening = opening(caller, [one.said for one in request.client.conversation.messages])
+        row = parts.sessions.make(tx, caller, session_id)
+        if session_id is None and client is not None:
+            row.opening = opening(caller, [one.said for one in client.conversation.messages])
     return row
 
 

@@ -29,7 +29,6 @@ from memory.clients.conversation import said
 from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
-    Call,
     Chunk,
     Finish,
     Interrupted,
@@ -86,15 +85,14 @@ class ChatPipeline:
                 course.finished(admitted)
                 yield from turns.once_more(admitted, request)
                 return
-            call = Call()
-            course.admitted(admitted, call)
+            course.admitted(admitted)
             tools = _tools(parts, admitted, model)
             prompt = _prompt(parts, admitted, model, tools, course)
             question = ModelRequest(
                 prompt.messages,
                 prompt.material,
                 stream=request.stream,
-                call=call,
+                call=course.call,
                 client=None if request.client is None else request.client.parameters,
                 cache_key=None if admitted.passed_on else admitted.session_id,
             )
@@ -110,7 +108,7 @@ class ChatPipeline:
                     except GeneratorExit:  # the listener left; the reply is for when they come back
                         listening = False
                         if request.unheard == "interrupt":
-                            call.stop()
+                            course.call.stop()
             course.ended["answer"] = perf_counter()
             finished = _record(parts, admitted, _finished(admitted, started, answer, course.said), course)
             course.ended["record"] = perf_counter()
@@ -186,14 +184,11 @@ class Answer:
         self._course = course
         self.rate = 1.0
         self.calls: tuple[ToolCall, ...] = ()  # of a client's own tools
+        self.looked_back: tuple[RecallCall, ...] = ()
         self.last: Chunk | None = None
         rounds = self._rounds(request)
         first = next(rounds, None)
         self.pieces = rounds if first is None else chain([first], rounds)
-
-    @property
-    def looked_back(self) -> tuple[RecallCall, ...]:
-        return self._tools.reports if self._tools is not None else ()
 
     def _rounds(self, request: ModelRequest) -> Iterator[Piece | Chunk]:
         course, tools = self._course, self._tools
@@ -222,6 +217,7 @@ class Answer:
             if not calls or tools is None:
                 break
             request = tools.look_back(request, course.said[already:].strip(), calls)
+            self.looked_back = tools.reports
         self.calls = calls
         self.end = replace(self.end, usage=sum(course.spent, Usage(0, 0)))
         if early == INTERRUPTED and request.client is not None:  # a client is told of an end that it knows

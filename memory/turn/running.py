@@ -32,6 +32,7 @@ class Course(AbstractContextManager["Course"]):
     """
 
     def __init__(self, parts: Parts, request: TurnRequest) -> None:
+        self.call = Call()  # a stop ends it
         self.spent: list[Usage] = []  # by each call of the model
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
         self.said = ""  # by the model so far
@@ -60,12 +61,12 @@ class Course(AbstractContextManager["Course"]):
             elif failed := database_failed(error, f"The reply was not stored.{kept}"):
                 raise failed from error
 
-    def admitted(self, turn: Admitted, call: Call) -> None:
-        """The turn goes on, and its lease is renewed.  A stop ends its `call` of the model."""
+    def admitted(self, turn: Admitted) -> None:
+        """The turn goes on, and its lease is renewed."""
         self.ended["admit"] = time.perf_counter()
         self._turn = turn
         if turn.lease is not None:
-            self._parts.leases.keep(turn.lease, call.stop, self._note)
+            self._parts.leases.keep(turn.lease, self.call.stop, self._note)
 
     def _note(self, tx: Transaction) -> None:
         """Keep what was said so far for pages that do not hear it, in any process."""
