@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from memory import tokens
 from memory.clients.reconcile import Said
 from memory.llm import ToolCall
 from memory.llm.answers import text_in
@@ -75,6 +76,11 @@ class Conversation:
             return cls(tuple(raw), tuple(waiting), (), ())
         first = messages[0]
         return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting))
+
+    @property
+    def instruction_tokens(self) -> int:
+        """Of the instructions, those at the end too."""
+        return sum(tokens.estimate_message(text_of(raw)) for raw in (*self.instructions, *self.after))
 
     @property
     def asked(self) -> str:

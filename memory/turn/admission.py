@@ -20,7 +20,6 @@ from memory.access.owners import find_session, known_session
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
-from memory.clients.prompt import ClientView
 from memory.domain import INTERRUPTED, UNREMEMBERED, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
@@ -72,12 +71,11 @@ def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished:
 def passed_on(parts: Parts, request: TurnRequest, now: datetime) -> Admitted:
     """A client's request that is answered as it came, without memory."""
     assert request.client is not None
-    client = ClientView(request.client.conversation)
-    size = sum(tokens.estimate_message(one.draft.content) for one in client.conversation.messages)
+    conversation = request.client.conversation
+    size = sum(tokens.estimate_message(one.draft.content) for one in conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
-    full = size + client.instruction_tokens
-    report, settings = MemoryReport(), parts.settings
-    return Admitted(request, request.session_id, (asked,), size, full, report, settings, client=client, passed_on=True)
+    full = size + conversation.instruction_tokens
+    return Admitted(request, request.session_id, (asked,), size, full, MemoryReport(), parts.settings, passed_on=True)
 
 
 def _session(

@@ -16,8 +16,7 @@ from sqlalchemy import and_, bindparam, exists, func, literal, or_, select, true
 from config import Settings
 from memory import tokens
 from memory.access.owners import WHOSE
-from memory.clients.conversation import Sent
-from memory.clients.prompt import ClientView
+from memory.clients.conversation import Conversation, Sent
 from memory.domain import Message
 from memory.errors import TooLarge
 from memory.facts.facts import held, in_scope
@@ -33,10 +32,10 @@ from memory.sessions.head import summary_state
 from memory.sessions.messages import HIDDEN
 from memory.store.documents import joined
 from memory.store.values import MODEL
+from memory.turn import turns
 from memory.turn.parts import Parts
-from memory.turn.turns import report_of
-from memory.turn.values import Admitted, Began, Head, MemoryReport, Stored, TurnRequest
-from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction, TurnRow
+from memory.turn.values import Admitted, Head, MemoryReport, Stored, TurnRequest
+from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
@@ -90,11 +89,11 @@ def remember(
     head, approach = _head(tx, parts, request, row, (*line, *exchange))
     answered = {message.id for message in exchange if message.id}
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
-    client = None if request.client is None else ClientView(request.client.conversation, sent)
-    tail, size = _fit(head.text, unfolded, exchange, client, approach.settings)
+    conversation = request.client.conversation if request.client is not None else None
+    tail, size = _fit(head.text, unfolded, exchange, conversation, sent, approach.settings)
     hidden = dict(tx.execute(HIDDEN, {"session": row.id}).all()) if head.stored.hidden else {}
     unstored = sum(one.tokens for one in (*line, *exchange) if not one.id)
-    instructions = client.instruction_tokens if client is not None else tokens.estimate_message(head.instructions)
+    instructions = conversation.instruction_tokens if conversation else tokens.estimate_message(head.instructions)
     return Admitted(
         request=request,
         session_id=row.public_id,
@@ -121,16 +120,9 @@ def remember(
         ),
         head=head,
         tail=tail,
-        began=_began(tx, exchange[0]) if len(exchange) > 1 else None,
-        client=client,
+        began=turns.begun(tx, exchange[0]) if len(exchange) > 1 else None,
+        sent=sent,
     )
-
-
-def _began(tx: Transaction, message: Message) -> Began | None:
-    turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
-    if turn is None or turn.memory is None:
-        return None
-    return Began(report_of(tx, turn.memory), turn.started_at)
 
 
 def _head(
@@ -213,17 +205,24 @@ def read_stored(tx: Transaction, row: SessionRow) -> Stored:
 
 
 def _fit(
-    head: str, tail: Sequence[Message], exchange: Sequence[Message], client: ClientView | None, settings: Settings
+    head: str,
+    tail: Sequence[Message],
+    exchange: Sequence[Message],
+    conversation: Conversation | None,
+    sent: Mapping[int, Sent],
+    settings: Settings,
 ) -> tuple[tuple[Message, ...], int]:
     """The newest messages of the tail that fit the prompt, and its size with them, before anything is recalled.
 
     Almost always all of them fit: the tail is too long only after summaries have failed for long.  Raises TooLarge
     when the head and the new message alone do not fit.
     """
-    new = sum(_size(message, client) for message in exchange)
-    taken = new + (tokens.estimate_message(head) if head else 0) + (client.instruction_tokens if client else 0)
+    new = sum(_size(message, sent) for message in exchange)
+    taken = new + (tokens.estimate_message(head) if head else 0)
+    if conversation is not None:
+        taken += conversation.instruction_tokens
     room = settings.context_tokens - taken - FRAME_TOKENS
-    if room < 0 and client is None:
+    if room < 0 and conversation is None:
         raise TooLarge(
             "message_too_large",
             f"This message has about {new} tokens, and with what is always sent beside it that is more than "
@@ -233,14 +232,14 @@ def _fit(
         )
     room -= settings.recall_tokens + settings.fact_tokens
     kept = len(tail)
-    while kept and room >= (size := _size(tail[kept - 1], client)):
+    while kept and room >= (size := _size(tail[kept - 1], sent)):
         room, taken, kept = room - size, taken + size, kept - 1
     return tuple(tail[kept:]), taken
 
 
-def _size(message: Message, client: ClientView | None) -> int:
+def _size(message: Message, sent: Mapping[int, Sent]) -> int:
     """Tokens of a message in the prompt."""
-    if client is not None and message.id in client.sent:
+    if message.id in sent:
         return message.tokens + ATTACHMENT_TOKENS * len((message.extra or {}).get("attachments", ()))
     if message.name or message.role not in ("user", "assistant"):
         return tokens.estimate_message(spoken(message)[1])

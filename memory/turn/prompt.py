@@ -81,11 +81,11 @@ def compose(parts: Parts, admitted: Admitted, recalled: Recalled) -> Prompt:
     """The prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
     ranking, settings, most = parts.facts.ranking, admitted.settings, admitted.request.block
     question = admitted.exchange[0]
-    problem = "summary_failed" if admitted.client is not None and admitted.head.stored.failing else None
+    problem = "summary_failed" if admitted.request.client is not None and admitted.head.stored.failing else None
     if problem and admitted.report.tail_dropped:  # no summary holds the messages that were dropped
         return pass_on(parts, admitted, problem)
     if admitted.began is not None:
-        now, in_head = admitted.began.at, {fact.id for fact in admitted.head.facts}
+        now, in_head = admitted.began.created_at, {fact.id for fact in admitted.head.facts}
         fitting = tuple(fact for fact in admitted.began.memory.facts if fact.id not in in_head)
     else:
         now, in_sight = parts.now(), {(message.id, message.created_at) for message in admitted.tail}
@@ -137,10 +137,10 @@ def _examples(parts: Parts, admitted: Admitted, room: int) -> tuple[tuple[Exampl
 
 def pass_on(parts: Parts, admitted: Admitted, problem: str | None = None) -> Prompt:
     """A client's messages as they came, without memory."""
-    assert admitted.client is not None
+    assert admitted.request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
     material = ReplyMaterial(admitted.request.message, parts.now(), Sections(), (), (), ())
-    messages = unmodified(admitted.client.conversation)
+    messages = unmodified(admitted.request.client.conversation)
     return Prompt(messages, material, report, admitted.full_history_tokens, problem=problem)
 
 
@@ -157,19 +157,20 @@ def _within(room: int, texts: Sequence[str]) -> tuple[list[str], int]:
 
 def _quoted(admitted: Admitted, found: Sequence[str], now: datetime) -> str:
     """The block before the words of the new message: the time, and what was recalled."""
-    if admitted.client is not None and not found:
+    if admitted.request.client is not None and not found:
         return ""
     note = () if admitted.head.explained or not found else (QUOTED,)
     return "\n".join([f'<memory now="{stamp(now)} UTC, {now:%A}">', *note, *found, "</memory>"])
 
 
 def _messages(admitted: Admitted, quoted: str) -> tuple[ChatMessage, ...]:
-    if admitted.client is not None:
+    head, question = admitted.head.text, admitted.exchange[0]
+    if (client := admitted.request.client) is not None:
         stored = (*admitted.tail, *admitted.exchange)
-        return _joined(client_messages(admitted.client, admitted.head.text, stored, admitted.exchange[0], quoted))
+        return _joined(client_messages(client.conversation, admitted.sent, head, stored, question, quoted))
     before = [ChatMessage(*spoken(message)) for message in admitted.tail]
-    _, new = spoken(admitted.exchange[0])
-    return _joined([ChatMessage("system", admitted.head.text), *before, ChatMessage("user", f"{quoted}\n\n{new}")])
+    _, new = spoken(question)
+    return _joined([ChatMessage("system", head), *before, ChatMessage("user", f"{quoted}\n\n{new}")])
 
 
 def _joined(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:

@@ -211,20 +211,29 @@ def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished,
     tx.execute(_UPDATE, {"turn": turn_id, **ended})
 
 
-def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
-    """The answer that a finished turn gave."""
-    session = tx.get_one(SessionRow, turn.session_id)
-    reply = tx.get_one(MessageRow, turn.reply_message_id)
-    started = TurnStarted(
+def begun(tx: Transaction, message: Message) -> TurnStarted | None:
+    """How the turn began that has answered `message`."""
+    turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
+    return _started(tx, turn, message.session_id) if turn is not None and turn.memory is not None else None
+
+
+def _started(tx: Transaction, turn: TurnRow, session_id: str) -> TurnStarted:
+    return TurnStarted(
         completion_id=turn.completion_id or "",
-        session_id=session.public_id,
+        session_id=session_id,
         user_message_id=turn.user_message_id,
         model=turn.model or "",
         created_at=turn.started_at,
         memory=report_of(tx, turn.memory or {}),
     )
+
+
+def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
+    """The answer that a finished turn gave."""
+    session = tx.get_one(SessionRow, turn.session_id)
+    reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
-        started=started,
+        started=_started(tx, turn, session.public_id),
         reply=reply.content,
         reply_message_id=reply.id,
         finish_reason=turn.finish_reason or "stop",

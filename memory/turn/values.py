@@ -8,8 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
 from config import Settings
-from memory.clients.conversation import ClientRequest
-from memory.clients.prompt import ClientView
+from memory.clients.conversation import ClientRequest, Sent
 from memory.domain import Caller, Fact, Message, Usage
 from memory.leases import Lease
 from memory.llm import Chunk, Piece, ToolCall
@@ -94,14 +93,6 @@ class MemoryReport:
 
 
 @dataclass(frozen=True)
-class Began:
-    """What the prompt showed of the memory when an exchange began that goes on now, and when that was."""
-
-    memory: MemoryReport
-    at: datetime
-
-
-@dataclass(frozen=True)
 class Stored:
     """What is stored for the head of a session, and which other kinds of memory there are.
 
@@ -152,8 +143,9 @@ class Admitted:
     `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
     client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
 
-    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `tail` is
-    what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
+    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `began` is
+    the turn that such an exchange goes on from; `sent` are the messages as the client sent them, by their ids.  `tail`
+    is what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
     `full_history_tokens` that of every message instead, but for hidden ones.  `past` is where the turn may look back:
     not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
     the conversation's type.
@@ -169,8 +161,8 @@ class Admitted:
     past: Past = Past(0, "")
     head: Head = Head()
     tail: tuple[Message, ...] = ()
-    began: Began | None = None
-    client: ClientView | None = None
+    began: TurnStarted | None = None
+    sent: Mapping[int, Sent] = field(default_factory=dict)
     passed_on: bool = False
     lease: Lease | None = None
     turn_id: int | None = None
