@@ -82,7 +82,7 @@ class ChatPipeline:
                 parts.budgets.check_caller(request.caller, request.session_id)  # a spent day is no failure of memory
                 admitted = passed_on(parts, request, parts.now())
             if isinstance(admitted, TurnFinished):
-                course.finished(admitted)
+                course.finished = admitted
                 yield from turns.once_more(admitted, request)
                 return
             course.admitted(admitted)
@@ -119,7 +119,7 @@ class ChatPipeline:
                 if inline_profile:
                     parts.outbox.run_now("profile", admitted.past.owner_id)
                 course.ended["summary"] = perf_counter()
-            course.finished(finished)
+            course.finished = finished
         if listening:
             yield finished
 
