@@ -14,7 +14,7 @@ excerpts, facts and examples that fit it) stands in that message, in the same wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -164,20 +164,19 @@ def _quoted(admitted: Admitted, found: Sequence[str], now: datetime) -> str:
 
 
 def _messages(admitted: Admitted, quoted: str) -> tuple[ChatMessage, ...]:
+    """Head, tail and exchange, with the block before the new message.
+
+    Neighbours of one role are one message, since some servers insist that user and assistant take turns.  A client's
+    own messages stay as they are.
+    """
     head, question = admitted.head.text, admitted.exchange[0]
     if (client := admitted.request.client) is not None:
         stored = (*admitted.tail, *admitted.exchange)
-        return _joined(client_messages(client.conversation, admitted.sent, head, stored, question, quoted))
-    before = [ChatMessage(*spoken(message)) for message in admitted.tail]
-    _, new = spoken(question)
-    return _joined([ChatMessage("system", head), *before, ChatMessage("user", f"{quoted}\n\n{new}")])
-
-
-def _joined(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Neighbours of one role as one message, since some servers insist that user and assistant take turns.
-
-    A client's own messages stay as they are.
-    """
+        messages = client_messages(client.conversation, admitted.sent, head, stored, question, quoted)
+    else:
+        tail = [ChatMessage(*spoken(message)) for message in admitted.tail]
+        _, new = spoken(question)
+        messages = [ChatMessage("system", head), *tail, ChatMessage("user", f"{quoted}\n\n{new}")]
     out: list[ChatMessage] = []
     for message in messages:
         if out and out[-1].role == message.role and out[-1].raw is None and message.raw is None:
