@@ -41,7 +41,6 @@ from memory.llm import (
 from memory.llm.passing import as_written, in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.recall.recall import Recalled
 from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
 from memory.turn.admission import admit, passed_on
@@ -54,7 +53,6 @@ from models import retried
 
 log = logging.getLogger(__name__)
 
-ASKED = "the model looks back when it wants to"
 FORGIVEN = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, but not from an answer
 ID_CHARS = 64  # of a completion's id that are kept
 
@@ -152,9 +150,9 @@ def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools
     if admitted.passed_on:
         return pass_on(parts, admitted)
     try:
-        recalled = Recalled((), "tools", ASKED, "asked") if tools is not None else look_back(parts, admitted, model)
+        found = look_back(parts, admitted, model, itself=tools is not None)
         course.ended["recall"] = perf_counter()
-        prompt = compose(parts, admitted, recalled)
+        prompt = compose(parts, admitted, found)
     except Exception as error:  # noqa: BLE001 - as above
         prompt = pass_on(parts, admitted, _fail_open(admitted.request, error))
     course.ended["compose"] = perf_counter()

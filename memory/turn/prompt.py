@@ -34,6 +34,7 @@ EXAMPLES = "Good answers to similar messages: answer in their manner. What they 
 BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 UNASKED = "the model calls no tools, so the message was read"
 THEIRS = "the client has tools of its own, so the message was read"
+ASKED = "the model looks back when it wants to"
 PASSED_ON = "the request went to the model as it came"
 
 
@@ -53,13 +54,33 @@ class Prompt:
     problem: str | None = None
 
 
-def look_back(parts: Parts, admitted: Admitted, model: LanguageModel | None = None) -> Recalled:
-    """What was said before that fits the message.  An exchange that goes on keeps what it began with.
+def look_back(
+    parts: Parts, admitted: Admitted, model: LanguageModel | None = None, *, itself: bool = False
+) -> MemoryReport:
+    """The facts, excerpts and examples that suit the message.  An exchange that goes on keeps those it began with.
 
-    In mode `tools` the reason tells why the `model` does not look back itself.
+    In mode `tools` the `model` looks for excerpts `itself`, or their reason tells why it does not.
     """
+    question, head, settings = admitted.exchange[0].content, admitted.head, admitted.settings
     if admitted.began is not None:
-        return admitted.began.memory.recalled
+        shown, in_head = admitted.began.memory, {fact.id for fact in head.facts}
+        facts = tuple(fact for fact in shown.facts if fact.id not in in_head)
+        return replace(admitted.report, facts=facts, recalled=shown.recalled, examples=shown.examples)
+    before = [message.content for message in admitted.tail[-BEFORE:]]
+    recalled = Recalled((), "tools", ASKED, "asked") if itself else _recalled(parts, admitted, model, before)
+    in_sight = {(message.id, message.created_at) for message in admitted.tail}
+    # A fact that the person edited, which holds from then on, says something else than its message.
+    unseen = [fact for fact in head.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
+    facts = parts.facts.ranking.for_message(unseen, question, settings.fact_tokens, parts.now()) if unseen else ()
+    examples: tuple[Example, ...] = ()
+    if settings.example_tokens and head.stored.examples and not parts.recall.idle(question, before):
+        tenant, owner_id = admitted.request.caller.tenant, admitted.past.owner_id
+        examples = parts.examples.similar(tenant, owner_id, question[:QUERY_CHARS])
+    return replace(admitted.report, facts=facts, recalled=recalled, examples=examples)
+
+
+def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, before: Sequence[str]) -> Recalled:
+    """What was said before that fits the message."""
     request, settings = admitted.request, admitted.settings
     mode = request.recall or settings.recall
     recalled = parts.recall.look_back(
@@ -67,7 +88,7 @@ def look_back(parts: Parts, admitted: Admitted, model: LanguageModel | None = No
         request.message,
         mode="auto" if mode == "tools" else mode,
         budget=settings.recall_tokens,
-        before=[message.content for message in admitted.tail[-BEFORE:]],
+        before=before,
         now=parts.now(),
         zone=request.timezone,
     )
@@ -77,62 +98,41 @@ def look_back(parts: Parts, admitted: Admitted, model: LanguageModel | None = No
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 
-def compose(parts: Parts, admitted: Admitted, recalled: Recalled) -> Prompt:
+def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Prompt:
     """The prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
-    ranking, settings, most = parts.facts.ranking, admitted.settings, admitted.request.block
-    question = admitted.exchange[0]
-    problem = "summary_failed" if admitted.request.client is not None and admitted.head.stored.failing else None
+    ranking, head, settings, most = parts.facts.ranking, admitted.head, admitted.settings, admitted.request.block
+    question, now = admitted.exchange[0].content, admitted.began.created_at if admitted.began else parts.now()
+    problem = "summary_failed" if admitted.request.client is not None and head.stored.failing else None
     if problem and admitted.report.tail_dropped:  # no summary holds the messages that were dropped
         return pass_on(parts, admitted, problem)
-    if admitted.began is not None:
-        now, in_head = admitted.began.created_at, {fact.id for fact in admitted.head.facts}
-        fitting = tuple(fact for fact in admitted.began.memory.facts if fact.id not in in_head)
-    else:
-        now, in_sight = parts.now(), {(message.id, message.created_at) for message in admitted.tail}
-        # A fact that the person edited, which holds from then on, says something else than its message.
-        unseen = [
-            fact for fact in admitted.head.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight
-        ]
-        fitting = ranking.for_message(unseen, question.content, settings.fact_tokens, now) if unseen else ()
-    room = most - tokens.estimate(admitted.head.text) if most else settings.context_tokens - admitted.tokens
+    room = most - tokens.estimate(head.text) if most else settings.context_tokens - admitted.tokens
     room -= FRAME_TOKENS
-    lines, room = _within(room, [fact_line(fact) for fact in fitting])
-    blocks, room = _within(room, [chat_block(excerpt) for excerpt in recalled.excerpts])
-    facts, excerpts = fitting[: len(lines)], recalled.excerpts[: len(blocks)]
-    examples, shown = _examples(parts, admitted, room)
-    quoted = _quoted(admitted, [*blocks, *filter(None, (block("facts", lines), shown))], now)
-    head_facts = ranking.scored(admitted.head.facts, question.content, now) if admitted.head.facts else ()
+    lines, room = _within(room, list(map(fact_line, found.facts)))
+    blocks, room = _within(room, list(map(chat_block, found.recalled.excerpts)))
+    room = min(room, settings.example_tokens)
+    answers = {one: example_lines(one.input, one.output) for one in found.examples}
+    fitting = [one for one, text in answers.items() if tokens.estimate(text) <= room]
+    shown, _ = _within(room, [answers[one] for one in fitting])
+    facts, excerpts = found.facts[: len(lines)], found.recalled.excerpts[: len(blocks)]
+    told = [*blocks, block("facts", lines), block("examples", [EXAMPLES, *shown]) if shown else ""]
+    quoted = _quoted(admitted, list(filter(None, told)), now)
+    head_facts = ranking.scored(head.facts, question, now) if head.facts else ()
     report = replace(
-        admitted.report,
+        found,
         facts=(*head_facts, *facts),
-        recalled=replace(recalled, excerpts=excerpts),
-        examples=examples,
+        recalled=replace(found.recalled, excerpts=excerpts),
+        examples=tuple(fitting[: len(shown)]),
     )
     material = ReplyMaterial(
-        question=question.content,
+        question=question,
         now=now,
-        summary=admitted.head.stored.summary,
-        facts=(*admitted.head.told_facts, *admitted.head.facts, *facts),
+        summary=head.stored.summary,
+        facts=(*head.told_facts, *head.facts, *facts),
         excerpts=excerpts,
         tail=(*admitted.tail, *admitted.exchange[1:]),
     )
     size = admitted.tokens + tokens.estimate(quoted)
     return Prompt(_messages(admitted, quoted), material, report, size, quoted, problem)
-
-
-def _examples(parts: Parts, admitted: Admitted, room: int) -> tuple[tuple[Example, ...], str]:
-    """The examples that fit, and the block that shows them.  An exchange that goes on keeps those it began with."""
-    question, room = admitted.exchange[0].content, min(room, admitted.settings.example_tokens)
-    before = [message.content for message in admitted.tail[-BEFORE:]]
-    if admitted.began is not None:
-        found = admitted.began.memory.examples
-    elif not (room and admitted.head.stored.examples) or parts.recall.idle(question, before):
-        found = ()
-    else:
-        found = parts.examples.similar(admitted.request.caller.tenant, admitted.past.owner_id, question[:QUERY_CHARS])
-    fitting = [one for one in found if tokens.estimate(example_lines(one.input, one.output)) <= room]
-    lines, _ = _within(room, [example_lines(one.input, one.output) for one in fitting])
-    return tuple(fitting[: len(lines)]), block("examples", [EXAMPLES, *lines]) if lines else ""
 
 
 def pass_on(parts: Parts, admitted: Admitted, problem: str | None = None) -> Prompt:
