@@ -8,7 +8,6 @@ turn belongs to the line that its message is on: turns of replaced messages are 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -150,7 +149,7 @@ def of_key(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
     named = query.where(TurnRow.tenant == request.caller.tenant, TurnRow.idempotency_key.in_(keys))
     turn = tx.scalar(locked(tx, named, OwnerRow, SessionRow, TurnRow))
-    if turn is not None and turn.fingerprint != _fingerprint(request):
+    if turn is not None and turn.fingerprint != request.fingerprint:
         raise Conflict(
             "idempotency_key_reused",
             "This Idempotency-Key was sent with a different request before, or with one of which something has "
@@ -179,7 +178,7 @@ def begin(
     if request.idempotency_key is not None:
         begun["idempotency_key"] = request.idempotency_key
     if request.idempotency_key is not None or request.client is not None:
-        begun["fingerprint"] = _fingerprint(request)
+        begun["fingerprint"] = request.fingerprint
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id)) if known else None
     if keyed is not None and keyed is not turn:  # its message was replaced by the same words again
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
@@ -261,16 +260,6 @@ def once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEven
             id=finished.started.completion_id,
         )
     yield finished
-
-
-def _fingerprint(request: TurnRequest) -> str:
-    """What two requests with one Idempotency-Key must have in common to be the same request."""
-    if request.client is not None:
-        return request.client.fingerprint
-    replaces = () if request.replaces is None else (request.replaces,)  # stored fingerprints stay as they are
-    where = request.caller.user_id, request.session_id
-    parts = (*where, request.message, request.system_prompt, request.prompt, *replaces)
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # -- what a turn showed of the memory

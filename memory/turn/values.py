@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -53,6 +54,15 @@ class TurnRequest:
     client: ClientRequest | None = None
     block: int | None = None
     patience: float | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What two requests with one Idempotency-Key must have in common to be the same request."""
+        if self.client is not None:
+            return self.client.fingerprint
+        replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
+        parts = (self.caller.user_id, self.session_id, self.message, self.system_prompt, self.prompt, *replaces)
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
