@@ -111,33 +111,21 @@ def _begin(
     """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
     if request.prompt is not None:
         parts.prompts.find_summary(tx, request.caller, request.prompt)  # a wrong name is told now, not in a job's log
-    sent: Mapping[int, Sent] = {}
-    if request.client is not None:
-        again = turn or repeated(tx, row, request.client, arrived_at)
-        if again is not None and request.client.retried and again.finish_reason not in (None, INTERRUPTED):
+    client, again = request.client, turn
+    if client is not None:
+        again = turn or repeated(tx, row, client, arrived_at)
+        if again is not None and client.retried and again.finish_reason not in (None, INTERRUPTED):
             parts.leases.give_back(row)
             return turns.replay(tx, again)
-        parts.budgets.check(tx, row.owner_id)
-        last, sent = store(tx, row, request.client, parts.settings, parts.now(), again=again is not None)
+    parts.budgets.check(tx, row.owner_id)
+    sent: Mapping[int, Sent] = {}
+    if client is not None:
+        last, sent = store(tx, row, client, parts.settings, parts.now(), again=again is not None)
         line = _line(tx, row)
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
-        parts.budgets.check(tx, row.owner_id)
-        draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
-        line = _line(tx, row)
-        replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
-        message = _unanswered(tx, row, request, turn, line, replaced)
-        known = message is not None
-        if message is None and replaced is not None:
-            if replaced.branch:
-                raise InvalidRequest(
-                    "already_replaced",
-                    f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
-                    param="replaces",
-                )
-            message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
-            line = _line(tx, row)
-        exchange = (message,) if message is not None else tuple(append(tx, row, [draft], parts.now()))
+        line, message, known = _store_message(tx, parts, request, row, turn)
+        exchange = (message,)
     turn_id = turns.begin(tx, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
     admitted = remember(tx, parts, request, row, line, exchange, sent)
@@ -153,6 +141,29 @@ def _line(tx: Transaction, row: SessionRow) -> list[Message]:
     """What is shown after the head, and the last message in any case, unless it is hidden."""
     found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, row.message_count - 1)})
     return list(map(Message._make, found))
+
+
+def _store_message(
+    tx: Transaction, parts: Parts, request: TurnRequest, row: SessionRow, turn: TurnRow | None
+) -> tuple[list[Message], Message, bool]:
+    """What is shown beside the message, the message, and whether it was stored by a turn that broke off."""
+    line = _line(tx, row)
+    replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
+    message = _unanswered(tx, row, request, turn, line, replaced)
+    if message is not None:
+        return line, message, True
+    draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
+    if replaced is None:
+        (message,) = append(tx, row, [draft], parts.now())
+        return line, message, False
+    if replaced.branch:
+        raise InvalidRequest(
+            "already_replaced",
+            f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
+            param="replaces",
+        )
+    message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
+    return _line(tx, row), message, False
 
 
 def _unanswered(
