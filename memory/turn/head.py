@@ -34,7 +34,7 @@ from memory.store.documents import joined
 from memory.store.values import MODEL
 from memory.turn import turns
 from memory.turn.parts import Parts
-from memory.turn.values import Admitted, Head, MemoryReport, Stored, TurnRequest
+from memory.turn.values import Admitted, Head, MemoryReport, StoredHead, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
@@ -165,7 +165,7 @@ def _paragraphs(*texts: str) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system_prompt(parts: Parts, request: TurnRequest, row: SessionRow, stored: Stored) -> tuple[str, bool]:
+def _system_prompt(parts: Parts, request: TurnRequest, row: SessionRow, stored: StoredHead) -> tuple[str, bool]:
     """The system prompt, and whether it is Recap's own, which tells how to read remembered text.
 
     A client's instructions, and those of whose model a block is for, take the place of any other.
@@ -178,14 +178,14 @@ def _system_prompt(parts: Parts, request: TurnRequest, row: SessionRow, stored: 
     return parts.prompts.system(stored.system_text), True
 
 
-def read_stored(tx: Transaction, row: SessionRow) -> Stored:
+def read_stored(tx: Transaction, row: SessionRow) -> StoredHead:
     """What there is for a turn in this session."""
     named = {"session": row.id, "key": str(row.id), "owner": row.owner_id, "tenant": row.tenant}
     found = tx.execute(_HEAD, {**named, "version": row.head_version, "head_at": row.head_at}).all()
     first = found[0]
     texts = {one.key: str(one.value["text"]) for one in found if one.namespace == _INSTRUCTIONS}
     profiles = [(one.version, one.value) for one in found if one.namespace == _PROFILE]
-    return Stored(
+    return StoredHead(
         summary=Sections.from_dict(first.sections) if first.sections else Sections(),
         state=summary_state(row, first.state),
         failing=first.error is not None,

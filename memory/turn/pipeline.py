@@ -45,7 +45,7 @@ from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
 from memory.turn.admission import admit, passed_on
 from memory.turn.parts import Parts
-from memory.turn.prompt import Prompt, compose, look_back, pass_on
+from memory.turn.prompt import Composed, compose, look_back, pass_on
 from memory.turn.running import Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -146,7 +146,7 @@ def _tools(parts: Parts, admitted: Admitted, model: LanguageModel) -> Tools | No
     return Tools(parts.recall, admitted.past, settings, request.timezone)
 
 
-def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools | None, course: Course) -> Prompt:
+def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools | None, course: Course) -> Composed:
     if admitted.passed_on:
         return pass_on(parts, admitted)
     try:
@@ -256,7 +256,7 @@ class Answer:
 
 
 def _started(
-    admitted: Admitted, prompt: Prompt, model: LanguageModel, answer: Answer, problem: str | None
+    admitted: Admitted, prompt: Composed, model: LanguageModel, answer: Answer, problem: str | None
 ) -> TurnStarted:
     return TurnStarted(
         completion_id=f"chatcmpl-{secrets.token_hex(16)}",

@@ -39,7 +39,7 @@ PASSED_ON = "the request went to the model as it came"
 
 
 @dataclass(frozen=True)
-class Prompt:
+class Composed:
     """A prompt ready to send, what it was made from, and what is reported of it.
 
     `tokens` is its estimated size, `quoted` the block before the new message.  `problem` says why a client's prompt
@@ -98,7 +98,7 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 
-def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Prompt:
+def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
     """The prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
     ranking, head, settings, most = parts.facts.ranking, admitted.head, admitted.settings, admitted.request.block
     question, now = admitted.exchange[0].content, admitted.began.created_at if admitted.began else parts.now()
@@ -132,16 +132,16 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Prompt:
         tail=(*admitted.tail, *admitted.exchange[1:]),
     )
     size = admitted.tokens + tokens.estimate(quoted)
-    return Prompt(_messages(admitted, quoted), material, report, size, quoted, problem)
+    return Composed(_messages(admitted, quoted), material, report, size, quoted, problem)
 
 
-def pass_on(parts: Parts, admitted: Admitted, problem: str | None = None) -> Prompt:
+def pass_on(parts: Parts, admitted: Admitted, problem: str | None = None) -> Composed:
     """A client's messages as they came, without memory."""
     assert admitted.request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
     material = ReplyMaterial(admitted.request.message, parts.now(), Sections(), (), (), ())
     messages = unmodified(admitted.request.client.conversation)
-    return Prompt(messages, material, report, admitted.full_history_tokens, problem=problem)
+    return Composed(messages, material, report, admitted.full_history_tokens, problem=problem)
 
 
 def _within(room: int, texts: Sequence[str]) -> tuple[list[str], int]:

@@ -103,7 +103,7 @@ class MemoryReport:
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredHead:
     """What is stored for the head of a session, and which other kinds of memory there are.
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
@@ -143,7 +143,7 @@ class Head:
     told_facts: tuple[Fact, ...] = ()
     facts: tuple[Fact, ...] = ()
     other_facts: tuple[Fact, ...] = ()
-    stored: Stored = Stored()
+    stored: StoredHead = StoredHead()
 
 
 @dataclass(frozen=True)
