@@ -26,8 +26,7 @@ def create_message(body: ChatBody) -> Response:
     also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools that run at Anthropic
     are refused.
     """
-    who, asked = arrived(body.parameters, body.metadata)
-    return answer(who, asked, MessageWriter)
+    return answer(arrived(body.parameters, body.metadata), MessageWriter)
 
 
 @blueprint.after_request

@@ -44,11 +44,10 @@ def chat(body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    whose = caller(body.pop("user_id"))
-    request = TurnRequest(**body, idempotency_key=retry_key())
+    request = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=retry_key())
     engine = services()
     notice = {"notice": text} if (text := engine.model_server.models.notice) else {}
-    events = engine.pipeline.turn(whose, request)
+    events = engine.pipeline.turn(request)
     started = next(events)  # a failure before the first word still has its own status
     assert isinstance(started, TurnStarted)
     if request.stream:

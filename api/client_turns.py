@@ -13,7 +13,6 @@ from flask import Response, jsonify, request
 
 from api.blueprint import DAY_SPENT, caller, header, retry_key, services
 from api.streaming import event_stream
-from memory.domain import Caller
 from memory.errors import RecapError
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from schemas.openai_compat import turn_of
@@ -51,15 +50,14 @@ class Writer(Protocol):
         ...
 
 
-def arrived(parameters: dict[str, Any], metadata: Any) -> tuple[Caller, TurnRequest]:
-    """Who calls, and the turn that the request asks for; see `turn_of`."""
-    user_id, asked = turn_of(parameters, metadata, header, request.get_data(), retry_key())
-    return caller(user_id), asked
+def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
+    """The turn that the request asks for; see `turn_of`."""
+    return turn_of(caller, parameters, metadata, header, request.get_data(), retry_key())
 
 
-def answer(who: Caller, asked: TurnRequest, writer: Callable[[TurnStarted], Writer]) -> Response:
+def answer(asked: TurnRequest, writer: Callable[[TurnStarted], Writer]) -> Response:
     """Take the turn.  A failure before the first word still has its own status."""
-    turn = services().pipeline.turn(who, asked)
+    turn = services().pipeline.turn(asked)
     started = next(turn)
     assert isinstance(started, TurnStarted)
     written = writer(started)

@@ -160,7 +160,7 @@ def recall(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     A block that is ready for a prompt: instructions, profile, facts, and excerpts of earlier conversations that the
     message brings back. Use it at the start of a conversation.
     """
-    block = services.blocks.make(caller, TurnRequest(**asked, block=TOKENS_MAX, temporary=True))
+    block = services.blocks.make(TurnRequest(caller, **asked, block=TOKENS_MAX, temporary=True))
     return block.text or "Nothing is remembered."
 
 

@@ -31,8 +31,7 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    who, asked = arrived(body, body.get("metadata"))
-    return answer(who, asked, lambda _: _AsItCame())
+    return answer(arrived(body, body.get("metadata")), lambda _: _AsItCame())
 
 
 class _AsItCame:
@@ -55,7 +54,7 @@ class _AsItCame:
 @blueprint.response(200, ModelList)
 def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
-    return Response(services().relay.list(), mimetype="application/json")
+    return Response(services().model_server.models.listing(), mimetype="application/json")
 
 
 @blueprint.get(
@@ -67,7 +66,7 @@ def list_models() -> Response:
 @blueprint.response(200, Model)
 def get_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
-    return Response(services().relay.model(model), mimetype="application/json")
+    return Response(services().model_server.models.entry(model), mimetype="application/json")
 
 
 @blueprint.post(
@@ -83,4 +82,4 @@ def embed(body: dict[str, Any]) -> Response:
 
     The request is passed on unchanged. Nothing is stored.
     """
-    return Response(services().relay.embeddings(body), mimetype="application/json")
+    return Response(services().model_server.models.embeddings(body), mimetype="application/json")

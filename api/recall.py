@@ -30,8 +30,7 @@ def recall(body: dict[str, Any]) -> Any:
     It has instructions, profile and facts, the summary of the session if one is named, and excerpts of earlier
     conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it.
     """
-    whose = caller(body.pop("user_id"))
-    return services().blocks.make(whose, TurnRequest(**body, temporary=True))
+    return services().blocks.make(TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
 
 
 @blueprint.post(

@@ -9,7 +9,6 @@ from flask import Response
 from api.blueprint import resource, services
 from api.client_turns import ERRORS, answer, arrived
 from memory.access.keys import CHAT
-from memory.domain import Caller
 from memory.errors import NotFound
 from memory.turn.values import TurnRequest
 from schemas.responses import ResponseBody, ResponseObject, ResponseRequest, ResponseWriter
@@ -34,19 +33,19 @@ def create_response(body: ResponseBody) -> Response:
     it. Otherwise the session is found as for chat completions, and so is the person. With store=false nothing is stored
     and no memory used. Reasoning items are left out. Files, references to items and hosted tools are refused.
     """
-    who, asked = arrived(body.parameters, body.metadata)
+    asked = arrived(body.parameters, body.metadata)
     if body.previous is not None:
-        asked = _following(body.previous, who, asked)
+        asked = _following(body.previous, asked)
     if not body.store:
         asked = replace(asked, client=asked.client and replace(asked.client, temporary=True))
-    return answer(who, asked, lambda started: ResponseWriter(started, body.repeated))
+    return answer(asked, lambda started: ResponseWriter(started, body.repeated))
 
 
-def _following(previous: str, who: Caller, asked: TurnRequest) -> TurnRequest:
+def _following(previous: str, asked: TurnRequest) -> TurnRequest:
     """The request as one that goes on from a response.  Raises NotFound, also when that is somebody else's."""
     try:
         session_id, message_id = turn_named(previous)
-        reply_id = services().turns.get(who, session_id, message_id).message_id
+        reply_id = services().turns.get(asked.caller, session_id, message_id).message_id
     except NotFound:
         reply_id = None
     if reply_id is None:

@@ -30,7 +30,7 @@ from memory.facts.corrections import withdraw
 from memory.leases import Leases
 from memory.longterm.forgetting import forget_messages
 from memory.sessions.head import show_newest
-from memory.sessions.messages import MessageDraft, append, figures_of
+from memory.sessions.messages import MessageDraft, append
 from memory.sessions.sessions import SessionInfo, Sessions
 from memory.sessions.titles import renaming
 from memory.summary.summaries import use_newest_left
@@ -80,7 +80,7 @@ class Branches:
                     "was changed; read the versions again.",
                 )
             _restore(tx, row, *pair, self.settings, self.now())
-            self.sessions.follow_up(tx, figures_of(row), index_delay=0.0)
+            self.sessions.follow_up(tx, row, index_delay=0.0)
             return self.sessions.info(row)
 
 

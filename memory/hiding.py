@@ -26,7 +26,7 @@ from memory.errors import InvalidRequest
 from memory.leases import Leases
 from memory.sections import Sections
 from memory.sessions.head import show_newest
-from memory.sessions.messages import SAID, figures_of
+from memory.sessions.messages import SAID
 from memory.sessions.sessions import Sessions
 from memory.summary.summaries import add_version, find_version, skip_unread
 from models import MessageRow, SessionRow, SummaryRow, Transaction
@@ -125,7 +125,7 @@ class Hiding:
         restores = back.version if back is not None else None
         add_version(tx, row, sections, through, self.now(), author="rollback", restores=restores)
         show_newest(tx, row, self.settings)
-        self.sessions.follow_up(tx, figures_of(row))
+        self.sessions.follow_up(tx, row)
 
 
 def _hidden(line: Line) -> dict[int, datetime]:

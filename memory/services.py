@@ -19,7 +19,6 @@ from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.branches import Branches
-from memory.clients.relay import Relay
 from memory.domain import Message
 from memory.facts.facts import Facts
 from memory.hiding import Hiding
@@ -146,9 +145,7 @@ class Services:
         self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
         self.examples = examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
-        self.relay = Relay(model_server)
-        parts = partial(
-            Parts,
+        parts = Parts(
             settings,
             database,
             sessions,
@@ -161,10 +158,11 @@ class Services:
             metrics,
             outbox,
             budgets,
+            model_server,
             now,
         )
-        self.pipeline = ChatPipeline(parts, model_server)
-        self.blocks = Blocks(parts, model_server)
+        self.pipeline = ChatPipeline(parts)
+        self.blocks = Blocks(parts)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = Imports(database, sessions, leases, now)

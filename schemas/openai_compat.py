@@ -12,6 +12,7 @@ from typing import Any
 from marshmallow import INCLUDE, Schema, ValidationError, fields, validates
 
 from memory.clients.conversation import ClientRequest, Conversation
+from memory.domain import Caller
 from memory.turn.values import TurnRequest
 from schemas.fields import ID, PARTS_MAX, UNSTORABLE, Input, Items, about
 
@@ -80,9 +81,14 @@ class ModelList(Open):
 
 
 def turn_of(
-    parameters: dict[str, Any], metadata: Any, header: Callable[[str], str], body: bytes, retry_key: str | None
-) -> tuple[str | None, TurnRequest]:
-    """The person and the turn of a request with these `parameters` of a chat completion.
+    caller: Callable[[str | None], Caller],
+    parameters: dict[str, Any],
+    metadata: Any,
+    header: Callable[[str], str],
+    body: bytes,
+    retry_key: str | None,
+) -> TurnRequest:
+    """The turn of a request with these `parameters` of a chat completion, on behalf of the `caller` of a person.
 
     Headers count before the body, whose `metadata` may name the session.  The same `body` again is a retry.
 
@@ -98,7 +104,8 @@ def turn_of(
     session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
     user_id = _fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None
     known = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + body)
-    return user_id, TurnRequest(
+    return TurnRequest(
+        caller(user_id),
         message=conversation.asked,
         session_id=session_id,
         stream=stream,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.clients.conversation import Conversation, Sent, said
-from memory.clients.prompt import ClientView, client_messages
+from memory.clients.prompt import client_messages
 from memory.domain import Message
 from memory.sessions.messages import MESSAGE_CHARS_MAX
 
@@ -92,5 +92,5 @@ def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> 
         counted += [*one.before, one.raw]
         one.draft.content.encode()  # can be stored
         assert one.said.same(said(one.draft))
-        assert client_messages(ClientView(conversation), "Memory.", [stored(one)], stored(one), "Recalled.")
+        assert client_messages(conversation, {}, "Memory.", [stored(one)], stored(one), "Recalled.")
     assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost

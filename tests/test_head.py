@@ -11,7 +11,7 @@ from memory.domain import Caller
 from memory.store import documents
 from memory.store.values import Put
 from memory.turn.head import read_stored
-from memory.turn.values import Stored
+from memory.turn.values import StoredHead
 from tests.jobbing import Bench
 from tests.remembering import Talk
 from tests.resources import digest_of, fact, good, link
@@ -28,7 +28,7 @@ def write(bench: Bench, whose: Caller, namespace: tuple[str, ...], value: Any, a
         documents.write(tx, owner.id, Put(namespace, key, value), bench.clock(), author=author)
 
 
-def head(bench: Bench) -> Stored:
+def head(bench: Bench) -> StoredHead:
     with bench.services.database.read() as tx:
         row = find_session(tx, Caller(user_id="ada"), "s")
         with statements(bench.services.database) as sent:

@@ -34,7 +34,7 @@ NONSENSE: list[tuple[str, Any, str]] = [
 
 @pytest.fixture
 def tools(services: Services) -> Tools:
-    return Tools(services.recall, Past(owner_id=1, owner_key="1"), limit=16, zone=ZoneInfo("Europe/Tallinn"))
+    return Tools(services.recall, Past(owner_id=1, owner_key="1"), services.settings, ZoneInfo("Europe/Tallinn"))
 
 
 @pytest.mark.parametrize(("name", "arguments", "words"), NONSENSE)

@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from memory import tokens
 from memory.clients.reconcile import Said
 from memory.llm import ToolCall
+from memory.llm.answers import text_in
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 
 Raw = Mapping[str, Any]
@@ -32,7 +33,6 @@ Raw = Mapping[str, Any]
 STORED_ROLES = ("user", "assistant", "tool")
 KEPT = ("tool_calls", "tool_call_id")
 _TEXTS = ("text", "refusal", "input_text", "output_text")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # NUL, and halves of surrogate pairs: no database takes them
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ class Conversation:
         return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting))
 
     @property
+    def instruction_tokens(self) -> int:
+        """Of the instructions, those at the end too."""
+        return sum(tokens.estimate_message(text_of(raw)) for raw in (*self.instructions, *self.after))
+
+    @property
     def asked(self) -> str:
         """What the person said last; "" when there is nothing of theirs."""
         return next((one.draft.content for one in reversed(self.messages) if one.draft.role == "user"), "")
@@ -116,7 +121,7 @@ def text_of(raw: Raw) -> str:
 
 def answered(extra: Raw | None) -> str | None:
     """The id of the call that a tool's result answers."""
-    return _text((extra or {}).get("tool_call_id")) or None
+    return text_in((extra or {}).get("tool_call_id")) or None
 
 
 def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
@@ -126,19 +131,9 @@ def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
-            name, arguments = _text(function.get("name")), _text(function.get("arguments"))
-            found.append(ToolCall(_text(call.get("id")), name, arguments, call.get("extra_content")))
+            name, arguments = text_in(function.get("name")), text_in(function.get("arguments"))
+            found.append(ToolCall(text_in(call.get("id")), name, arguments, call.get("extra_content")))
     return tuple(found)
-
-
-def reply_extra(calls: Sequence[ToolCall]) -> dict[str, Any]:
-    """What a reply has beside its words: its calls as the model wrote them, as the client will send them back."""
-    sent = []
-    for call in calls:
-        extra = {"extra_content": call.extra} if call.extra else {}
-        function = {"name": call.name, "arguments": call.arguments}
-        sent.append({"id": call.id, "type": "function", "function": function, **extra})
-    return {"tool_calls": sent}
 
 
 def _draft(raw: Raw) -> MessageDraft | None:
@@ -147,13 +142,13 @@ def _draft(raw: Raw) -> MessageDraft | None:
     if role not in STORED_ROLES:
         return None
     text, attachments = _content(raw.get("content"))
-    text = text or _text(raw.get("refusal"))
+    text = text or text_in(raw.get("refusal"))
     extra = {name: raw[name] for name in KEPT if raw.get(name)}
     if attachments:
         extra["attachments"] = attachments
     if not text.strip() and not extra:
         return None
-    name = _text(raw.get("name"))[:128] if role == "user" else ""
+    name = text_in(raw.get("name"))[:128] if role == "user" else ""
     if len(text) > MESSAGE_CHARS_MAX:
         text = text[: MESSAGE_CHARS_MAX - 1] + "…"
     return MessageDraft(role, _storable(text), _storable(name) or None, extra=_storable(extra) or None)
@@ -162,15 +157,15 @@ def _draft(raw: Raw) -> MessageDraft | None:
 def _content(content: Any) -> tuple[str, list[str]]:
     """The words of a message's content, with placeholders, and the fingerprints of what those stand for."""
     if not isinstance(content, list):
-        return _text(content), []
+        return text_in(content), []
     words, attachments = list[str](), list[str]()
     for part in content:
         kind = str(part.get("type", "text")) if isinstance(part, Mapping) else "text"
         if kind in _TEXTS:
-            words.append(_text((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
+            words.append(text_in((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
             continue
         file = part.get("file")
-        name = f" {_text(file.get('filename'))}" if isinstance(file, Mapping) and file.get("filename") else ""
+        name = f" {text_in(file.get('filename'))}" if isinstance(file, Mapping) and file.get("filename") else ""
         words.append(f"[{kind.removeprefix('input_').removesuffix('_url')}{name}]")
         attachments.append(hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16])
     return "\n".join(filter(None, words)), attachments
@@ -184,16 +179,10 @@ def _canonical(arguments: str) -> str:
         return arguments.strip()
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _storable(value: Any) -> Any:
     """A text, or JSON with texts in it, without what no database takes."""
     if isinstance(value, str):
-        if not _UNSTORABLE.search(value):
-            return value
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "")
+        return text_in(value)
     if isinstance(value, list):
         return [_storable(item) for item in value]
     if isinstance(value, Mapping):

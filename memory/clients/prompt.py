@@ -12,46 +12,39 @@ without its call is quoted, and a call without its results is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from memory import tokens
 from memory.clients.conversation import KEPT, Conversation, Raw, Sent, answered, calls_of, text_of
 from memory.domain import Message
 from memory.llm import ChatMessage
 from memory.rendering import quoted, spoken, unmarked
 
 
-@dataclass(frozen=True)
-class ClientView:
-    """What a client sent; `sent` are its messages by the ids under which they are stored."""
-
-    conversation: Conversation
-    sent: Mapping[int, Sent] = field(default_factory=dict)
-
-    @property
-    def instruction_tokens(self) -> int:
-        standing = (*self.conversation.instructions, *self.conversation.after)
-        return sum(tokens.estimate_message(text_of(raw)) for raw in standing)
-
-
 def client_messages(
-    client: ClientView, memory: str, stored: Sequence[Message], newest: Message, recalled: str
+    conversation: Conversation,
+    sent: Mapping[int, Sent],
+    memory: str,
+    stored: Sequence[Message],
+    newest: Message,
+    recalled: str,
 ) -> list[ChatMessage]:
-    """The messages to send: `memory` is the head's text, `recalled` goes into the person's `newest` message."""
-    messages = [_plain(raw) for raw in client.conversation.instructions]
+    """The messages to send: `memory` is the head's text, `recalled` goes into the person's `newest` message.
+
+    `sent` are those of the `stored` messages that the client sent, by their ids.
+    """
+    messages = list(map(_plain, conversation.instructions))
     if memory and messages:
         messages[-1] = _extended(messages[-1], after=memory)
     elif memory:
         messages = [ChatMessage("system", memory)]
     for message in stored:
-        sent = client.sent.get(message.id)
-        messages += map(_plain, sent.before if sent is not None else ())
-        shown = _shown(message, sent)
+        one = sent.get(message.id)
+        messages += map(_plain, one.before if one is not None else ())
+        shown = _shown(message, one)
         if recalled and message.id == newest.id and message.role == "user":
             shown = _extended(shown, before=recalled)
         messages.append(shown)
-    return _in_sequence([*messages, *map(_plain, client.conversation.after)])
+    return _in_sequence([*messages, *map(_plain, conversation.after)])
 
 
 def unmodified(conversation: Conversation) -> tuple[ChatMessage, ...]:

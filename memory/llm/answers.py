@@ -43,12 +43,12 @@ def read(
     data: dict[str, Any] = {}
     try:
         for data in _objects(chunks, failures):
-            model = model or _text(data.get("model"))[:_NAME_CHARS]
+            model = model or text_in(data.get("model"))[:_NAME_CHARS]
             usage = _usage(data.get("usage")) or usage
             choices = data.get("choices")
             choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
             if ("delta" in choice or "message" in choice) and not choice.get("index"):
-                reason = _text(choice.get("finish_reason")) or reason
+                reason = text_in(choice.get("finish_reason")) or reason
                 message = _dict(choice.get("delta") or choice.get("message"))
                 if (fragments := message.get("tool_calls")) and (request.tools or client is not None):
                     _collect(calls, fragments)
@@ -154,16 +154,16 @@ def _content(message: dict[str, Any]) -> str:
     """The words of a message or delta, without its reasoning."""
     content = message.get("content")
     if isinstance(content, list):  # of Mistral's reasoning models
-        content = "".join(_text(_dict(part).get("text")) for part in content if _dict(part).get("type") == "text")
-    return _text(content) or _text(message.get("refusal"))
+        content = "".join(text_in(_dict(part).get("text")) for part in content if _dict(part).get("type") == "text")
+    return text_in(content) or text_in(message.get("refusal"))
 
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> str:
-    """`value` if it is text, without NUL, and with U+FFFD for each half of a surrogate pair."""
+def text_in(value: Any) -> str:
+    """`value` if it is text, as databases take it: without NUL, and with U+FFFD for each half of a surrogate pair."""
     if not isinstance(value, str):
         return ""
     if not value.isascii():
@@ -209,8 +209,8 @@ def _collect(calls: list[_PartialCall], fragments: Any) -> None:
         if not isinstance(function, dict):
             continue
         index = fragment["index"] if isinstance(fragment.get("index"), int) else None
-        call_id, name, arguments = _text(fragment.get("id")), _text(function.get("name")), function.get("arguments")
-        arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text(arguments)
+        call_id, name, arguments = text_in(fragment.get("id")), text_in(function.get("name")), function.get("arguments")
+        arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else text_in(arguments)
         call = next((call for call in reversed(calls) if index is None or call.index == index), None)
         if call is None or _is_another(call, call_id, name, arguments):
             call = _PartialCall(index)

@@ -93,7 +93,7 @@ class Tried:
     seconds: float
 
 
-class _Stored(NamedTuple):
+class _Row(NamedTuple):
     """The row, with the key as it is stored."""
 
     base_url: str
@@ -102,7 +102,7 @@ class _Stored(NamedTuple):
     mini: str
 
 
-class _Unusable:
+class _Unavailable:
     """A `LanguageModel` that says why the stored model server can't be used."""
 
     can_call_tools = False
@@ -133,7 +133,7 @@ class ModelServer:
         self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
         self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
         self._lock = threading.Lock()
-        self._in_use: tuple[_Stored | None, Models] = None, environment
+        self._in_use: tuple[_Row | None, Models] = None, environment
 
     @property
     def models(self) -> Models:
@@ -226,14 +226,14 @@ class ModelServer:
 
     # -- inside
 
-    def _read(self) -> _Stored | None:
+    def _read(self) -> _Row | None:
         if not self._settings.uses_builtin_model:
             return None
         with self._database.connect() as connection:
             row = connection.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
-        return _Stored._make(row) if row is not None else None
+        return _Row._make(row) if row is not None else None
 
-    def _named_by(self, stored: _Stored | None) -> Settings:
+    def _named_by(self, stored: _Row | None) -> Settings:
         """The settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
         if stored is None:
             return self._settings
@@ -243,7 +243,7 @@ class ModelServer:
             raise SettingsError(UNREADABLE) from None
         return self._with(stored, key)
 
-    def _with(self, named: _Stored | ServerDraft, key: str) -> Settings:
+    def _with(self, named: _Row | ServerDraft, key: str) -> Settings:
         changes = {
             "openai_base_url": named.base_url,
             "openai_api_key": key,
@@ -252,12 +252,12 @@ class ModelServer:
         }
         return self._settings.model_copy(update=changes)
 
-    def _made(self, stored: _Stored | None) -> Models:
+    def _made(self, stored: _Row | None) -> Models:
         try:
             return self._models_of(self._named_by(stored))
         except SettingsError as error:
             assert stored is not None  # the environment's were made at the start
-            main, mini = (_Unusable(name or self._settings.openai_model, str(error)) for name in stored[-2:])
+            main, mini = (_Unavailable(name or self._settings.openai_model, str(error)) for name in stored[-2:])
             return Models(main, mini, notice=str(error))
 
     def _refusal(self) -> str | None:

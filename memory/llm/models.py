@@ -6,13 +6,14 @@ Guarantee: where the operator lists models (OPENAI_MODELS), no request gets anot
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from cachetools.func import ttl_cache
 
-from memory.errors import InvalidRequest, ModelError
+from memory.errors import InvalidRequest, ModelError, NotFound, RecapError
 from memory.llm import LanguageModel
 
 if TYPE_CHECKING:
@@ -66,9 +67,46 @@ class Models:
     def _fetch(self) -> list[str]:
         if self.endpoint is None:
             return []
-        failures = self.endpoint.failures("of the server", "OPENAI_MODEL", LIST_TIMEOUT)
         try:
-            answer = json.loads(self.endpoint.fetch("/models", None, failures))
+            answer = json.loads(_fetched(self.endpoint, "/models", seconds=LIST_TIMEOUT))
             return sorted(str(model["id"]) for model in answer["data"])
         except (ModelError, ValueError, LookupError, TypeError):
             return []
+
+    # -- for clients of the OpenAI protocol: what the server answers, as it wrote it
+
+    def listing(self) -> bytes:
+        """The list of models; one of our own where the operator lists others.  Raises ModelError."""
+        if self.endpoint is None or self.listed:
+            return json.dumps({"object": "list", "data": list(map(_entry, self.names()))}).encode()
+        return _fetched(self.endpoint, "/models")
+
+    def entry(self, name: str) -> bytes:
+        """One model.  Raises ModelError, and NotFound for a name that no model has."""
+        if self.endpoint is None and name == self.main.name:
+            return json.dumps(_entry(name)).encode()
+        if self.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
+            raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
+        return _fetched(self.endpoint, f"/models/{quote(name, safe='')}")
+
+    def embeddings(self, body: Mapping[str, Any]) -> bytes:
+        """Embeddings.  Raises ModelError, and RecapError with the built-in model, whose word vectors do not have the
+        size that a client expects of a model."""
+        if self.endpoint is None:
+            raise RecapError(
+                "embeddings_unavailable",
+                "Recap's built-in model makes no embeddings for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
+                "local server, and they are passed on to it.",
+                status=501,
+            )
+        return _fetched(self.endpoint, "/embeddings", body)
+
+
+def _entry(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "recap"}
+
+
+def _fetched(
+    endpoint: Endpoint, path: str, body: Mapping[str, Any] | None = None, seconds: float | None = None
+) -> bytes:
+    return endpoint.fetch(path, body, endpoint.failures("of the server", "OPENAI_MODEL", seconds))

@@ -12,6 +12,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memory.llm import Chunk, Finish, Piece, ToolCall
@@ -75,15 +76,20 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
     return chunk
 
 
+def as_written(call: ToolCall) -> dict[str, Any]:
+    """A call in the form of an assistant's message, with the name and arguments that the model wrote."""
+    extra = {} if call.extra is None else {"extra_content": call.extra}
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function, **extra}
+
+
 def sent_call(call: ToolCall) -> dict[str, Any]:
-    """A call in the form of an assistant's message.
+    """A call as it is sent.
 
     Servers refuse a conversation with a bad name or arguments that are no object, so bad ones are replaced.
     """
     name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_CHARS]
-    function = {"name": name, "arguments": call.arguments if is_object(call.arguments) else "{}"}
-    extra = {} if call.extra is None else {"extra_content": call.extra}
-    return {"id": call.id, "type": "function", "function": function, **extra}
+    return as_written(replace(call, name=name, arguments=call.arguments if is_object(call.arguments) else "{}"))
 
 
 def is_object(text: str) -> bool:

@@ -23,7 +23,7 @@ from memory.errors import Conflict
 from memory.leases import Leases
 from memory.longterm.shapes import well_made
 from memory.people.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, columns
-from memory.sessions.messages import MessageDraft, append, figures_of, remains
+from memory.sessions.messages import MessageDraft, append, remains
 from memory.sessions.sessions import Sessions
 from memory.store.documents import restore
 from memory.summary.summaries import skip_unread
@@ -123,7 +123,7 @@ class Import:
             if fresh:
                 if record.updated_at is not None:  # replaced messages may be newer than those stored
                     row.updated_at = max(row.updated_at, record.updated_at)
-                self.parts.sessions.follow_up(tx, figures_of(row), index_delay=0.0, summarise=False)
+                self.parts.sessions.follow_up(tx, row, index_delay=0.0, summarise=False)
         self.session_rows[record.id] = row.id
         self.owner_id = row.owner_id
         (self.created if made else self.known)["sessions"] += 1

@@ -33,7 +33,7 @@ _LAST_QUESTION = select(func.max(_M.position)).where(
 _BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 
 
-def pressing(tx: Transaction, session: Figures, settings: Settings) -> bool:
+def pressing(tx: Transaction, session: SessionRow | Figures, settings: Settings) -> bool:
     """Whether the summary must be updated now, without waiting for a pause in the talk.
 
     So it is when one more turn makes the tail too long, and no newer summary is stored or being made.  Asked for one

@@ -59,7 +59,7 @@ TITLE_CHARS = 60
 
 
 class Figures(NamedTuple):
-    """How long a session is, and how far its summaries reach."""
+    """What a `SessionRow` has of a session's length and how far its summaries reach, without the row."""
 
     id: int
     tenant: str
@@ -104,10 +104,6 @@ class MessageDraft:
     hidden_at: datetime | None = None
 
 
-def figures_of(row: SessionRow) -> Figures:
-    return Figures(*(getattr(row, name) for name in Figures._fields))
-
-
 def check_size(content: str, param: str) -> None:
     """Raises TooLarge for more than a message may hold."""
     if len(content) > MESSAGE_CHARS_MAX:
@@ -121,7 +117,17 @@ def check_size(content: str, param: str) -> None:
 
 def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now: datetime) -> list[Message]:
     """Store the next messages of a session.  Its figures count them from now on."""
-    new = [_next(row, draft, now) for draft in drafts]
+    new = []
+    for draft in drafts:
+        values = _columns(draft, now)
+        created_at = values["created_at"]
+        row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
+        row.created_at = min(row.created_at, created_at)
+        row.message_count += 1
+        row.tokens += values["tokens"]
+        if not row.title and draft.role == "user":
+            row.title = title_from(values["content"])
+        new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
     ids = tx.scalars(_INSERT, new).all() if new else ()
     return [
         Message(id, row.public_id, **{name: values[name] for name in Message._fields[2:]})
@@ -150,20 +156,6 @@ def store_reply(
     session = Figures._make(row)
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     return tx.scalars(_INSERT, {**values, **place}).one(), session
-
-
-def _next(row: SessionRow, draft: MessageDraft, now: datetime) -> dict[str, Any]:
-    """The columns of a session's next message; the session's figures count it from now on."""
-    values = _columns(draft, now)
-    created_at = values["created_at"]
-    row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
-    if created_at < row.created_at:
-        row.created_at = created_at
-    row.message_count += 1
-    row.tokens += values["tokens"]
-    if not row.title and draft.role == "user":
-        row.title = title_from(values["content"])
-    return {**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count}
 
 
 def _columns(draft: MessageDraft, now: datetime) -> dict[str, Any]:

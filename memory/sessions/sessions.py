@@ -31,7 +31,6 @@ from memory.sessions.messages import (
     MessageDraft,
     append,
     check_size,
-    figures_of,
     remains,
 )
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, locked, retried
@@ -218,7 +217,7 @@ class Sessions:
                 new.setdefault(draft.external_id or place, draft)
         stored = append(tx, row, list(new.values()), self.now())
         if new:
-            self.follow_up(tx, figures_of(row), index_delay=0.0)
+            self.follow_up(tx, row, index_delay=0.0)
         ids = known | {key: message.id for key, message in zip(new, stored, strict=True)}
         message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
         return Appended(self.info(row), message_ids, created=len(new))
@@ -249,7 +248,7 @@ class Sessions:
     def follow_up(
         self,
         tx: Transaction,
-        session: Figures,
+        session: SessionRow | Figures,
         *,
         index_delay: float = INDEX_DELAY,
         summarise: bool = True,

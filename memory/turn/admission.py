@@ -20,8 +20,7 @@ from memory.access.owners import find_session, known_session
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
-from memory.clients.prompt import ClientView
-from memory.domain import INTERRUPTED, UNREMEMBERED, Caller, Message
+from memory.domain import INTERRUPTED, UNREMEMBERED, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.sessions.head import fold
@@ -33,14 +32,14 @@ from memory.sessions.messages import (
     find,
 )
 from memory.turn import turns
+from memory.turn.head import remember
 from memory.turn.parts import Parts
-from memory.turn.prompt import remember
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow, retried
 
 
 @retried
-def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | TurnFinished:
+def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished:
     """Begin a turn, or return the end of the turn that this request, sent before, has come to.
 
     Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when
@@ -48,7 +47,7 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     Idempotency-Key was another request's, or the message it began with has been replaced; then nothing was stored.
     """
     if request.temporary:
-        return _admit_temporary(parts, caller, request)
+        return _admit_temporary(parts, request)
     if request.client is None:
         check_size(request.message, "message")
     arrived_at = parts.now()
@@ -56,59 +55,53 @@ def admit(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted | Turn
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with parts.database.write(request.patience, durable=request.stream) as tx:
-            turn = turns.of_key(tx, caller, request) if request.idempotency_key is not None else None
+            turn = turns.of_key(tx, request) if request.idempotency_key is not None else None
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
-            if request.client is not None and is_errand(tx, caller, request.session_id, request.client):
-                parts.budgets.check(tx, owner_of(tx, caller, request.session_id))
+            if request.client is not None and is_errand(tx, request.caller, request.session_id, request.client):
+                parts.budgets.check(tx, owner_of(tx, request.caller, request.session_id))
                 return passed_on(parts, request, arrived_at)
-            row = _session(tx, parts, caller, request, turn, arrived_at)
+            row = _session(tx, parts, request, turn, arrived_at)
             lease = parts.leases.take(row)
             if lease is not None:
-                return _begin(tx, parts, caller, request, row, turn, lease, arrived_at)
+                return _begin(tx, parts, request, row, turn, lease, arrived_at)
         parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
 def passed_on(parts: Parts, request: TurnRequest, now: datetime) -> Admitted:
     """A client's request that is answered as it came, without memory."""
     assert request.client is not None
-    client = ClientView(request.client.conversation)
-    size = sum(tokens.estimate_message(one.draft.content) for one in client.conversation.messages)
+    conversation = request.client.conversation
+    size = sum(tokens.estimate_message(one.draft.content) for one in conversation.messages)
     asked = Message(0, "", 1, "user", request.message, now, size)
-    full = size + client.instruction_tokens
-    return Admitted(
-        request.session_id, (asked,), size, full, MemoryReport(), parts.settings, client=client, passed_on=True
-    )
+    full = size + conversation.instruction_tokens
+    return Admitted(request, request.session_id, (asked,), size, full, MemoryReport(), parts.settings, passed_on=True)
 
 
 def _session(
-    tx: Transaction,
-    parts: Parts,
-    caller: Caller,
-    request: TurnRequest,
-    turn: TurnRow | None,
-    arrived_at: datetime,
+    tx: Transaction, parts: Parts, request: TurnRequest, turn: TurnRow | None, arrived_at: datetime
 ) -> SessionRow:
     """The session of the turn, made if it is new.  Raises NotFound when it is someone else's."""
+    caller, session_id, client = request.caller, request.session_id, request.client
     if turn is not None:
         return tx.get_one(SessionRow, turn.session_id)
-    if request.session_id is not None and request.replaces is not None:  # a new session has nothing to replace
-        return find_session(tx, caller, request.session_id)
-    if request.session_id is not None:
-        row = known_session(tx, caller, request.session_id)
-    else:
-        row = carried_on(tx, caller, request.client, parts.leases, arrived_at) if request.client is not None else None
+    if session_id is not None and request.replaces is not None:  # a new session has nothing to replace
+        return find_session(tx, caller, session_id)
+    row = None
+    if session_id is not None:
+        row = known_session(tx, caller, session_id)
+    elif client is not None:
+        row = carried_on(tx, caller, client, parts.leases, arrived_at)
     if row is None:
-        row = parts.sessions.make(tx, caller, request.session_id)
-        if request.client is not None and request.session_id is None:
-            row.opening = opening(caller, [one.said for one in request.client.conversation.messages])
+        row = parts.sessions.make(tx, caller, session_id)
+        if session_id is None and client is not None:
+            row.opening = opening(caller, [one.said for one in client.conversation.messages])
     return row
 
 
 def _begin(
     tx: Transaction,
     parts: Parts,
-    caller: Caller,
     request: TurnRequest,
     row: SessionRow,
     turn: TurnRow | None,
@@ -117,39 +110,27 @@ def _begin(
 ) -> Admitted | TurnFinished:
     """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
     if request.prompt is not None:
-        parts.prompts.find_summary(tx, caller, request.prompt)  # a wrong name is told now, not in a job's log
-    sent: Mapping[int, Sent] = {}
-    if request.client is not None:
-        again = turn or repeated(tx, row, request.client, arrived_at)
-        if again is not None and request.client.retried and again.finish_reason not in (None, INTERRUPTED):
+        parts.prompts.find_summary(tx, request.caller, request.prompt)  # a wrong name is told now, not in a job's log
+    client, again = request.client, turn
+    if client is not None:
+        again = turn or repeated(tx, row, client, arrived_at)
+        if again is not None and client.retried and again.finish_reason not in (None, INTERRUPTED):
             parts.leases.give_back(row)
             return turns.replay(tx, again)
-        parts.budgets.check(tx, row.owner_id)
-        last, sent = store(tx, row, request.client, parts.settings, parts.now(), again=again is not None)
+    parts.budgets.check(tx, row.owner_id)
+    sent: Mapping[int, Sent] = {}
+    if client is not None:
+        last, sent = store(tx, row, client, parts.settings, parts.now(), again=again is not None)
         line = _line(tx, row)
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
-        parts.budgets.check(tx, row.owner_id)
-        draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
-        line = _line(tx, row)
-        replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
-        message = _unanswered(tx, row, request, turn, line, replaced)
-        known = message is not None
-        if message is None and replaced is not None:
-            if replaced.branch:
-                raise InvalidRequest(
-                    "already_replaced",
-                    f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
-                    param="replaces",
-                )
-            message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
-            line = _line(tx, row)
-        exchange = (message,) if message is not None else tuple(append(tx, row, [draft], parts.now()))
-    turn_id = turns.begin(tx, caller, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
+        line, message, known = _store_message(tx, parts, request, row, turn)
+        exchange = (message,)
+    turn_id = turns.begin(tx, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
     fold(tx, row, parts.settings, exchange)
-    admitted = remember(tx, parts, caller, request, row, line, exchange, sent)
+    admitted = remember(tx, parts, request, row, line, exchange, sent)
     if admitted.report.tail_dropped and fold(tx, row, parts.settings, exchange, crowded=True):
-        admitted = remember(tx, parts, caller, request, row, line, exchange, sent)
+        admitted = remember(tx, parts, request, row, line, exchange, sent)
     return replace(admitted, lease=lease, turn_id=turn_id)
 
 
@@ -160,6 +141,29 @@ def _line(tx: Transaction, row: SessionRow) -> list[Message]:
     """What is shown after the head, and the last message in any case, unless it is hidden."""
     found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, row.message_count - 1)})
     return list(map(Message._make, found))
+
+
+def _store_message(
+    tx: Transaction, parts: Parts, request: TurnRequest, row: SessionRow, turn: TurnRow | None
+) -> tuple[list[Message], Message, bool]:
+    """What is shown beside the message, the message, and whether it was stored by a turn that broke off."""
+    line = _line(tx, row)
+    replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
+    message = _unanswered(tx, row, request, turn, line, replaced)
+    if message is not None:
+        return line, message, True
+    draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
+    if replaced is None:
+        (message,) = append(tx, row, [draft], parts.now())
+        return line, message, False
+    if replaced.branch:
+        raise InvalidRequest(
+            "already_replaced",
+            f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
+            param="replaces",
+        )
+    message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
+    return _line(tx, row), message, False
 
 
 def _unanswered(
@@ -214,12 +218,12 @@ def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
     return tuple(until[first:])
 
 
-def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admitted:
+def _admit_temporary(parts: Parts, request: TurnRequest) -> Admitted:
     """A turn that reads what is remembered, if a session or a user is named, and stores nothing."""
     drafts = (*request.history, MessageDraft("user", request.message, request.name))
     with parts.database.read() as tx:
-        known = find_session(tx, caller, request.session_id) if request.session_id is not None else None
-        row = known or parts.sessions.unstored(tx, caller)
+        known = find_session(tx, request.caller, request.session_id) if request.session_id is not None else None
+        row = known or parts.sessions.unstored(tx, request.caller)
         parts.budgets.check(tx, row.owner_id)
         said = [(draft, tokens.estimate_message(draft.content)) for draft in drafts]
         *history, message = [
@@ -227,5 +231,5 @@ def _admit_temporary(parts: Parts, caller: Caller, request: TurnRequest) -> Admi
             for position, (draft, size) in enumerate(said, row.message_count + 1)
         ]
         line = [*_line(tx, row), *history] if known else history
-        admitted = remember(tx, parts, caller, request, row, line, (message,), {})
+        admitted = remember(tx, parts, request, row, line, (message,), {})
     return admitted if known else replace(admitted, session_id=None)

@@ -5,14 +5,10 @@ Guarantee: it is admitted, recalled and composed as a turn is, and nothing is st
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memory import tokens
-from memory.domain import Caller
 from memory.errors import InvalidRequest
-from memory.llm import LanguageModel
-from memory.llm.model_server import ModelServer
 from memory.turn.admission import admit
 from memory.turn.parts import Parts
 from memory.turn.prompt import FRAME_TOKENS, compose, look_back
@@ -32,21 +28,18 @@ class Block:
 class Blocks:
     """Makes blocks."""
 
-    parts: Callable[[LanguageModel], Parts]
-    model_server: ModelServer
+    parts: Parts
 
-    def make(self, caller: Caller, request: TurnRequest) -> Block:
+    def make(self, request: TurnRequest) -> Block:
         """What there is for a message of a temporary turn, in at most `request.block` tokens.
 
         Raises NotFound for a session that is not the caller's, LimitReached, and InvalidRequest when nobody is named or
         the tokens are too few for what every prompt shows.
         """
-        if caller.user_id is None and request.session_id is None:
+        if request.caller.user_id is None and request.session_id is None:
             raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id or a session_id.")
-        parts = self.parts(self.model_server.models.choose(request.model))
-        admitted = admit(parts, caller, request)
+        admitted = admit(self.parts, request)
         assert isinstance(admitted, Admitted)  # only a stored turn can have ended already
-        parts = replace(parts, settings=admitted.settings)
         if (always := tokens.estimate(admitted.head.text) + FRAME_TOKENS) > (request.block or 0):
             raise InvalidRequest(
                 "tokens_too_few",
@@ -54,6 +47,6 @@ class Blocks:
                 "Nothing was changed. Ask for more tokens.",
                 param="tokens",
             )
-        prompt = compose(parts, caller, admitted, look_back(parts, admitted, request), request)
+        prompt = compose(self.parts, admitted, look_back(self.parts, admitted))
         text = "\n\n".join(filter(None, (admitted.head.text, prompt.quoted)))
-        return Block(text, tokens.estimate(text), prompt.started.memory)
+        return Block(text, tokens.estimate(text), prompt.report)

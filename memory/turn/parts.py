@@ -11,7 +11,7 @@ from memory.access.budgets import Budgets
 from memory.facts.facts import Facts
 from memory.jobs.outbox import Outbox
 from memory.leases import Leases
-from memory.llm import LanguageModel
+from memory.llm.model_server import ModelServer
 from memory.longterm.conversation_types import ConversationTypes
 from memory.longterm.examples import Examples
 from memory.ops.metrics import Metrics
@@ -23,7 +23,7 @@ from models import Database
 
 @dataclass(frozen=True)
 class Parts:
-    """The services that a turn calls, and the model that answers it."""
+    """The services that a turn calls."""
 
     settings: Settings
     database: Database
@@ -37,5 +37,5 @@ class Parts:
     metrics: Metrics
     outbox: Outbox
     budgets: Budgets
+    model_server: ModelServer
     now: Callable[[], datetime]
-    model: LanguageModel

@@ -17,19 +17,18 @@ breaks, the request goes to the model unchanged and the client gets the answer; 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+import secrets
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
 
 from memory import tokens
 from memory.clients.arrival import opening
-from memory.clients.conversation import reply_extra, said
-from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Caller, Usage
+from memory.clients.conversation import said
+from memory.domain import CUT_OFF, INTERRUPTED, UNREMEMBERED, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
-    Call,
-    ChatMessage,
     Chunk,
     Finish,
     Interrupted,
@@ -39,73 +38,66 @@ from memory.llm import (
     ToolCall,
     estimate_prompt,
 )
-from memory.llm.model_server import ModelServer
-from memory.llm.passing import in_chunks, last_chunk
+from memory.llm.passing import as_written, in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.recall.recall import Recalled
 from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
 from memory.turn.admission import admit, passed_on
 from memory.turn.parts import Parts
-from memory.turn.prompt import Prompt, compose, look_back, pass_on
+from memory.turn.prompt import Composed, compose, look_back, pass_on
 from memory.turn.running import Course
-from memory.turn.tools import ROOM_MIN, Tools
+from memory.turn.tools import Tools
 from memory.turn.values import Admitted, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import retried
 
 log = logging.getLogger(__name__)
 
-ASKED = "the model looks back when it wants to"
 FORGIVEN = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, but not from an answer
 ID_CHARS = 64  # of a completion's id that are kept
-CALLS_A_ROUND = 8  # calls of tools that are run; a model that asks for more at once is guessing
 
 
 @dataclass(frozen=True)
 class ChatPipeline:
-    """Takes turns, each with `parts` of its own for the model that it asks for."""
+    """Takes turns."""
 
-    parts: Callable[[LanguageModel], Parts]
-    model_server: ModelServer
+    parts: Parts
 
-    def turn(self, caller: Caller, request: TurnRequest) -> Generator[TurnEvent, None, None]:
+    def turn(self, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
 
         Raises NotFound, InvalidRequest, TooLarge, Conflict and LimitReached before anything is stored.  After it raises
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        parts, problem = self.parts(self.model_server.models.choose(request.model)), None
-        with Course(parts, caller, request) as course:
+        parts, problem = self.parts, None
+        model = parts.model_server.models.choose(request.model)
+        with Course(parts, request) as course:
             try:
-                admitted = admit(parts, caller, request)
+                admitted = admit(parts, request)
             except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
                 problem = _fail_open(request, error)
-                parts.budgets.check_caller(caller, request.session_id)  # a spent day is no failure of memory
+                parts.budgets.check_caller(request.caller, request.session_id)  # a spent day is no failure of memory
                 admitted = passed_on(parts, request, parts.now())
             if isinstance(admitted, TurnFinished):
-                course.finished(admitted)
+                course.finished = admitted
                 yield from turns.once_more(admitted, request)
                 return
-            call = Call()
-            course.admitted(admitted, call)
-            parts = replace(parts, settings=admitted.settings)
-            tools = _tools(parts, admitted, request)
-            prompt = _prompt(parts, caller, admitted, request, tools, course)
+            course.admitted(admitted)
+            tools = _tools(parts, admitted, model)
+            prompt = _prompt(parts, admitted, model, tools, course)
             question = ModelRequest(
                 prompt.messages,
                 prompt.material,
                 stream=request.stream,
-                call=call,
+                call=course.call,
                 client=None if request.client is None else request.client.parameters,
                 cache_key=None if admitted.passed_on else admitted.session_id,
             )
-            answer = Answer(parts, question, tools, course)
+            answer = Answer(model, question, tools, course)
             if request.stream:
                 course.first_text = perf_counter()
-            report = replace(prompt.started.memory, calls=answer.looked_back)
-            started = replace(prompt.started, memory=report, problem=problem or prompt.started.problem)
+            started = _started(admitted, prompt, model, answer, problem)
             listening = True
             for event in chain([started], answer.pieces):
                 if listening:
@@ -114,9 +106,9 @@ class ChatPipeline:
                     except GeneratorExit:  # the listener left; the reply is for when they come back
                         listening = False
                         if request.unheard == "interrupt":
-                            call.stop()
+                            course.call.stop()
             course.ended["answer"] = perf_counter()
-            finished = _record(parts, caller, admitted, request, _finished(admitted, started, answer), course)
+            finished = _record(parts, admitted, _finished(admitted, started, answer, course.said), course)
             course.ended["record"] = perf_counter()
             inline_profile = parts.settings.profile_mode.mode == "inline"
             if (inline_profile or parts.settings.summary_mode == "inline") and finished.reply_message_id is not None:
@@ -125,7 +117,7 @@ class ChatPipeline:
                 if inline_profile:
                     parts.outbox.run_now("profile", admitted.past.owner_id)
                 course.ended["summary"] = perf_counter()
-            course.finished(finished)
+            course.finished = finished
         if listening:
             yield finished
 
@@ -145,26 +137,24 @@ def _fail_open(request: TurnRequest, error: Exception) -> str:
 # -- recall, compose
 
 
-def _tools(parts: Parts, admitted: Admitted, request: TurnRequest) -> Tools | None:
+def _tools(parts: Parts, admitted: Admitted, model: LanguageModel) -> Tools | None:
     """What the model looks back with in mode `tools`; None when Recap looks back for it."""
-    settings = parts.settings
+    request, settings = admitted.request, admitted.settings
     wanted = (request.recall or settings.recall) == "tools" and settings.recall_limit and settings.recall_tokens
-    if request.client is not None or not parts.model.can_call_tools or not wanted:
+    if request.client is not None or not model.can_call_tools or not wanted:
         return None
-    return Tools(parts.recall, admitted.past, limit=settings.recall_limit, zone=request.timezone)
+    return Tools(parts.recall, admitted.past, settings, request.timezone)
 
 
-def _prompt(
-    parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, tools: Tools | None, course: Course
-) -> Prompt:
+def _prompt(parts: Parts, admitted: Admitted, model: LanguageModel, tools: Tools | None, course: Course) -> Composed:
     if admitted.passed_on:
-        return pass_on(parts, admitted, request, None)
+        return pass_on(parts, admitted)
     try:
-        recalled = Recalled((), "tools", ASKED, "asked") if tools is not None else look_back(parts, admitted, request)
+        found = look_back(parts, admitted, model, itself=tools is not None)
         course.ended["recall"] = perf_counter()
-        prompt = compose(parts, caller, admitted, recalled, request)
+        prompt = compose(parts, admitted, found)
     except Exception as error:  # noqa: BLE001 - as above
-        prompt = pass_on(parts, admitted, request, _fail_open(request, error))
+        prompt = pass_on(parts, admitted, _fail_open(admitted.request, error))
     course.ended["compose"] = perf_counter()
     return prompt
 
@@ -173,88 +163,71 @@ def _prompt(
 
 
 class Answer:
-    """The model's answer: one call, or with tools up to RECALL_TOOL_ROUNDS calls and looks back in between.
+    """The model's answer: one call, or with `tools` several, and looks back in between.
 
-    `pieces`, and a client's chunks, come as the model says them; after the last one `text` and `end` are complete.  An
-    answer ends in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that
-    fails before its first word raises when the answer is made; one that fails later leaves a person the words it said,
-    and a client the error.  The last call is offered no tools, so that it must answer.  What a look back brings never
-    makes the prompt larger than CONTEXT_TOKENS.
+    `pieces`, and a client's chunks, come as the model says them; after the last one `end` is complete.  An answer ends
+    in words or in a ModelError, or, when its call is stopped, in what was said until then.  A model that fails before
+    its first word raises when the answer is made; one that fails later leaves a person the words it said, and a client
+    the error.
 
-    `end` has the usage of all calls together; the turn's `course` gets that of each, and what was said so far.  `rate`
-    is how many tokens the model counts for one of our estimate.
+    `end` has the usage of all calls together; the turn's `course` gets that of each, and the words.  `rate` is how many
+    tokens the model counts for one of our estimate.
     """
 
     end: Finish
 
-    def __init__(self, parts: Parts, request: ModelRequest, tools: Tools | None, course: Course) -> None:
-        self._settings = parts.settings
-        self._model = parts.model
+    def __init__(self, model: LanguageModel, request: ModelRequest, tools: Tools | None, course: Course) -> None:
+        self._model = model
         self._tools = tools
-        self._spent = course.spent
-        self.text = ""
-        course.so_far = lambda: self.text
+        self._course = course
         self.rate = 1.0
-        self.interrupted = False
-        self.looked_back: tuple[RecallCall, ...] = ()
         self.calls: tuple[ToolCall, ...] = ()  # of a client's own tools
+        self.looked_back: tuple[RecallCall, ...] = ()
         self.last: Chunk | None = None
         rounds = self._rounds(request)
         first = next(rounds, None)
         self.pieces = rounds if first is None else chain([first], rounds)
 
     def _rounds(self, request: ModelRequest) -> Iterator[Piece | Chunk]:
-        left = self._settings.recall_tool_rounds if self._tools is not None else 1
+        course, tools = self._course, self._tools
         while True:
-            left -= 1
-            if self._tools is not None:
-                request = self._offering(request, self._tools, left)
-            already = len(self.text)
+            if tools is not None:
+                request = tools.offer(request)
+            already, early = len(course.said), ""
+            calls: tuple[ToolCall, ...] = ()
             try:
-                calls, before = yield from self._round(request)
+                calls = yield from self._round(request)
             except Interrupted:
-                self.interrupted = True
-                calls = self._end_early(INTERRUPTED, request, already)
+                early = INTERRUPTED
             except ModelError as error:
-                if request.client is not None or not self.text.strip():
+                if request.client is not None or not course.said.strip():
                     raise
                 log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
-                calls = self._end_early(CUT_OFF, request, already)
-            if not self._spent and not self.interrupted:
+                early = CUT_OFF
+            if early:
+                usage = Usage(estimate_prompt(request), tokens.estimate(course.said[already:]), estimated=True)
+                self.end = Finish(early, self._model.name, usage)
+            if not course.spent:
                 self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
-            self._spent.append(self.end.usage)
-            if self.interrupted and not self.text.strip() and request.client is None:  # a client gets no words
+            course.spent.append(self.end.usage)
+            if early == INTERRUPTED and request.client is None and not course.said.strip():
                 raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
-            if not calls or self._tools is None:
-                self.calls = tuple(calls)
+            if not calls or tools is None:
                 break
-            request = self._look_back(request, self._tools, before, calls[:CALLS_A_ROUND])
-        self.end = replace(self.end, usage=sum(self._spent, Usage(0, 0)))
-        if self.interrupted and request.client is not None:  # a client is told of an end that it knows
+            request = tools.look_back(request, course.said[already:].strip(), calls)
+            self.looked_back = tools.reports
+        self.calls = calls
+        self.end = replace(self.end, usage=sum(course.spent, Usage(0, 0)))
+        if early == INTERRUPTED and request.client is not None:  # a client is told of an end that it knows
             if request.stream and self.last is not None:
                 yield Chunk(last_chunk(self.last.data, "stop"))
             else:
-                yield from in_chunks(
-                    [self.text], replace(self.end, reason="stop"), request.client, stream=request.stream
-                )
+                end = replace(self.end, reason="stop")
+                yield from in_chunks([course.said], end, request.client, stream=request.stream)
 
-    def _end_early(self, reason: str, request: ModelRequest, already: int) -> Sequence[ToolCall]:
-        """End the answer with what was said; `already` is how much of it was said before this round."""
-        usage = Usage(estimate_prompt(request), tokens.estimate(self.text[already:]), estimated=True)
-        self.end = Finish(reason, self._model.name, usage)
-        return ()
-
-    def _offering(self, request: ModelRequest, tools: Tools, left: int) -> ModelRequest:
-        """The request with the tools, if another call may follow and there is room for what they bring."""
-        offering = replace(request, tools=tools.specs)
-        return offering if left and self._room(offering) >= ROOM_MIN else replace(request, tools=())
-
-    def _round(self, request: ModelRequest) -> Generator[Piece | Chunk, None, tuple[Sequence[ToolCall], str]]:
-        """One call of the model: yields what it says; returns the tools it calls and what it said before.
-
-        Raises Interrupted.
-        """
-        words, calls = "", list[ToolCall]()
+    def _round(self, request: ModelRequest) -> Generator[Piece | Chunk, None, tuple[ToolCall, ...]]:
+        """One call of the model: yields what it says, and returns the tools it calls.  Raises Interrupted."""
+        course, calls, words = self._course, list[ToolCall](), ""
         if request.call.stopped:
             raise Interrupted
         self._answer = self._model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -269,56 +242,56 @@ class Answer:
                 text = part.text if words or not request.tools else part.text.lstrip()
                 if not text:
                     continue
-                if not words and self.text and not self.text.endswith("\n"):
+                if not words and course.said and not course.said.endswith("\n"):
                     text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
                 words += text
-                self.text += text
+                course.said += text
                 yield Piece(text)
             elif isinstance(part, Chunk):
                 self.last = part
                 yield part
             else:
                 calls.append(part)
-        return calls, words.strip()
-
-    def _look_back(self, request: ModelRequest, tools: Tools, before: str, calls: Sequence[ToolCall]) -> ModelRequest:
-        """The request that goes on from `calls`, with what they brought."""
-        request = replace(request, messages=(*request.messages, ChatMessage("assistant", before, tuple(calls))))
-        for call in calls:
-            room = self._room(request) - tokens.MESSAGE_OVERHEAD
-            text, report = tools.run(call, min(self._settings.recall_tokens, room))
-            request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
-            self.looked_back = (*self.looked_back, report)
-        return request
-
-    def _room(self, request: ModelRequest) -> int:
-        return self._settings.context_tokens - estimate_prompt(request)
+        return tuple(calls)
 
 
-def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnFinished:
+def _started(
+    admitted: Admitted, prompt: Composed, model: LanguageModel, answer: Answer, problem: str | None
+) -> TurnStarted:
+    return TurnStarted(
+        completion_id=f"chatcmpl-{secrets.token_hex(16)}",
+        session_id=admitted.session_id,
+        user_message_id=admitted.exchange[-1].id or None,
+        model=model.name,
+        created_at=prompt.material.now,
+        memory=replace(prompt.report, calls=answer.looked_back),
+        saved_tokens=admitted.full_history_tokens - prompt.tokens,
+        problem=problem or prompt.problem,
+    )
+
+
+def _finished(admitted: Admitted, started: TurnStarted, answer: Answer, said: str) -> TurnFinished:
     end = answer.end
     usage = TurnUsage(end.usage, round(admitted.full_history_tokens * answer.rate))
     given = str(answer.last.data.get("id") or "") if answer.last is not None else ""
     report = replace(started.memory, calls=answer.looked_back)
     started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=report)
-    return TurnFinished(started, answer.text, None, end.reason, end.model, usage, calls=answer.calls)
+    return TurnFinished(started, said, None, end.reason, end.model, usage, calls=answer.calls)
 
 
 # -- record
 
 
-def _record(
-    parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished, course: Course
-) -> TurnFinished:
+def _record(parts: Parts, admitted: Admitted, finished: TurnFinished, course: Course) -> TurnFinished:
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     worth_storing = finished.reply.strip() or finished.calls  # clients may get an answer without words
     if admitted.lease is None or not worth_storing:
         course.give_up()
         return finished
     try:
-        reply_id = _store(parts, caller, admitted, request, finished)
+        reply_id = _store(parts, admitted, finished)
     except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
-        problem = _fail_open(request, error)
+        problem = _fail_open(admitted.request, error)
         course.give_up()
         return replace(finished, started=replace(finished.started, problem=problem))
     parts.leases.ended(admitted.lease)
@@ -326,15 +299,15 @@ def _record(
 
 
 @retried
-def _store(parts: Parts, caller: Caller, admitted: Admitted, request: TurnRequest, finished: TurnFinished) -> int:
+def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
-    lease, now, begun = admitted.lease, parts.now(), None
+    request, lease, now, begun = admitted.request, admitted.lease, parts.now(), None
     assert lease is not None and admitted.turn_id is not None
-    extra = reply_extra(finished.calls) if finished.calls else None
+    extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
-        begun = opening(caller, [*line, said(draft)])
+        begun = opening(request.caller, [*line, said(draft)])
     with parts.database.write(request.patience) as tx:
         stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
         if stored is None:

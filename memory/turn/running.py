@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from memory.domain import CUT_OFF, INTERRUPTED, Caller, Usage
+from memory.domain import CUT_OFF, INTERRUPTED, Usage
 from memory.errors import ModelError, RecapError
 from memory.llm import Call
 from memory.ops import logs
@@ -27,51 +26,35 @@ KEPT = " Your message is kept: send it again in session {}, and the turn is take
 
 
 class Course(AbstractContextManager["Course"]):
-    """One turn while it runs: how long its phases take, and what is done when it ends.
+    """One turn while it runs: what it holds and spends, and how long its phases take.
 
-    As a context manager it ends a turn that breaks off: the lease goes back, and the model's calls are charged.
+    As a context manager it counts the turn when it is over.  One that has not `finished` broke off: its lease goes
+    back, and the model's calls are charged.
     """
 
-    def __init__(self, parts: Parts, caller: Caller, request: TurnRequest) -> None:
+    def __init__(self, parts: Parts, request: TurnRequest) -> None:
+        self.call = Call()  # a stop ends it
         self.spent: list[Usage] = []  # by each call of the model
+        self.said = ""  # by the model so far
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
-        self.so_far: Callable[[], str] = str  # what the model has said
         self.first_text: float | None = None  # when the first text of a streamed reply was there
+        self.finished: TurnFinished | None = None
         self._parts = parts
-        self._caller = caller
         self._request = request
         self._turn: Admitted | None = None
-        self._over = False
         self._noted = 0  # characters
         self._began = time.perf_counter()
 
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        if error is None or self._over:
-            return
-        outcome = "failed"
-        if isinstance(error, RecapError) and error.status < 500:
-            outcome = "interrupted" if error.code == "turn_stopped" else "refused"
-        turn = self._turn
-        session_id = (turn.session_id if turn is not None else None) or self._request.session_id
-        self._report(outcome, session_id, error=error)
-        self.give_up()
-        if turn is not None and turn.lease is not None and self._request.client is None:
-            kept = KEPT.format(session_id)  # the caller may not know the session's id yet
-            if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
-                error.message += kept
-            elif failed := database_failed(error, f"The reply was not stored.{kept}"):
-                raise failed from error
-
-    def admitted(self, turn: Admitted, call: Call) -> None:
-        """The turn goes on, and its lease is renewed.  A stop ends its `call` of the model."""
+    def admitted(self, turn: Admitted) -> None:
+        """The turn goes on, and its lease is renewed."""
         self.ended["admit"] = time.perf_counter()
         self._turn = turn
         if turn.lease is not None:
-            self._parts.leases.keep(turn.lease, call.stop, self._note)
+            self._parts.leases.keep(turn.lease, self.call.stop, self._note)
 
     def _note(self, tx: Transaction) -> None:
         """Keep what was said so far for pages that do not hear it, in any process."""
-        said, turn = self.so_far(), self._turn
+        said, turn = self.said, self._turn
         if len(said) > self._noted and turn is not None and turn.lease is not None and turn.turn_id is not None:
             turns.note(tx, turn.turn_id, turn.lease, said)
             self._noted = len(said)
@@ -80,35 +63,33 @@ class Course(AbstractContextManager["Course"]):
         """Give the lease back, and charge for the calls of a turn that stores no reply."""
         if self._turn is None:
             return
-        self._parts.budgets.charge_caller(self._caller, self._turn.session_id, self.spent)
+        self._parts.budgets.charge_caller(self._request.caller, self._turn.session_id, self.spent)
         if self._turn.lease is not None:
             self._parts.leases.release(self._turn.lease)
 
-    def finished(self, finished: TurnFinished) -> None:
-        """The turn came to its reply, or had come to it before."""
-        if finished.replayed:
-            self._report("replayed", finished.started.session_id)
-        else:
-            outcome = "interrupted" if finished.finish_reason in (INTERRUPTED, CUT_OFF) else "answered"
-            self._report(outcome, finished.started.session_id, finished)
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        turn = self.finished.started if self.finished is not None else self._turn
+        session_id = (turn.session_id if turn is not None else None) or self._request.session_id
+        self._report(session_id, error)
+        if self.finished is not None:
+            return
+        self.give_up()
+        if self._turn is not None and self._turn.lease is not None and self._request.client is None:
+            kept = KEPT.format(session_id)  # the caller may not know the session's id yet
+            if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
+                error.message += kept
+            elif error is not None and (failed := database_failed(error, f"The reply was not stored.{kept}")):
+                raise failed from error
 
-    def _report(
-        self,
-        outcome: str,
-        session_id: str | None,
-        finished: TurnFinished | None = None,
-        error: BaseException | None = None,
-    ) -> None:
+    def _report(self, session_id: str | None, error: BaseException | None) -> None:
         """Count the turn, and write its line; of a refused one the request's line says all."""
-        self._over = True
+        finished, metrics, outcome = self.finished, self._parts.metrics, self._outcome(error)
         api = "chat" if self._request.client is None else "completions"
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
-        metrics = self._parts.metrics
-        heard = None if self.first_text is None else self.first_text - self._began
-        metrics.turn_over(api, outcome, phases, heard)
-        told: dict[str, Any] = {"code": logs.told(error) if error is not None else None}
-        if finished is not None:
+        metrics.turn_over(api, outcome, phases, self.first_text and self.first_text - self._began)
+        told: dict[str, Any] = {"code": None if finished is not None or error is None else logs.told(error)}
+        if finished is not None and not finished.replayed:
             memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
             excerpts = len(memory.recalled.excerpts) + sum(one.excerpts for one in memory.calls)
             whole, mode = usage.full_history_tokens, memory.recalled.mode
@@ -122,6 +103,17 @@ class Course(AbstractContextManager["Course"]):
             }
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):
-            session = logs.Private("session", self._caller.tenant, session_id) if session_id is not None else None
+            tenant = self._request.caller.tenant
+            session = logs.Private("session", tenant, session_id) if session_id is not None else None
             told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
             log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))
+
+    def _outcome(self, error: BaseException | None) -> str:
+        """How the turn ended, as one of `metrics.TURN_OUTCOMES`."""
+        if self.finished is not None and self.finished.replayed:
+            return "replayed"
+        if self.finished is not None:
+            return "interrupted" if self.finished.finish_reason in (INTERRUPTED, CUT_OFF) else "answered"
+        if isinstance(error, RecapError) and error.status < 500:
+            return "interrupted" if error.code == "turn_stopped" else "refused"
+        return "failed"

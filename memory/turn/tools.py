@@ -1,8 +1,9 @@
 """The tools a main model may look back with: `conversation_search` and `recent_chats`.
 
 Guarantee: whatever a model asks for, it gets an answer: quoted excerpts, "Nothing found.", or one sentence that says
-what to ask differently.  It finds only messages of the owner that the tools were made for, and an answer is never
-larger than the tokens it was given.
+what to ask differently.  It finds only messages of the owner that the tools were made for.  There are at most
+RECALL_TOOL_ROUNDS calls of the model, of which the last is offered no tools, so that it must answer; and no answer of
+a tool makes the prompt larger than CONTEXT_TOKENS.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 
+from config import Settings
+from memory import tokens
 from memory.domain import Excerpt
-from memory.llm import Tool, ToolCall
+from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
 from memory.recall.recall import QUERY_CHARS, Past, Recall
 from memory.rendering import block, chat_block, escape, one_line, plain
 from memory.turn.values import RecallCall
@@ -22,6 +25,7 @@ from search_index import Query
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 LIMIT_MAX = 20
+CALLS_A_ROUND = 8  # that are run; a model that asks for more at once is guessing
 NOTHING = "Nothing found."
 FRAME_TOKENS = 8  # of the tags around the excerpts
 ROOM_MIN = 100  # tokens below which a look back could bring nothing
@@ -36,15 +40,38 @@ class ToolError(ValueError):
 class Tools:
     """The tools of one turn, bound to the `past` that it may look into.
 
-    Times without a zone are taken for the person's `zone`; `limit` is what a call gets that names none.
+    Times without a zone are taken for the person's `zone`.  `reports` tell of the calls so far.
     """
 
-    def __init__(self, recall: Recall, past: Past, *, limit: int, zone: tzinfo = UTC) -> None:
+    def __init__(self, recall: Recall, past: Past, settings: Settings, zone: tzinfo = UTC) -> None:
         self._recall = recall
         self._past = past
-        self._limit = max(1, min(limit, LIMIT_MAX))
+        self._settings = settings
         self._zone = zone
+        self._rounds = settings.recall_tool_rounds
+        self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self.specs = _specs(self._limit, getattr(zone, "key", None) or str(zone))
+        self.reports: tuple[RecallCall, ...] = ()
+
+    def offer(self, request: ModelRequest) -> ModelRequest:
+        """The request with the tools, if another may follow and there is room for what they bring."""
+        self._rounds -= 1
+        offering = replace(request, tools=self.specs)
+        return offering if self._rounds and self._room(offering) >= ROOM_MIN else replace(request, tools=())
+
+    def look_back(self, request: ModelRequest, said: str, calls: tuple[ToolCall, ...]) -> ModelRequest:
+        """The request that goes on from what the model `said` and its `calls`, with what they bring."""
+        calls = calls[:CALLS_A_ROUND]
+        request = replace(request, messages=(*request.messages, ChatMessage("assistant", said, calls)))
+        for call in calls:
+            room = self._room(request) - tokens.MESSAGE_OVERHEAD
+            text, report = self.run(call, min(self._settings.recall_tokens, room))
+            request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
+            self.reports = (*self.reports, report)
+        return request
+
+    def _room(self, request: ModelRequest) -> int:
+        return self._settings.context_tokens - estimate_prompt(request)
 
     def run(self, call: ToolCall, budget: int) -> tuple[str, RecallCall]:
         """The answer to `call`, in at most `budget` tokens, and what is reported of it."""

@@ -8,7 +8,6 @@ turn belongs to the line that its message is on: turns of replaced messages are 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -143,14 +142,14 @@ def _of_line(row: SessionRow) -> Any:
 # -- for the steps of a turn
 
 
-def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | None:
+def of_key(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
     assert request.idempotency_key is not None
     keys = [request.idempotency_key, remains(request.idempotency_key)]
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
-    named = query.where(TurnRow.tenant == caller.tenant, TurnRow.idempotency_key.in_(keys))
+    named = query.where(TurnRow.tenant == request.caller.tenant, TurnRow.idempotency_key.in_(keys))
     turn = tx.scalar(locked(tx, named, OwnerRow, SessionRow, TurnRow))
-    if turn is not None and turn.fingerprint != _fingerprint(caller, request):
+    if turn is not None and turn.fingerprint != request.fingerprint:
         raise Conflict(
             "idempotency_key_reused",
             "This Idempotency-Key was sent with a different request before, or with one of which something has "
@@ -162,7 +161,6 @@ def of_key(tx: Transaction, caller: Caller, request: TurnRequest) -> TurnRow | N
 
 def begin(
     tx: Transaction,
-    caller: Caller,
     request: TurnRequest,
     row: SessionRow,
     message: Message,
@@ -180,14 +178,14 @@ def begin(
     if request.idempotency_key is not None:
         begun["idempotency_key"] = request.idempotency_key
     if request.idempotency_key is not None or request.client is not None:
-        begun["fingerprint"] = _fingerprint(caller, request)
+        begun["fingerprint"] = request.fingerprint
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id)) if known else None
     if keyed is not None and keyed is not turn:  # its message was replaced by the same words again
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
     if turn is not None:
         tx.execute(_UPDATE, {"turn": turn.id, **begun})
         return turn.id
-    begun |= {"tenant": caller.tenant, "session_id": row.id, "user_message_id": message.id}
+    begun |= {"tenant": row.tenant, "session_id": row.id, "user_message_id": message.id}
     return tx.scalars(_INSERT, begun).one()
 
 
@@ -212,20 +210,29 @@ def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished,
     tx.execute(_UPDATE, {"turn": turn_id, **ended})
 
 
-def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
-    """The answer that a finished turn gave."""
-    session = tx.get_one(SessionRow, turn.session_id)
-    reply = tx.get_one(MessageRow, turn.reply_message_id)
-    started = TurnStarted(
+def begun(tx: Transaction, message: Message) -> TurnStarted | None:
+    """How the turn began that has answered `message`."""
+    turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
+    return _started(tx, turn, message.session_id) if turn is not None and turn.memory is not None else None
+
+
+def _started(tx: Transaction, turn: TurnRow, session_id: str) -> TurnStarted:
+    return TurnStarted(
         completion_id=turn.completion_id or "",
-        session_id=session.public_id,
+        session_id=session_id,
         user_message_id=turn.user_message_id,
         model=turn.model or "",
         created_at=turn.started_at,
         memory=report_of(tx, turn.memory or {}),
     )
+
+
+def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
+    """The answer that a finished turn gave."""
+    session = tx.get_one(SessionRow, turn.session_id)
+    reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
-        started=started,
+        started=_started(tx, turn, session.public_id),
         reply=reply.content,
         reply_message_id=reply.id,
         finish_reason=turn.finish_reason or "stop",
@@ -253,15 +260,6 @@ def once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEven
             id=finished.started.completion_id,
         )
     yield finished
-
-
-def _fingerprint(caller: Caller, request: TurnRequest) -> str:
-    """What two requests with one Idempotency-Key must have in common to be the same request."""
-    if request.client is not None:
-        return request.client.fingerprint
-    replaces = () if request.replaces is None else (request.replaces,)  # stored fingerprints stay as they are
-    parts = (caller.user_id, request.session_id, request.message, request.system_prompt, request.prompt, *replaces)
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # -- what a turn showed of the memory

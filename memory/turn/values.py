@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
 from config import Settings
-from memory.clients.conversation import ClientRequest
-from memory.clients.prompt import ClientView
-from memory.domain import Fact, Message, Usage
+from memory.clients.conversation import ClientRequest, Sent
+from memory.domain import Caller, Fact, Message, Usage
 from memory.leases import Lease
 from memory.llm import Chunk, Piece, ToolCall
 from memory.longterm.examples import Example
@@ -23,8 +23,8 @@ _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens a
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message to answer.  `recall` None means the setting RECALL, and `model` None the main model.  `timezone` is
-    where the person's days begin.
+    """A message to answer, on behalf of `caller`.  `recall` None means the setting RECALL, and `model` None the main
+    model.  `timezone` is where the person's days begin.
 
     A turn that is not to `remember` is answered from its session alone, and nothing of it comes up in another: no fact
     is taken from it, and it is not recalled.  `replaces` is the id of the user message of this session that this one
@@ -35,6 +35,7 @@ class TurnRequest:
     for the database, if not for the database's own limit.
     """
 
+    caller: Caller
     message: str
     session_id: str | None = None
     name: str | None = None
@@ -53,6 +54,15 @@ class TurnRequest:
     client: ClientRequest | None = None
     block: int | None = None
     patience: float | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What two requests with one Idempotency-Key must have in common to be the same request."""
+        if self.client is not None:
+            return self.client.fingerprint
+        replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
+        parts = (self.caller.user_id, self.session_id, self.message, self.system_prompt, self.prompt, *replaces)
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -93,15 +103,7 @@ class MemoryReport:
 
 
 @dataclass(frozen=True)
-class Began:
-    """What the prompt showed of the memory when an exchange began that goes on now, and when that was."""
-
-    memory: MemoryReport
-    at: datetime
-
-
-@dataclass(frozen=True)
-class Stored:
+class StoredHead:
     """What is stored for the head of a session, and which other kinds of memory there are.
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
@@ -141,23 +143,25 @@ class Head:
     told_facts: tuple[Fact, ...] = ()
     facts: tuple[Fact, ...] = ()
     other_facts: tuple[Fact, ...] = ()
-    stored: Stored = Stored()
+    stored: StoredHead = StoredHead()
 
 
 @dataclass(frozen=True)
 class Admitted:
-    """A turn that may go on, and what its session remembers, read in one transaction.
+    """The turn of a `request` that may go on, and what its session remembers, read in one transaction.
 
     `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
     client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
 
-    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `tail` is
-    what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
+    `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `began` is
+    the turn that such an exchange goes on from; `sent` are the messages as the client sent them, by their ids.  `tail`
+    is what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
     `full_history_tokens` that of every message instead, but for hidden ones.  `past` is where the turn may look back:
     not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
     the conversation's type.
     """
 
+    request: TurnRequest
     session_id: str | None
     exchange: tuple[Message, ...]
     tokens: int
@@ -167,8 +171,8 @@ class Admitted:
     past: Past = Past(0, "")
     head: Head = Head()
     tail: tuple[Message, ...] = ()
-    began: Began | None = None
-    client: ClientView | None = None
+    began: TurnStarted | None = None
+    sent: Mapping[int, Sent] = field(default_factory=dict)
     passed_on: bool = False
     lease: Lease | None = None
     turn_id: int | None = None
