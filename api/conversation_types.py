@@ -10,7 +10,6 @@ from schemas.fields import CallerQuery
 from schemas.people import NamedReceipt
 
 blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
-NOT_THERE = "There is no such type, or it belongs to someone else."
 
 
 @blueprint.get("/conversation-types")
@@ -21,7 +20,7 @@ def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
     return {"items": services().types.all(caller(query["user_id"]))}
 
 
-@blueprint.get("/conversation-types/<conversation_type>", errors={404: NOT_THERE})
+@blueprint.get("/conversation-types/<conversation_type>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, ConversationType)
 def get_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
@@ -40,7 +39,7 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
     return services().types.put(caller(body.pop("user_id")), conversation_type, **body)
 
 
-@blueprint.delete("/conversation-types/<conversation_type>", errors={404: NOT_THERE})
+@blueprint.delete("/conversation-types/<conversation_type>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, NamedReceipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:

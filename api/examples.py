@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
+from api.blueprint import caller, resource, services
 from schemas.examples import Example, ExampleCreate, ExamplePage, ExampleQuery
 from schemas.fields import CallerQuery
 from schemas.people import ExampleReceipt
@@ -13,10 +12,7 @@ from schemas.people import ExampleReceipt
 blueprint = resource("examples", "Good answers, shown to the main model when a similar message comes.")
 
 
-@blueprint.post(
-    "/examples",
-    errors={404: "The session or the exchange does not exist, or belongs to someone else."},
-)
+@blueprint.post("/examples")
 @blueprint.arguments(ExampleCreate)
 @blueprint.response(201, Example)
 def add_example(body: dict[str, Any]) -> Any:
@@ -30,7 +26,7 @@ def add_example(body: dict[str, Any]) -> Any:
     return examples.add_exchange(whose, **body) if "message_id" in body else examples.add(whose, **body)
 
 
-@blueprint.get("/examples", errors={404: NO_SESSION})
+@blueprint.get("/examples")
 @blueprint.arguments(ExampleQuery, location="query")
 @blueprint.response(200, ExamplePage)
 def list_examples(query: dict[str, Any]) -> Any:
@@ -38,9 +34,7 @@ def list_examples(query: dict[str, Any]) -> Any:
     return services().examples.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.delete(
-    f"/examples/{ID % 'example_id'}", errors={404: "The example does not exist or belongs to someone else."}
-)
+@blueprint.delete("/examples/<int64:example_id>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, ExampleReceipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:

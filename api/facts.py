@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
+from api.blueprint import caller, resource, services
 from schemas.facts import (
     Consolidation,
     ConsolidationRun,
@@ -22,12 +21,10 @@ from schemas.fields import CallerQuery
 from schemas.people import FactReceipt, FactsReceipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
-NOT_THERE = "The fact does not exist or belongs to someone else."
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
-NOBODY = "Nothing is stored of this person."
 
 
-@blueprint.get("/facts", errors={404: NO_SESSION})
+@blueprint.get("/facts")
 @blueprint.arguments(FactQuery, location="query")
 @blueprint.response(200, FactPage)
 def list_facts(query: dict[str, Any]) -> Any:
@@ -38,7 +35,7 @@ def list_facts(query: dict[str, Any]) -> Any:
     return services().facts.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post("/facts", errors={404: NO_SESSION})
+@blueprint.post("/facts")
 @blueprint.arguments(FactCreate)
 @blueprint.response(201, Fact)
 def add_fact(body: dict[str, Any]) -> Any:
@@ -46,7 +43,7 @@ def add_fact(body: dict[str, Any]) -> Any:
     return services().facts.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.patch(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
+@blueprint.patch("/facts/<int64:fact_id>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(FactChange)
 @blueprint.response(200, Fact)
@@ -58,7 +55,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
     return services().summaries.change_fact(caller(query["user_id"]), fact_id, body)
 
 
-@blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
+@blueprint.delete("/facts/<int64:fact_id>")
 @blueprint.arguments(FactForgetQuery, location="query")
 @blueprint.response(200, FactReceipt)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
@@ -81,7 +78,7 @@ def forget_facts(body: dict[str, Any]) -> Any:
     return services().erasing.facts(caller(body["user_id"]), body["ids"])
 
 
-@blueprint.get(f"/facts/{ID % 'fact_id'}/history", errors={404: NOT_THERE})
+@blueprint.get("/facts/<int64:fact_id>/history")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
@@ -89,7 +86,7 @@ def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}
 
 
-@blueprint.get(CONSOLIDATION, errors={404: NOBODY})
+@blueprint.get(CONSOLIDATION)
 @blueprint.response(200, Consolidation)
 def list_consolidations(user_id: str) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
@@ -100,7 +97,7 @@ def list_consolidations(user_id: str) -> dict[str, Any]:
     return {"items": services().consolidation.runs(caller(user_id))}
 
 
-@blueprint.post(CONSOLIDATION, errors={404: NOBODY})
+@blueprint.post(CONSOLIDATION)
 @blueprint.response(202)
 def consolidate(user_id: str) -> None:
     """Bring a person's facts together now, in a job

@@ -11,9 +11,7 @@ from schemas.feedback import FeedbackCreate, FeedbackGiven
 blueprint = resource("feedback", "What people think of replies.")
 
 
-@blueprint.post(
-    "/feedback", scope=CHAT, errors={404: "The session or the exchange does not exist, or belongs to someone else."}
-)
+@blueprint.post("/feedback", scope=CHAT)
 @blueprint.arguments(FeedbackCreate)
 @blueprint.response(201, FeedbackGiven)
 def give_feedback(body: dict[str, Any]) -> Any:

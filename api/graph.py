@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
 from schemas.graph import EdgePage, GraphQuery
 
 blueprint = resource("graph", "People, places, organisations and things, and how they belong together.")
 
 
-@blueprint.get("/graph", errors={404: NO_SESSION})
+@blueprint.get("/graph")
 @blueprint.arguments(GraphQuery, location="query")
 @blueprint.response(200, EdgePage)
 def read_graph(query: dict[str, Any]) -> Any:

@@ -17,7 +17,6 @@ from schemas.instructions import (
 from schemas.people import NamedReceipt
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
-NOT_THERE = "There is no such instruction, or it belongs to someone else."
 
 
 @blueprint.get("/instructions")
@@ -31,7 +30,7 @@ def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
     return {"items": services().instructions.all(caller(query["user_id"]))}
 
 
-@blueprint.get("/instructions/<instruction>", errors={404: NOT_THERE})
+@blueprint.get("/instructions/<instruction>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Instruction)
 def get_instruction(query: dict[str, Any], instruction: str) -> Any:
@@ -53,7 +52,7 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
     return services().instructions.put(caller(body["user_id"]), instruction, body["text"], body["expected_version"])
 
 
-@blueprint.delete("/instructions/<instruction>", errors={404: NOT_THERE})
+@blueprint.delete("/instructions/<instruction>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, NamedReceipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
@@ -61,7 +60,7 @@ def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     return services().erasing.instruction(caller(query["user_id"]), instruction)
 
 
-@blueprint.get("/instructions/<instruction>/versions", errors={404: NOT_THERE})
+@blueprint.get("/instructions/<instruction>/versions")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, InstructionVersions)
 def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[s
     return {"items": services().instructions.versions(caller(query["user_id"]), instruction)}
 
 
-@blueprint.post("/instructions/<instruction>/rollback", errors={404: "The instruction or the version does not exist."})
+@blueprint.post("/instructions/<instruction>/rollback")
 @blueprint.arguments(InstructionRollback)
 @blueprint.response(200, Instruction)
 def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
@@ -77,7 +76,7 @@ def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
     return services().instructions.rollback(caller(body["user_id"]), instruction, body["version"])
 
 
-@blueprint.post("/instructions/<instruction>/proposal", errors={404: "No proposal for it waits."})
+@blueprint.post("/instructions/<instruction>/proposal")
 @blueprint.arguments(ProposalDecision)
 @blueprint.response(200, Instruction)
 def decide_proposal(body: dict[str, Any], instruction: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, caller, resource, services, whole_tenant
+from api.blueprint import caller, resource, services, whole_tenant
 from schemas.profile import (
     Profile,
     ProfilePage,
@@ -17,10 +17,9 @@ from schemas.profile import (
 
 blueprint = resource("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
-NOT_THERE = "Nothing is stored of this person."
 
 
-@blueprint.get(OF_PERSON, errors={404: NOT_THERE})
+@blueprint.get(OF_PERSON)
 @blueprint.arguments(ProfileQuery, location="query")
 @blueprint.response(200, Profile)
 def get_profile(query: dict[str, Any], user_id: str) -> Any:
@@ -40,7 +39,7 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     return services().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
 
 
-@blueprint.get(f"{OF_PERSON}/versions", errors={404: NOT_THERE})
+@blueprint.get(f"{OF_PERSON}/versions")
 @blueprint.arguments(VersionQuery, location="query")
 @blueprint.response(200, ProfilePage)
 def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
@@ -48,7 +47,7 @@ def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
     return services().profiles.versions(caller(user_id), **query)
 
 
-@blueprint.post(f"{OF_PERSON}/rollback", errors={404: "The person or the version does not exist."})
+@blueprint.post(f"{OF_PERSON}/rollback")
 @blueprint.arguments(ProfileRollback)
 @blueprint.response(200, Profile)
 def roll_back_profile(body: dict[str, Any], user_id: str) -> Any:
@@ -56,7 +55,7 @@ def roll_back_profile(body: dict[str, Any], user_id: str) -> Any:
     return services().profiles.rollback(caller(user_id), body["version"])
 
 
-@blueprint.post(f"{OF_PERSON}/refresh", errors={404: NOT_THERE, 429: DAY_SPENT})
+@blueprint.post(f"{OF_PERSON}/refresh")
 @blueprint.response(202, Profile)
 def refresh_profile(user_id: str) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""

@@ -17,7 +17,7 @@ def list_prompts() -> dict[str, Any]:
     return {"items": services().prompts.all(caller(None))}
 
 
-@blueprint.get("/prompts/<name>", errors={404: "There is no prompt with this name."})
+@blueprint.get("/prompts/<name>")
 @blueprint.response(200, Prompt)
 def get_prompt(name: str) -> Any:
     """Read a prompt"""
@@ -37,7 +37,7 @@ def put_prompt(body: dict[str, Any], name: str) -> Any:
     return services().prompts.put(whole_tenant(), name, body["text"])
 
 
-@blueprint.delete("/prompts/<name>", errors={404: "There is no stored prompt with this name."})
+@blueprint.delete("/prompts/<name>")
 @blueprint.response(200, PromptDeleted)
 def delete_prompt(name: str) -> dict[str, Any]:
     """Delete all stored versions of a prompt

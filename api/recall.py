@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
+from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT, READ
 from memory.turn.values import TurnRequest
 from schemas.fields import CallerQuery
@@ -15,12 +14,7 @@ from schemas.recall import RecallBlock, RecallRequest, Unhelpful, UnhelpfulCreat
 blueprint = resource("recall", "What is remembered, for an application's own model.")
 
 
-@blueprint.post(
-    "/recall",
-    scope=READ,
-    slow=True,
-    errors={404: "The session does not exist, or belongs to someone else.", 429: DAY_SPENT},
-)
+@blueprint.post("/recall", scope=READ, slow=True)
 @blueprint.arguments(RecallRequest)
 @blueprint.response(200, RecallBlock)
 def recall(body: dict[str, Any]) -> Any:
@@ -34,11 +28,7 @@ def recall(body: dict[str, Any]) -> Any:
     return services().blocks.make(whose, TurnRequest(**body, temporary=True))
 
 
-@blueprint.post(
-    "/recall/unhelpful",
-    scope=CHAT,
-    errors={404: "The session, the exchange or a message does not exist, or belongs to someone else."},
-)
+@blueprint.post("/recall/unhelpful", scope=CHAT)
 @blueprint.arguments(UnhelpfulCreate)
 @blueprint.response(201, Unhelpful)
 def add_unhelpful(body: dict[str, Any]) -> Any:
@@ -51,7 +41,7 @@ def add_unhelpful(body: dict[str, Any]) -> Any:
     return services().unhelpful.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.get("/recall/unhelpful", errors={404: NO_SESSION})
+@blueprint.get("/recall/unhelpful")
 @blueprint.arguments(UnhelpfulQuery, location="query")
 @blueprint.response(200, UnhelpfulPage)
 def list_unhelpful(query: dict[str, Any]) -> Any:
@@ -59,11 +49,7 @@ def list_unhelpful(query: dict[str, Any]) -> Any:
     return services().unhelpful.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.delete(
-    f"/recall/unhelpful/{ID % 'mark_id'}",
-    scope=CHAT,
-    errors={404: "The mark does not exist or belongs to someone else."},
-)
+@blueprint.delete("/recall/unhelpful/<int64:mark_id>", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, UnhelpfulReceipt)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:

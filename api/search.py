@@ -12,7 +12,7 @@ from schemas.search import SearchQuery, SearchResults
 blueprint = resource("search", "Find past messages by their words.")
 
 
-@blueprint.get("/search", errors={404: "The session is not there, or belongs to someone else."})
+@blueprint.get("/search")
 @blueprint.arguments(SearchQuery, location="query")
 @blueprint.response(200, SearchResults)
 def search(query: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
+from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT
 from schemas.fields import CallerQuery
 from schemas.people import MessageReceipt, SessionReceipt
@@ -26,8 +26,7 @@ from schemas.sessions import (
 )
 
 blueprint = resource("sessions", "Conversations and their messages.")
-NOT_THERE = "The session does not exist or belongs to someone else."
-NO_MESSAGE = "The session does not exist or belongs to someone else, or it has no such message."
+BUSY = "A reply is being written in the session. Nothing was done."
 
 
 @blueprint.get("/sessions")
@@ -38,11 +37,7 @@ def list_sessions(query: dict[str, Any]) -> Any:
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post(
-    "/sessions",
-    scope=CHAT,
-    errors={404: "A session with this id belongs to someone else.", 409: "A session with this id exists already."},
-)
+@blueprint.post("/sessions", scope=CHAT, errors={409: "A session with this id exists already."})
 @blueprint.arguments(SessionCreate)
 @blueprint.response(201, Session)
 def create_session(body: dict[str, Any]) -> Any:
@@ -50,7 +45,7 @@ def create_session(body: dict[str, Any]) -> Any:
     return services().sessions.create(caller(body.pop("user_id")), **body)
 
 
-@blueprint.get("/sessions/<session_id>", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Session)
 def get_session(query: dict[str, Any], session_id: str) -> Any:
@@ -58,7 +53,7 @@ def get_session(query: dict[str, Any], session_id: str) -> Any:
     return services().sessions.get(caller(query["user_id"]), session_id)
 
 
-@blueprint.patch("/sessions/<session_id>", errors={404: NOT_THERE})
+@blueprint.patch("/sessions/<session_id>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.arguments(SessionChange)
 @blueprint.response(200, Session)
@@ -67,7 +62,7 @@ def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str)
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
 
-@blueprint.delete("/sessions/<session_id>", slow=True, errors={404: NOT_THERE})
+@blueprint.delete("/sessions/<session_id>", slow=True)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, SessionReceipt)
 def erase_session(query: dict[str, Any], session_id: str) -> Any:
@@ -79,7 +74,7 @@ def erase_session(query: dict[str, Any], session_id: str) -> Any:
     return services().erasing.session(caller(query["user_id"]), session_id)
 
 
-@blueprint.get("/sessions/<session_id>/messages", errors={404: NO_MESSAGE})
+@blueprint.get("/sessions/<session_id>/messages")
 @blueprint.arguments(MessageQuery, location="query")
 @blueprint.response(200, MessagePage)
 def list_messages(query: dict[str, Any], session_id: str) -> Any:
@@ -94,16 +89,7 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
     return services().sessions.messages(whose, session_id, newest_first=newest_first, **query)
 
 
-@blueprint.post(
-    "/sessions/<session_id>/messages",
-    scope=CHAT,
-    slow=True,
-    errors={
-        404: NOT_THERE,
-        409: "A reply is being written in the session. Nothing was stored.",
-        413: "A message is too large.",
-    },
-)
+@blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})
 @blueprint.arguments(Append)
 @blueprint.response(200, Appended)
 def append_messages(body: dict[str, Any], session_id: str) -> Any:
@@ -115,11 +101,7 @@ def append_messages(body: dict[str, Any], session_id: str) -> Any:
     return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
-@blueprint.delete(
-    f"/sessions/<session_id>/messages/{ID % 'message_id'}",
-    slow=True,
-    errors={404: NO_MESSAGE, 409: "A reply is being written in the session. Nothing was erased."},
-)
+@blueprint.delete("/sessions/<session_id>/messages/<int64:message_id>", slow=True, errors={409: BUSY})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, MessageReceipt)
 def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
@@ -133,10 +115,7 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     return services().erasing.message(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.post(
-    "/sessions/<session_id>/messages/hide",
-    errors={404: NOT_THERE, 409: "A reply is being written in the session. Nothing was changed."},
-)
+@blueprint.post("/sessions/<session_id>/messages/hide", errors={409: BUSY})
 @blueprint.arguments(Hide)
 @blueprint.response(200, Hidden)
 def hide_messages(body: dict[str, Any], session_id: str) -> Any:
@@ -149,10 +128,7 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     return services().hiding.hide(caller(body.pop("user_id")), session_id, **body)
 
 
-@blueprint.post(
-    "/sessions/<session_id>/messages/show",
-    errors={404: NOT_THERE, 409: "A reply is being written in the session. Nothing was changed."},
-)
+@blueprint.post("/sessions/<session_id>/messages/show", errors={409: BUSY})
 @blueprint.arguments(Show)
 @blueprint.response(200, Hidden)
 def show_messages(body: dict[str, Any], session_id: str) -> Any:
@@ -163,7 +139,7 @@ def show_messages(body: dict[str, Any], session_id: str) -> Any:
     return services().hiding.show(caller(body.pop("user_id")), session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/messages/versions", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/messages/versions")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, VersionList)
 def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
@@ -174,13 +150,7 @@ def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     return {"items": services().branches.versions(caller(query["user_id"]), session_id)}
 
 
-@blueprint.post(
-    f"/sessions/<session_id>/messages/{ID % 'message_id'}/restore",
-    errors={
-        404: "The session does not exist or belongs to someone else, or it has no such version.",
-        409: "A reply is being written in the session. Nothing was changed.",
-    },
-)
+@blueprint.post("/sessions/<session_id>/messages/<int64:message_id>/restore", errors={409: BUSY})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Session)
 def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
@@ -192,7 +162,7 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
     return services().branches.restore(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.post("/sessions/<session_id>/stop", scope=CHAT, errors={404: NOT_THERE})
+@blueprint.post("/sessions/<session_id>/stop", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Stopping)
 def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:

@@ -25,7 +25,6 @@ from schemas.store import (
 )
 
 blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
-NOT_THERE = "There is no such item, or it belongs to someone else."
 CHANGED = "The item is of another version than the call expects. Nothing was stored."
 
 
@@ -44,7 +43,7 @@ def put_item(body: dict[str, Any]) -> Any:
     return _run(body.pop("user_id"), Put(**body))[0]
 
 
-@blueprint.get("/store/items", errors={404: NOT_THERE})
+@blueprint.get("/store/items")
 @blueprint.arguments(GetItem, location="query")
 @blueprint.response(200, Item)
 def get_item(query: dict[str, Any]) -> Any:
@@ -52,7 +51,7 @@ def get_item(query: dict[str, Any]) -> Any:
     return services().items.get(caller(query.pop("user_id")), Get(**query))
 
 
-@blueprint.delete("/store/items", scope=CHAT, errors={404: NOT_THERE, 409: CHANGED})
+@blueprint.delete("/store/items", scope=CHAT, errors={409: CHANGED})
 @blueprint.arguments(DeleteItem, location="query")
 @blueprint.response(200, ItemReceipt)
 def delete_item(query: dict[str, Any]) -> Any:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, caller, resource, services
-from api.sessions import NOT_THERE
+from api.blueprint import caller, resource, services
 from memory.access.keys import READ
 from schemas.fields import CallerQuery, PageQuery
 from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
@@ -13,7 +12,7 @@ from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, Su
 blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
-@blueprint.get("/sessions/<session_id>/summary", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/summary")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Summary)
 def get_summary(query: dict[str, Any], session_id: str) -> Any:
@@ -23,7 +22,7 @@ def get_summary(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.put(
     "/sessions/<session_id>/summary",
-    errors={404: NOT_THERE, 409: "The summary has changed since `expected_version`. Nothing was stored."},
+    errors={409: "The summary has changed since `expected_version`. Nothing was stored."},
 )
 @blueprint.arguments(SummaryEdit)
 @blueprint.response(200, Summary)
@@ -36,7 +35,7 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     return services().summaries.edit(whose, session_id, body["sections"], expected=expected)
 
 
-@blueprint.get("/sessions/<session_id>/summary/versions", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/summary/versions")
 @blueprint.arguments(PageQuery, location="query")
 @blueprint.response(200, SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Any:
@@ -44,7 +43,7 @@ def list_versions(query: dict[str, Any], session_id: str) -> Any:
     return services().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
-@blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "The session or the version does not exist."})
+@blueprint.post("/sessions/<session_id>/summary/rollback")
 @blueprint.arguments(SummaryRollback)
 @blueprint.response(200, Summary)
 def roll_back(body: dict[str, Any], session_id: str) -> Any:
@@ -55,7 +54,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> Any:
     return services().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
 
 
-@blueprint.post("/sessions/<session_id>/summary/refresh", errors={404: NOT_THERE, 429: DAY_SPENT})
+@blueprint.post("/sessions/<session_id>/summary/refresh")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, Summary)
 def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
@@ -68,8 +67,6 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     scope=READ,
     slow=True,
     errors={
-        404: "The session or the prompt does not exist.",
-        429: DAY_SPENT,
         502: "The model server failed, or its summary could not be used.",
         503: "The model server is busy, or all threads for such calls are in use. Retry-After says when to retry.",
         504: "The model took longer than MODEL_TIMEOUT.",

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
-from api.sessions import NOT_THERE
+from api.blueprint import caller, resource, services
 from schemas.chat import TurnPage, TurnQuery, TurnWithMemory
 from schemas.fields import CallerQuery
 
 blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
 
-@blueprint.get("/sessions/<session_id>/turns", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/turns")
 @blueprint.arguments(TurnQuery, location="query")
 @blueprint.response(200, TurnPage)
 def list_turns(query: dict[str, Any], session_id: str) -> Any:
@@ -24,10 +23,7 @@ def list_turns(query: dict[str, Any], session_id: str) -> Any:
     return services().turns.page(caller(query.pop("user_id")), session_id, newest_first=newest_first, **query)
 
 
-@blueprint.get(
-    f"/sessions/<session_id>/turns/{ID % 'message_id'}",
-    errors={404: "The session does not exist or belongs to someone else, or the message belongs to none of its turns."},
-)
+@blueprint.get("/sessions/<session_id>/turns/<int64:message_id>")
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, TurnWithMemory)
 def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
