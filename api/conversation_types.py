@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from schemas.conversation_types import ConversationType, ConversationTypeList, ConversationTypePut
 from schemas.fields import CallerQuery
-from schemas.people import NamedReceipt
+from schemas.people import Receipt
 
 blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
 
@@ -41,7 +41,7 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
 
 @blueprint.delete("/conversation-types/<conversation_type>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, NamedReceipt)
+@blueprint.response(200, Receipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
     return services().erasing.conversation_type(caller(query["user_id"]), conversation_type)

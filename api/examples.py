@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from schemas.examples import Example, ExampleCreate, ExamplePage, ExampleQuery
 from schemas.fields import CallerQuery
-from schemas.people import ExampleReceipt
+from schemas.people import Receipt
 
 blueprint = resource("examples", "Good answers, shown to the main model when a similar message comes.")
 
@@ -36,7 +36,7 @@ def list_examples(query: dict[str, Any]) -> Any:
 
 @blueprint.delete("/examples/<int64:example_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, ExampleReceipt)
+@blueprint.response(200, Receipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:
     """Erase an example, for good"""
     return services().erasing.example(caller(query["user_id"]), example_id)

@@ -18,7 +18,7 @@ from schemas.facts import (
     FactsToForget,
 )
 from schemas.fields import CallerQuery
-from schemas.people import FactReceipt, FactsReceipt
+from schemas.people import Receipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
@@ -57,7 +57,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 
 @blueprint.delete("/facts/<int64:fact_id>")
 @blueprint.arguments(FactForgetQuery, location="query")
-@blueprint.response(200, FactReceipt)
+@blueprint.response(200, Receipt)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
@@ -69,7 +69,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
 
 @blueprint.post("/facts/forget")
 @blueprint.arguments(FactsToForget)
-@blueprint.response(200, FactsReceipt)
+@blueprint.response(200, Receipt)
 def forget_facts(body: dict[str, Any]) -> Any:
     """Forget up to 1,000 facts, with their history
 

@@ -14,7 +14,7 @@ from schemas.instructions import (
     InstructionVersions,
     ProposalDecision,
 )
-from schemas.people import NamedReceipt
+from schemas.people import Receipt
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
 
@@ -54,7 +54,7 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
 
 @blueprint.delete("/instructions/<instruction>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, NamedReceipt)
+@blueprint.response(200, Receipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
     return services().erasing.instruction(caller(query["user_id"]), instruction)

@@ -8,7 +8,7 @@ from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT, READ
 from memory.turn.values import TurnRequest
 from schemas.fields import CallerQuery
-from schemas.people import UnhelpfulReceipt
+from schemas.people import Receipt
 from schemas.recall import RecallBlock, RecallRequest, Unhelpful, UnhelpfulCreate, UnhelpfulPage, UnhelpfulQuery
 
 blueprint = resource("recall", "What is remembered, for an application's own model.")
@@ -51,7 +51,7 @@ def list_unhelpful(query: dict[str, Any]) -> Any:
 
 @blueprint.delete("/recall/unhelpful/<int64:mark_id>", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, UnhelpfulReceipt)
+@blueprint.response(200, Receipt)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
     return services().erasing.unhelpful(caller(query["user_id"]), mark_id)

@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT
 from schemas.fields import CallerQuery
-from schemas.people import MessageReceipt, SessionReceipt
+from schemas.people import Receipt
 from schemas.sessions import (
     Append,
     Appended,
@@ -64,7 +64,7 @@ def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str)
 
 @blueprint.delete("/sessions/<session_id>", slow=True)
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, SessionReceipt)
+@blueprint.response(200, Receipt)
 def erase_session(query: dict[str, Any], session_id: str) -> Any:
     """Erase a session with its messages, summaries and facts, for good
 
@@ -103,7 +103,7 @@ def append_messages(body: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.delete("/sessions/<session_id>/messages/<int64:message_id>", slow=True, errors={409: BUSY})
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, MessageReceipt)
+@blueprint.response(200, Receipt)
 def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Erase a message, for good
 

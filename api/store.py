@@ -9,7 +9,7 @@ from flask import g
 from api.blueprint import caller, need_scope, resource, services
 from memory.access.keys import CHAT, READ
 from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
-from schemas.people import ItemReceipt
+from schemas.people import Receipt
 from schemas.store import (
     Batch,
     DeleteItem,
@@ -53,7 +53,7 @@ def get_item(query: dict[str, Any]) -> Any:
 
 @blueprint.delete("/store/items", scope=CHAT, errors={409: CHANGED})
 @blueprint.arguments(DeleteItem, location="query")
-@blueprint.response(200, ItemReceipt)
+@blueprint.response(200, Receipt)
 def delete_item(query: dict[str, Any]) -> Any:
     """Erase an item, for good
 

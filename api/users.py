@@ -13,7 +13,7 @@ from memory.access.keys import ADMIN
 from schemas.export import ExportDocument, ExportQuery, text_of
 from schemas.export_markdown import markdown_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.people import Backlog, Me, User, UserReceipt
+from schemas.people import Backlog, Me, Receipt, User
 
 blueprint = resource("users", "Everything that is stored of a person.")
 IMPORT_BYTES_MAX = 1 << 30
@@ -39,7 +39,7 @@ def get_user(user_id: str) -> Any:
 
 
 @blueprint.delete("/users/<path:user_id>", slow=True)
-@blueprint.response(200, UserReceipt)
+@blueprint.response(200, Receipt)
 def erase_user(user_id: str) -> Any:
     """Erase everything of a person, for good
 
