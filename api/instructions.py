@@ -11,7 +11,7 @@ from schemas.instructions import (
     InstructionList,
     InstructionPut,
     InstructionRollback,
-    InstructionVersions,
+    InstructionVersionList,
     ProposalDecision,
 )
 from schemas.people import Receipt
@@ -62,7 +62,7 @@ def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
 
 @blueprint.get("/instructions/<instruction>/versions")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, InstructionVersions)
+@blueprint.response(200, InstructionVersionList)
 def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[str, Any]:
     """List all versions, newest first, each with what it changed"""
     return {"items": services().instructions.versions(caller(query["user_id"]), instruction)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services, whole_tenant
+from schemas.fields import PageQuery
 from schemas.profile import (
     Profile,
     ProfilePage,
@@ -12,7 +13,6 @@ from schemas.profile import (
     ProfileQuery,
     ProfileRollback,
     SchemaOfProfiles,
-    VersionQuery,
 )
 
 blueprint = resource("profile", "Who a person is: one document for all conversations, each value with its source.")
@@ -40,7 +40,7 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
 
 
 @blueprint.get(f"{OF_PERSON}/versions")
-@blueprint.arguments(VersionQuery, location="query")
+@blueprint.arguments(PageQuery(exclude=("user_id",)), location="query")
 @blueprint.response(200, ProfilePage)
 def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
     """List all versions of the profile, newest first"""

@@ -6,7 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import RECALL_MODES
 from memory.longterm.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
-from schemas.fields import INT32_MAX, CallerQuery, Items, Text, about, integer, one_of
+from schemas.fields import INT32_MAX, CallerQuery, Items, Text, about, integer, list_of, one_of
 
 _AS_SET = {"load_default": None, "allow_none": True}
 
@@ -39,8 +39,7 @@ class ConversationType(Does):
     of_tenant = fields.Boolean(metadata=about("Whether it is for all people of the tenant."))
 
 
-class ConversationTypeList(Schema):
-    items = fields.List(fields.Nested(ConversationType))
+ConversationTypeList = list_of(ConversationType)
 
 
 class ConversationTypePut(CallerQuery, Does):

@@ -16,6 +16,7 @@ from schemas.fields import (
     UtcDateTime,
     about,
     integer,
+    list_of,
     one_of,
     optional_text,
     page_of,
@@ -111,8 +112,7 @@ class FactRevision(Schema):
     at = UtcDateTime()
 
 
-class FactHistory(Schema):
-    items = fields.List(fields.Nested(FactRevision))
+FactHistory = list_of(FactRevision)
 
 
 class ConsolidationRun(Schema):
@@ -124,5 +124,4 @@ class ConsolidationRun(Schema):
     expired = fields.Integer()
 
 
-class Consolidation(Schema):
-    items = fields.List(fields.Nested(ConsolidationRun))
+Consolidation = list_of(ConsolidationRun)

@@ -153,6 +153,11 @@ class PageQuery(CallerQuery):
     limit = limit(50)
 
 
+def list_of(item: type[Schema]) -> type[Schema]:
+    """All of these."""
+    return Schema.from_dict({"items": fields.List(fields.Nested(item))}, name=f"{item.__name__}List")
+
+
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
     """A page of a list of these."""
     items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from memory.longterm.instructions import TEXT_CHARS
-from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, about, integer
+from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, about, integer, list_of
 
 _DIFF = about("What it changes, as lines of the unified format.")
 
@@ -38,12 +38,8 @@ class Instruction(InstructionVersion):
     proposal = fields.Nested(Proposal, allow_none=True)
 
 
-class InstructionList(Schema):
-    items = fields.List(fields.Nested(Instruction))
-
-
-class InstructionVersions(Schema):
-    items = fields.List(fields.Nested(InstructionVersion))
+InstructionList = list_of(Instruction)
+InstructionVersionList = list_of(InstructionVersion)
 
 
 class InstructionPut(CallerQuery):

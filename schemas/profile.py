@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from memory.longterm.profile import OPERATIONS_MAX
-from schemas.fields import INT32_MAX, Input, Items, PageQuery, Text, UtcDateTime, about, integer, one_of, page_of
+from schemas.fields import INT32_MAX, Input, Items, Text, UtcDateTime, about, integer, one_of, page_of
 from schemas.store import JsonValue
 
 _SOURCES = about(
@@ -29,11 +29,6 @@ ProfilePage = page_of(Profile)
 
 class ProfileQuery(Input):
     as_of = UtcDateTime(load_default=None, metadata=about("Read the version of this time."))
-
-
-class VersionQuery(PageQuery):
-    class Meta:
-        exclude = ("user_id",)
 
 
 class Operation(Input):
