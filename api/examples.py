@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from schemas.examples import Example, ExampleCreate, ExamplePage, ExampleQuery
+from schemas import examples as schema
 from schemas.fields import CallerQuery
 from schemas.people import Receipt
 
@@ -13,8 +13,8 @@ blueprint = resource("examples", "Good answers, shown to the main model when a s
 
 
 @blueprint.post("/examples")
-@blueprint.arguments(ExampleCreate)
-@blueprint.response(201, Example)
+@blueprint.arguments(schema.ExampleCreate)
+@blueprint.response(201, schema.Example)
 def add_example(body: dict[str, Any]) -> Any:
     """Add an example, or make one of an exchange
 
@@ -27,8 +27,8 @@ def add_example(body: dict[str, Any]) -> Any:
 
 
 @blueprint.get("/examples")
-@blueprint.arguments(ExampleQuery, location="query")
-@blueprint.response(200, ExamplePage)
+@blueprint.arguments(schema.ExampleQuery, location="query")
+@blueprint.response(200, schema.ExamplePage)
 def list_examples(query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
     return services().examples.page(caller(query.pop("user_id")), **query)

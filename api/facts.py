@@ -5,18 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from schemas.facts import (
-    Consolidation,
-    ConsolidationRun,
-    Fact,
-    FactChange,
-    FactCreate,
-    FactForgetQuery,
-    FactHistory,
-    FactPage,
-    FactQuery,
-    FactsToForget,
-)
+from schemas import facts as schema
 from schemas.fields import CallerQuery
 from schemas.people import Receipt
 
@@ -25,8 +14,8 @@ CONSOLIDATION = "/users/<path:user_id>/consolidation"
 
 
 @blueprint.get("/facts")
-@blueprint.arguments(FactQuery, location="query")
-@blueprint.response(200, FactPage)
+@blueprint.arguments(schema.FactQuery, location="query")
+@blueprint.response(200, schema.FactPage)
 def list_facts(query: dict[str, Any]) -> Any:
     """List the facts that are true now, or were true at `as_of`
 
@@ -36,8 +25,8 @@ def list_facts(query: dict[str, Any]) -> Any:
 
 
 @blueprint.post("/facts")
-@blueprint.arguments(FactCreate)
-@blueprint.response(201, Fact)
+@blueprint.arguments(schema.FactCreate)
+@blueprint.response(201, schema.Fact)
 def add_fact(body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
     return services().facts.add(caller(body.pop("user_id")), **body)
@@ -45,8 +34,8 @@ def add_fact(body: dict[str, Any]) -> Any:
 
 @blueprint.patch("/facts/<int64:fact_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.arguments(FactChange)
-@blueprint.response(200, Fact)
+@blueprint.arguments(schema.FactChange)
+@blueprint.response(200, schema.Fact)
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact
 
@@ -56,7 +45,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 
 
 @blueprint.delete("/facts/<int64:fact_id>")
-@blueprint.arguments(FactForgetQuery, location="query")
+@blueprint.arguments(schema.FactForgetQuery, location="query")
 @blueprint.response(200, Receipt)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
@@ -68,7 +57,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
 
 
 @blueprint.post("/facts/forget")
-@blueprint.arguments(FactsToForget)
+@blueprint.arguments(schema.FactsToForget)
 @blueprint.response(200, Receipt)
 def forget_facts(body: dict[str, Any]) -> Any:
     """Forget up to 1,000 facts, with their history
@@ -80,14 +69,14 @@ def forget_facts(body: dict[str, Any]) -> Any:
 
 @blueprint.get("/facts/<int64:fact_id>/history")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, FactHistory)
+@blueprint.response(200, schema.FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}
 
 
 @blueprint.get(CONSOLIDATION)
-@blueprint.response(200, Consolidation)
+@blueprint.response(200, schema.Consolidation)
 def list_consolidations(user_id: str) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
 
@@ -108,7 +97,7 @@ def consolidate(user_id: str) -> None:
 
 
 @blueprint.post(f"{CONSOLIDATION}/undo", errors={404: "Nothing is stored of this person, or no run can be undone."})
-@blueprint.response(200, ConsolidationRun)
+@blueprint.response(200, schema.ConsolidationRun)
 def undo_consolidation(user_id: str) -> Any:
     """Undo the newest run: the facts that it closed hold again
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
+from schemas import ops as schema
 from schemas.fields import CallerQuery
-from schemas.ops import Job, JobPage, JobQuery
 
 blueprint = resource("jobs", "Work that is done after a reply: what waits, what failed, and why.")
 
 
 @blueprint.get("/jobs")
-@blueprint.arguments(JobQuery, location="query")
-@blueprint.response(200, JobPage)
+@blueprint.arguments(schema.JobQuery, location="query")
+@blueprint.response(200, schema.JobPage)
 def list_jobs(query: dict[str, Any]) -> Any:
     """List jobs that wait, run or failed
 
@@ -24,7 +24,7 @@ def list_jobs(query: dict[str, Any]) -> Any:
 
 @blueprint.post("/jobs/<int64:job_id>/retry")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, Job)
+@blueprint.response(202, schema.Job)
 def retry_job(query: dict[str, Any], job_id: int) -> Any:
     """Retry a job now"""
     return services().jobs.retry(caller(query["user_id"]), job_id)

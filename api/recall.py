@@ -7,16 +7,16 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT, READ
 from memory.turn.values import TurnRequest
+from schemas import recall as schema
 from schemas.fields import CallerQuery
 from schemas.people import Receipt
-from schemas.recall import RecallBlock, RecallRequest, Unhelpful, UnhelpfulCreate, UnhelpfulPage, UnhelpfulQuery
 
 blueprint = resource("recall", "What is remembered, for an application's own model.")
 
 
 @blueprint.post("/recall", scope=READ, slow=True)
-@blueprint.arguments(RecallRequest)
-@blueprint.response(200, RecallBlock)
+@blueprint.arguments(schema.RecallRequest)
+@blueprint.response(200, schema.RecallBlock)
 def recall(body: dict[str, Any]) -> Any:
     """Get what a prompt for a message would show of the memory
 
@@ -29,8 +29,8 @@ def recall(body: dict[str, Any]) -> Any:
 
 
 @blueprint.post("/recall/unhelpful", scope=CHAT)
-@blueprint.arguments(UnhelpfulCreate)
-@blueprint.response(201, Unhelpful)
+@blueprint.arguments(schema.UnhelpfulCreate)
+@blueprint.response(201, schema.Unhelpful)
 def add_unhelpful(body: dict[str, Any]) -> Any:
     """Mark a recalled excerpt as not helpful
 
@@ -42,8 +42,8 @@ def add_unhelpful(body: dict[str, Any]) -> Any:
 
 
 @blueprint.get("/recall/unhelpful")
-@blueprint.arguments(UnhelpfulQuery, location="query")
-@blueprint.response(200, UnhelpfulPage)
+@blueprint.arguments(schema.UnhelpfulQuery, location="query")
+@blueprint.response(200, schema.UnhelpfulPage)
 def list_unhelpful(query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
     return services().unhelpful.page(caller(query.pop("user_id")), **query)

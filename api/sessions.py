@@ -6,40 +6,25 @@ from typing import Any
 
 from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT
+from schemas import sessions as schema
 from schemas.fields import CallerQuery
 from schemas.people import Receipt
-from schemas.sessions import (
-    Append,
-    Appended,
-    Hidden,
-    Hide,
-    MessagePage,
-    MessageQuery,
-    Session,
-    SessionChange,
-    SessionCreate,
-    SessionPage,
-    SessionQuery,
-    Show,
-    Stopping,
-    VersionList,
-)
 
 blueprint = resource("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
 
 
 @blueprint.get("/sessions")
-@blueprint.arguments(SessionQuery, location="query")
-@blueprint.response(200, SessionPage)
+@blueprint.arguments(schema.SessionQuery, location="query")
+@blueprint.response(200, schema.SessionPage)
 def list_sessions(query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.post("/sessions", scope=CHAT, errors={409: "A session with this id exists already."})
-@blueprint.arguments(SessionCreate)
-@blueprint.response(201, Session)
+@blueprint.arguments(schema.SessionCreate)
+@blueprint.response(201, schema.Session)
 def create_session(body: dict[str, Any]) -> Any:
     """Create an empty session"""
     return services().sessions.create(caller(body.pop("user_id")), **body)
@@ -47,7 +32,7 @@ def create_session(body: dict[str, Any]) -> Any:
 
 @blueprint.get("/sessions/<session_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Session)
+@blueprint.response(200, schema.Session)
 def get_session(query: dict[str, Any], session_id: str) -> Any:
     """Read a session"""
     return services().sessions.get(caller(query["user_id"]), session_id)
@@ -55,8 +40,8 @@ def get_session(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.patch("/sessions/<session_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.arguments(SessionChange)
-@blueprint.response(200, Session)
+@blueprint.arguments(schema.SessionChange)
+@blueprint.response(200, schema.Session)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
     """Rename, pin or archive a session, or set its system prompt or the type of its conversation"""
     return services().sessions.change(caller(query["user_id"]), session_id, body)
@@ -75,8 +60,8 @@ def erase_session(query: dict[str, Any], session_id: str) -> Any:
 
 
 @blueprint.get("/sessions/<session_id>/messages")
-@blueprint.arguments(MessageQuery, location="query")
-@blueprint.response(200, MessagePage)
+@blueprint.arguments(schema.MessageQuery, location="query")
+@blueprint.response(200, schema.MessagePage)
 def list_messages(query: dict[str, Any], session_id: str) -> Any:
     """Read a session's messages, word for word
 
@@ -90,8 +75,8 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
 
 
 @blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})
-@blueprint.arguments(Append)
-@blueprint.response(200, Appended)
+@blueprint.arguments(schema.Append)
+@blueprint.response(200, schema.Appended)
 def append_messages(body: dict[str, Any], session_id: str) -> Any:
     """Append or import messages without calling a model
 
@@ -116,8 +101,8 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
 
 
 @blueprint.post("/sessions/<session_id>/messages/hide", errors={409: BUSY})
-@blueprint.arguments(Hide)
-@blueprint.response(200, Hidden)
+@blueprint.arguments(schema.Hide)
+@blueprint.response(200, schema.Hidden)
 def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     """Take messages out of the session's prompts
 
@@ -129,8 +114,8 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
 
 
 @blueprint.post("/sessions/<session_id>/messages/show", errors={409: BUSY})
-@blueprint.arguments(Show)
-@blueprint.response(200, Hidden)
+@blueprint.arguments(schema.Show)
+@blueprint.response(200, schema.Hidden)
 def show_messages(body: dict[str, Any], session_id: str) -> Any:
     """Put hidden messages back into the session's prompts, all or those of a span
 
@@ -141,7 +126,7 @@ def show_messages(body: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.get("/sessions/<session_id>/messages/versions")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, VersionList)
+@blueprint.response(200, schema.VersionList)
 def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     """List the messages that have other versions
 
@@ -152,7 +137,7 @@ def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.post("/sessions/<session_id>/messages/<int64:message_id>/restore", errors={409: BUSY})
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Session)
+@blueprint.response(200, schema.Session)
 def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Bring a version of a message back
 
@@ -164,7 +149,7 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
 
 @blueprint.post("/sessions/<session_id>/stop", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, Stopping)
+@blueprint.response(202, schema.Stopping)
 def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 

@@ -9,20 +9,8 @@ from flask import g
 from api.blueprint import caller, need_scope, resource, services
 from memory.access.keys import CHAT, READ
 from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
+from schemas import store as schema
 from schemas.people import Receipt
-from schemas.store import (
-    Batch,
-    DeleteItem,
-    Found,
-    GetItem,
-    Item,
-    NamespaceList,
-    NamespaceQuery,
-    PutItem,
-    Results,
-    SearchItems,
-    results_of,
-)
 
 blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
 CHANGED = "The item is of another version than the call expects. Nothing was stored."
@@ -33,8 +21,8 @@ def _run(user_id: str | None, *operations: Operation) -> list[Any]:
 
 
 @blueprint.put("/store/items", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(PutItem)
-@blueprint.response(200, Item)
+@blueprint.arguments(schema.PutItem)
+@blueprint.response(200, schema.Item)
 def put_item(body: dict[str, Any]) -> Any:
     """Store an item, in the place of one with its name
 
@@ -44,15 +32,15 @@ def put_item(body: dict[str, Any]) -> Any:
 
 
 @blueprint.get("/store/items")
-@blueprint.arguments(GetItem, location="query")
-@blueprint.response(200, Item)
+@blueprint.arguments(schema.GetItem, location="query")
+@blueprint.response(200, schema.Item)
 def get_item(query: dict[str, Any]) -> Any:
     """Read an item"""
     return services().items.get(caller(query.pop("user_id")), Get(**query))
 
 
 @blueprint.delete("/store/items", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(DeleteItem, location="query")
+@blueprint.arguments(schema.DeleteItem, location="query")
 @blueprint.response(200, Receipt)
 def delete_item(query: dict[str, Any]) -> Any:
     """Erase an item, for good
@@ -63,8 +51,8 @@ def delete_item(query: dict[str, Any]) -> Any:
 
 
 @blueprint.post("/store/search", scope=READ)
-@blueprint.arguments(SearchItems)
-@blueprint.response(200, Found)
+@blueprint.arguments(schema.SearchItems)
+@blueprint.response(200, schema.Found)
 def search_items(body: dict[str, Any]) -> dict[str, Any]:
     """Search items, newest first or by a query
 
@@ -74,16 +62,16 @@ def search_items(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.get("/store/namespaces")
-@blueprint.arguments(NamespaceQuery, location="query")
-@blueprint.response(200, NamespaceList)
+@blueprint.arguments(schema.NamespaceQuery, location="query")
+@blueprint.response(200, schema.NamespaceList)
 def list_namespaces(query: dict[str, Any]) -> dict[str, Any]:
     """List the namespaces that have items, in alphabetical order"""
     return {"namespaces": _run(query.pop("user_id"), ListNamespaces(**query))[0]}
 
 
 @blueprint.post("/store/batch", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(Batch)
-@blueprint.response(200, Results)
+@blueprint.arguments(schema.Batch)
+@blueprint.response(200, schema.Results)
 def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     """Run up to 1,000 operations in one transaction
 
@@ -93,4 +81,4 @@ def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     operations = body["operations"]
     if not all(isinstance(one, Put | Delete) for one in operations):
         need_scope(g.holder, READ)
-    return results_of(operations, _run(body["user_id"], *operations))
+    return schema.results_of(operations, _run(body["user_id"], *operations))

@@ -6,15 +6,15 @@ from typing import Any
 
 from api.blueprint import caller, resource, services
 from memory.access.keys import READ
+from schemas import summaries as schema
 from schemas.fields import CallerQuery, PageQuery
-from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
 
 blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
 @blueprint.get("/sessions/<session_id>/summary")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Summary)
+@blueprint.response(200, schema.Summary)
 def get_summary(query: dict[str, Any], session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
     return services().summaries.get(caller(query["user_id"]), session_id)
@@ -24,8 +24,8 @@ def get_summary(query: dict[str, Any], session_id: str) -> Any:
     "/sessions/<session_id>/summary",
     errors={409: "The summary has changed since `expected_version`. Nothing was stored."},
 )
-@blueprint.arguments(SummaryEdit)
-@blueprint.response(200, Summary)
+@blueprint.arguments(schema.SummaryEdit)
+@blueprint.response(200, schema.Summary)
 def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     """Replace the summary with an edited one
 
@@ -37,15 +37,15 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.get("/sessions/<session_id>/summary/versions")
 @blueprint.arguments(PageQuery, location="query")
-@blueprint.response(200, SummaryPage)
+@blueprint.response(200, schema.SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
     return services().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback")
-@blueprint.arguments(SummaryRollback)
-@blueprint.response(200, Summary)
+@blueprint.arguments(schema.SummaryRollback)
+@blueprint.response(200, schema.Summary)
 def roll_back(body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
 
@@ -56,7 +56,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.post("/sessions/<session_id>/summary/refresh")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, Summary)
+@blueprint.response(202, schema.Summary)
 def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
@@ -72,8 +72,8 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
         504: "The model took longer than MODEL_TIMEOUT.",
     },
 )
-@blueprint.arguments(PreviewCall)
-@blueprint.response(200, SummaryPreview)
+@blueprint.arguments(schema.PreviewCall)
+@blueprint.response(200, schema.SummaryPreview)
 def preview_summary(body: dict[str, Any], session_id: str) -> Any:
     """Try a summary prompt on this conversation, and store nothing
 
