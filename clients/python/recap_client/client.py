@@ -52,7 +52,7 @@ class _Client(Calls[Answer, Listing, Streamed]):
         return other
 
     def _request(self, http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
-        timeout = self._slow if call.waits_for_model else httpx.USE_CLIENT_DEFAULT
+        timeout = self._slow if call.key is not None else httpx.USE_CLIENT_DEFAULT
         return http.build_request(**request_parts(call, self._user_id), timeout=timeout)
 
 
