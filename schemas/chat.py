@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from memory.domain import RECALL_MODES
 from memory.domain import Excerpt as ExcerptValue
@@ -93,17 +93,14 @@ class ChatRequest(Input):
     replaces = integer(1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces."))
 
     @post_load
-    def _looks_at_this_session_alone(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return data if data["remember"] else {**data, "recall": "off"}
-
-    @validates_schema
-    def _fits(self, data: dict[str, Any], **_: Any) -> None:
+    def _fits(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if data["history"] and not data["temporary"]:
             raise ValidationError("Is allowed only with `temporary`. A session has its own history.", "history")
         if data["replaces"] is not None and data["session_id"] is None:
             raise ValidationError("Is required with `replaces`: the session of that message.", "session_id")
         if data["replaces"] is not None and data["temporary"]:
             raise ValidationError("Is not allowed with `temporary`: such a turn changes nothing.", "replaces")
+        return data if data["remember"] else {**data, "recall": "off"}  # it looks at this session alone
 
 
 class ShownFact(Fact):

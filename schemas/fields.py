@@ -93,9 +93,11 @@ def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Int
     return number(least, most, strict=True, **options)
 
 
+OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
+
+
 def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
-    """A text that may be null or absent."""
-    return Text(load_default=None, allow_none=True, validate=validate.Length(least, most), **options)
+    return Text(validate=validate.Length(least, most), **OPTIONAL, **options)
 
 
 def counts(description: str) -> fields.Dict:
