@@ -6,7 +6,7 @@ from typing import Any
 
 from api.blueprint import caller, resource, services
 from schemas import instructions as schema
-from schemas.fields import CallerQuery
+from schemas.fields import CallerQuery, Rollback
 from schemas.people import Receipt
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
@@ -62,7 +62,7 @@ def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[s
 
 
 @blueprint.post("/instructions/<instruction>/rollback")
-@blueprint.arguments(schema.InstructionRollback)
+@blueprint.arguments(Rollback)
 @blueprint.response(200, schema.Instruction)
 def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
     """Bring an earlier version back, as a new version"""

@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from memory.access.keys import READ
 from schemas import summaries as schema
-from schemas.fields import CallerQuery, PageQuery
+from schemas.fields import CallerQuery, PageQuery, Rollback
 
 blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
 
@@ -44,7 +44,7 @@ def list_versions(query: dict[str, Any], session_id: str) -> Any:
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback")
-@blueprint.arguments(schema.SummaryRollback)
+@blueprint.arguments(Rollback)
 @blueprint.response(200, schema.Summary)
 def roll_back(body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
