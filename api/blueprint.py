@@ -26,8 +26,7 @@ from schemas.errors import REFUSALS, UNREADABLE, Error
 EXTENSION = "recap"
 ANY_SCOPE = "any"  # for a call that every key may make
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
-ID = "<int64:%s>"  # an id in a path: what can't be an id is answered with 404, like an id that nobody has
-DAY_SPENT = "Too many requests, or too many at once, or the day's tokens (DAILY_TOKENS) are spent. See Retry-After."
+LIMITED = "Too many requests, too many at once or too many wrong keys, or the day's tokens are spent. See Retry-After."
 RETRY_KEY_CHARS = 256
 RETRY_KEY = {
     "in": "header",
@@ -44,14 +43,18 @@ EVENTS = {  # the schema of each event of a stream
 _EVERY_CALL = {
     **{status: UNREADABLE[status][1] for status in (400, 414, 431)},
     401: "The API key is missing, unknown or revoked.",
-    429: "Too many requests, or too many at once, or too many wrong keys. Retry-After says when to retry.",
+    404: "What the call names does not exist, or belongs to someone else.",
+    429: LIMITED,
     503: "The database can't be used right now, or all threads for such calls are in use. Nothing was stored.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
 
 class Int64(IntegerConverter):
-    """An id.  Its length is bounded here: with werkzeug's own `max`, some larger numbers would be answered with 405."""
+    """An id in a path.  What can't be one is answered with 404, like an id that nobody has.
+
+    Its length is bounded here: with werkzeug's own `max`, some larger numbers would be answered with 405.
+    """
 
     regex = r"\d{1,18}"
     documented = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Response, jsonify
 
-from api.blueprint import DAY_SPENT, caller, resource, retry_key, services
+from api.blueprint import caller, resource, retry_key, services
 from api.streaming import event_stream
 from memory.access.keys import CHAT
 from memory.llm import Piece
@@ -28,7 +28,6 @@ _memory, _usage = Memory(), ChatUsage()
         409: "The session is busy; or another request had this Idempotency-Key; or the reply was stopped before its "
         "first word, and the message is kept.",
         413: "The message is too large for a prompt. Nothing was stored.",
-        429: DAY_SPENT,
         502: "The model server failed. The message is kept; send it again to get the reply.",
         503: "The model server is busy; the message is kept. Or all threads are in use; nothing was done. Retry later.",
         504: "The model took longer than MODEL_TIMEOUT. The message is kept.",

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from flask import Response, jsonify, request
 
-from api.blueprint import DAY_SPENT, caller, header, retry_key, services
+from api.blueprint import LIMITED, caller, header, retry_key, services
 from api.streaming import event_stream
 from memory.errors import RecapError
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
@@ -23,7 +23,7 @@ ERRORS = {
     400: REFUSED,
     404: "The session or the person belongs to someone else, or the model server does not know the model.",
     409: "Another request had this Idempotency-Key.",
-    429: f"{DAY_SPENT} Or: {REFUSED}",
+    429: f"{LIMITED} Or: {REFUSED}",
     502: NO_SERVER,
     504: "The model took longer than MODEL_TIMEOUT.",
 }

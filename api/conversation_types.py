@@ -5,33 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from schemas.conversation_types import ConversationType, ConversationTypeList, ConversationTypePut
+from schemas import conversation_types as schema
 from schemas.fields import CallerQuery
-from schemas.people import NamedReceipt
+from schemas.people import Receipt
 
 blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
-NOT_THERE = "There is no such type, or it belongs to someone else."
 
 
 @blueprint.get("/conversation-types")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, ConversationTypeList)
+@blueprint.response(200, schema.ConversationTypeList)
 def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
     """List the types that are built in, the tenant's, and the person's own, which come before the tenant's"""
     return {"items": services().types.all(caller(query["user_id"]))}
 
 
-@blueprint.get("/conversation-types/<conversation_type>", errors={404: NOT_THERE})
+@blueprint.get("/conversation-types/<conversation_type>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, ConversationType)
+@blueprint.response(200, schema.ConversationType)
 def get_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Read a type"""
     return services().types.get(caller(query["user_id"]), conversation_type)
 
 
 @blueprint.put("/conversation-types/<conversation_type>")
-@blueprint.arguments(ConversationTypePut)
-@blueprint.response(200, ConversationType)
+@blueprint.arguments(schema.ConversationTypePut)
+@blueprint.response(200, schema.ConversationType)
 def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
     """Add a type, or say what one of the same name does instead, also one that is built in
 
@@ -40,9 +39,9 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
     return services().types.put(caller(body.pop("user_id")), conversation_type, **body)
 
 
-@blueprint.delete("/conversation-types/<conversation_type>", errors={404: NOT_THERE})
+@blueprint.delete("/conversation-types/<conversation_type>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, NamedReceipt)
+@blueprint.response(200, Receipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
     return services().erasing.conversation_type(caller(query["user_id"]), conversation_type)

@@ -22,8 +22,9 @@ import re
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, g, request
 from flask_cors import CORS
 from werkzeug.exceptions import UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -115,20 +116,19 @@ def register(app: Flask, services: Services) -> None:
             raise environ[REFUSED]
         if "HTTP_HOST" not in environ and environ["SERVER_PROTOCOL"] == "HTTP/1.1":
             raise unreadable()
+        view = app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             if sends_key:
                 limits.check_wrong_keys()
-            holder = _identify(path, services.keys, settings)
+            holder = _identify(path, view, services.keys, settings)
             who = limits.check(holder) if limited or holder is not ANYONE else None
-            slow = getattr(app.view_functions.get(request.endpoint or ""), "slow", False)
+            slow = getattr(view, "slow", False)
             if slow or method not in ("GET", "HEAD"):
                 places.take(who, slow=slow)
         has_body = request.content_length or "Transfer-Encoding" in request.headers
-        if has_body and method in ("POST", "PUT", "PATCH") and not request.is_json:
-            # A form of another site can send neither of the two without asking first.
-            files = getattr(app.view_functions.get(request.endpoint or ""), "files", False)
-            if not (files and request.mimetype == "application/octet-stream"):
-                raise UnsupportedMediaType
+        is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
+        if has_body and method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file):
+            raise UnsupportedMediaType  # a form of another site can send neither of the two without asking first
 
     def go_out(response: Response) -> Response:
         watched: _Watched = g.watched
@@ -154,7 +154,7 @@ def register(app: Flask, services: Services) -> None:
         CORS(app, origins=origins, methods=methods, expose_headers=EXPOSED, max_age=600, always_send=False)
 
 
-def _identify(path: str, keys: Keys, settings: Settings) -> KeyHolder | None:
+def _identify(path: str, view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
     """The holder of the request's key, also as `g.holder`; None for METRICS_KEY.  Raises Unauthenticated, Forbidden."""
     if path == METRICS and _has_metrics_key(settings.metrics_key):
         return None  # also while the database, which has the other keys, can't be read
@@ -169,12 +169,6 @@ def _identify(path: str, keys: Keys, settings: Settings) -> KeyHolder | None:
             "The metrics cover all tenants, so no API key opens them. Send the server's METRICS_KEY as "
             "`Authorization: Bearer <METRICS_KEY>`.",
         )
-    g.holder = holder = _holder(keys)
-    _check_scope(holder)
-    return holder
-
-
-def _holder(keys: Keys) -> KeyHolder:
     key = _bearer() or request.headers.get(ANTHROPIC_KEY, "").strip()
     if not key:
         raise Unauthenticated(
@@ -188,6 +182,9 @@ def _holder(keys: Keys) -> KeyHolder:
             "api_key_unknown",
             "This API key is unknown or was revoked. Nothing was done. Ask the server's operator for a key.",
         )
+    g.holder = holder
+    if view is not None:
+        need_scope(holder, getattr(view, "scope", ADMIN))
     return holder
 
 
@@ -201,12 +198,6 @@ def _bearer() -> str:
 def _has_metrics_key(key: str) -> bool:
     given = hashlib.sha256(_bearer().encode("utf-8", "surrogatepass")).digest()
     return bool(key) and hmac.compare_digest(given, hashlib.sha256(key.encode()).digest())
-
-
-def _check_scope(holder: KeyHolder) -> None:
-    if request.endpoint is None:
-        return  # answered with 404 or 405
-    need_scope(holder, getattr(current_app.view_functions[request.endpoint], "scope", ADMIN))
 
 
 def _check_local(settings: Settings) -> None:

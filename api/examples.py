@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
-from schemas.examples import Example, ExampleCreate, ExamplePage, ExampleQuery
+from api.blueprint import caller, resource, services
+from schemas import examples as schema
 from schemas.fields import CallerQuery
-from schemas.people import ExampleReceipt
+from schemas.people import Receipt
 
 blueprint = resource("examples", "Good answers, shown to the main model when a similar message comes.")
 
 
-@blueprint.post(
-    "/examples",
-    errors={404: "The session or the exchange does not exist, or belongs to someone else."},
-)
-@blueprint.arguments(ExampleCreate)
-@blueprint.response(201, Example)
+@blueprint.post("/examples")
+@blueprint.arguments(schema.ExampleCreate)
+@blueprint.response(201, schema.Example)
 def add_example(body: dict[str, Any]) -> Any:
     """Add an example, or make one of an exchange
 
@@ -30,19 +26,17 @@ def add_example(body: dict[str, Any]) -> Any:
     return examples.add_exchange(whose, **body) if "message_id" in body else examples.add(whose, **body)
 
 
-@blueprint.get("/examples", errors={404: NO_SESSION})
-@blueprint.arguments(ExampleQuery, location="query")
-@blueprint.response(200, ExamplePage)
+@blueprint.get("/examples")
+@blueprint.arguments(schema.ExampleQuery, location="query")
+@blueprint.response(200, schema.ExamplePage)
 def list_examples(query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
     return services().examples.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.delete(
-    f"/examples/{ID % 'example_id'}", errors={404: "The example does not exist or belongs to someone else."}
-)
+@blueprint.delete("/examples/<int64:example_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, ExampleReceipt)
+@blueprint.response(200, Receipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:
     """Erase an example, for good"""
     return services().erasing.example(caller(query["user_id"]), example_id)

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
-from schemas.facts import (
-    Consolidation,
-    ConsolidationRun,
-    Fact,
-    FactChange,
-    FactCreate,
-    FactForgetQuery,
-    FactHistory,
-    FactPage,
-    FactQuery,
-    FactsToForget,
-)
+from api.blueprint import caller, resource, services
+from schemas import facts as schema
 from schemas.fields import CallerQuery
-from schemas.people import FactReceipt, FactsReceipt
+from schemas.people import Receipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
-NOT_THERE = "The fact does not exist or belongs to someone else."
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
-NOBODY = "Nothing is stored of this person."
 
 
-@blueprint.get("/facts", errors={404: NO_SESSION})
-@blueprint.arguments(FactQuery, location="query")
-@blueprint.response(200, FactPage)
+@blueprint.get("/facts")
+@blueprint.arguments(schema.FactQuery, location="query")
+@blueprint.response(200, schema.FactPage)
 def list_facts(query: dict[str, Any]) -> Any:
     """List the facts that are true now, or were true at `as_of`
 
@@ -38,18 +24,18 @@ def list_facts(query: dict[str, Any]) -> Any:
     return services().facts.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post("/facts", errors={404: NO_SESSION})
-@blueprint.arguments(FactCreate)
-@blueprint.response(201, Fact)
+@blueprint.post("/facts")
+@blueprint.arguments(schema.FactCreate)
+@blueprint.response(201, schema.Fact)
 def add_fact(body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
     return services().facts.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.patch(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
+@blueprint.patch("/facts/<int64:fact_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.arguments(FactChange)
-@blueprint.response(200, Fact)
+@blueprint.arguments(schema.FactChange)
+@blueprint.response(200, schema.Fact)
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact
 
@@ -58,9 +44,9 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
     return services().summaries.change_fact(caller(query["user_id"]), fact_id, body)
 
 
-@blueprint.delete(f"/facts/{ID % 'fact_id'}", errors={404: NOT_THERE})
-@blueprint.arguments(FactForgetQuery, location="query")
-@blueprint.response(200, FactReceipt)
+@blueprint.delete("/facts/<int64:fact_id>")
+@blueprint.arguments(schema.FactForgetQuery, location="query")
+@blueprint.response(200, Receipt)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
@@ -71,8 +57,8 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
 
 
 @blueprint.post("/facts/forget")
-@blueprint.arguments(FactsToForget)
-@blueprint.response(200, FactsReceipt)
+@blueprint.arguments(schema.FactsToForget)
+@blueprint.response(200, Receipt)
 def forget_facts(body: dict[str, Any]) -> Any:
     """Forget up to 1,000 facts, with their history
 
@@ -81,16 +67,16 @@ def forget_facts(body: dict[str, Any]) -> Any:
     return services().erasing.facts(caller(body["user_id"]), body["ids"])
 
 
-@blueprint.get(f"/facts/{ID % 'fact_id'}/history", errors={404: NOT_THERE})
+@blueprint.get("/facts/<int64:fact_id>/history")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, FactHistory)
+@blueprint.response(200, schema.FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
     return {"items": services().facts.history(caller(query["user_id"]), fact_id)}
 
 
-@blueprint.get(CONSOLIDATION, errors={404: NOBODY})
-@blueprint.response(200, Consolidation)
+@blueprint.get(CONSOLIDATION)
+@blueprint.response(200, schema.Consolidation)
 def list_consolidations(user_id: str) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
 
@@ -100,7 +86,7 @@ def list_consolidations(user_id: str) -> dict[str, Any]:
     return {"items": services().consolidation.runs(caller(user_id))}
 
 
-@blueprint.post(CONSOLIDATION, errors={404: NOBODY})
+@blueprint.post(CONSOLIDATION)
 @blueprint.response(202)
 def consolidate(user_id: str) -> None:
     """Bring a person's facts together now, in a job
@@ -111,7 +97,7 @@ def consolidate(user_id: str) -> None:
 
 
 @blueprint.post(f"{CONSOLIDATION}/undo", errors={404: "Nothing is stored of this person, or no run can be undone."})
-@blueprint.response(200, ConsolidationRun)
+@blueprint.response(200, schema.ConsolidationRun)
 def undo_consolidation(user_id: str) -> Any:
     """Undo the newest run: the facts that it closed hold again
 

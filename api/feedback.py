@@ -6,16 +6,14 @@ from typing import Any
 
 from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT
-from schemas.feedback import FeedbackCreate, FeedbackGiven
+from schemas import feedback as schema
 
 blueprint = resource("feedback", "What people think of replies.")
 
 
-@blueprint.post(
-    "/feedback", scope=CHAT, errors={404: "The session or the exchange does not exist, or belongs to someone else."}
-)
-@blueprint.arguments(FeedbackCreate)
-@blueprint.response(201, FeedbackGiven)
+@blueprint.post("/feedback", scope=CHAT)
+@blueprint.arguments(schema.FeedbackCreate)
+@blueprint.response(201, schema.FeedbackGiven)
 def give_feedback(body: dict[str, Any]) -> Any:
     """Say what a person thinks of a reply, in the place of what they thought before
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
-from schemas.graph import EdgePage, GraphQuery
+from schemas import graph as schema
 
 blueprint = resource("graph", "People, places, organisations and things, and how they belong together.")
 
 
-@blueprint.get("/graph", errors={404: NO_SESSION})
-@blueprint.arguments(GraphQuery, location="query")
-@blueprint.response(200, EdgePage)
+@blueprint.get("/graph")
+@blueprint.arguments(schema.GraphQuery, location="query")
+@blueprint.response(200, schema.EdgePage)
 def read_graph(query: dict[str, Any]) -> Any:
     """Read the links around a person, place or thing, the nearest first
 

@@ -5,24 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from schemas.fields import CallerQuery
-from schemas.instructions import (
-    Instruction,
-    InstructionList,
-    InstructionPut,
-    InstructionRollback,
-    InstructionVersions,
-    ProposalDecision,
-)
-from schemas.people import NamedReceipt
+from schemas import instructions as schema
+from schemas.fields import CallerQuery, Rollback
+from schemas.people import Receipt
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
-NOT_THERE = "There is no such instruction, or it belongs to someone else."
 
 
 @blueprint.get("/instructions")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, InstructionList)
+@blueprint.response(200, schema.InstructionList)
 def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
     """List the instructions that the person's prompts show, and those that have a proposal
 
@@ -31,9 +23,9 @@ def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
     return {"items": services().instructions.all(caller(query["user_id"]))}
 
 
-@blueprint.get("/instructions/<instruction>", errors={404: NOT_THERE})
+@blueprint.get("/instructions/<instruction>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Instruction)
+@blueprint.response(200, schema.Instruction)
 def get_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Read an instruction, and the proposal that waits for it"""
     return services().instructions.get(caller(query["user_id"]), instruction)
@@ -43,8 +35,8 @@ def get_instruction(query: dict[str, Any], instruction: str) -> Any:
     "/instructions/<instruction>",
     errors={409: "The instruction has changed since `expected_version`. Nothing was stored."},
 )
-@blueprint.arguments(InstructionPut)
-@blueprint.response(200, Instruction)
+@blueprint.arguments(schema.InstructionPut)
+@blueprint.response(200, schema.Instruction)
 def put_instruction(body: dict[str, Any], instruction: str) -> Any:
     """Store a new version of an instruction
 
@@ -53,33 +45,33 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
     return services().instructions.put(caller(body["user_id"]), instruction, body["text"], body["expected_version"])
 
 
-@blueprint.delete("/instructions/<instruction>", errors={404: NOT_THERE})
+@blueprint.delete("/instructions/<instruction>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, NamedReceipt)
+@blueprint.response(200, Receipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
     return services().erasing.instruction(caller(query["user_id"]), instruction)
 
 
-@blueprint.get("/instructions/<instruction>/versions", errors={404: NOT_THERE})
+@blueprint.get("/instructions/<instruction>/versions")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, InstructionVersions)
+@blueprint.response(200, schema.InstructionVersionList)
 def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[str, Any]:
     """List all versions, newest first, each with what it changed"""
     return {"items": services().instructions.versions(caller(query["user_id"]), instruction)}
 
 
-@blueprint.post("/instructions/<instruction>/rollback", errors={404: "The instruction or the version does not exist."})
-@blueprint.arguments(InstructionRollback)
-@blueprint.response(200, Instruction)
+@blueprint.post("/instructions/<instruction>/rollback")
+@blueprint.arguments(Rollback)
+@blueprint.response(200, schema.Instruction)
 def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
     """Bring an earlier version back, as a new version"""
     return services().instructions.rollback(caller(body["user_id"]), instruction, body["version"])
 
 
-@blueprint.post("/instructions/<instruction>/proposal", errors={404: "No proposal for it waits."})
-@blueprint.arguments(ProposalDecision)
-@blueprint.response(200, Instruction)
+@blueprint.post("/instructions/<instruction>/proposal")
+@blueprint.arguments(schema.ProposalDecision)
+@blueprint.response(200, schema.Instruction)
 def decide_proposal(body: dict[str, Any], instruction: str) -> Any:
     """Accept the proposal, which makes it a new version, or refuse it"""
     return services().instructions.decide(caller(body["user_id"]), instruction, accept=body["accept"])

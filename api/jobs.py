@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
+from api.blueprint import caller, resource, services
+from schemas import ops as schema
 from schemas.fields import CallerQuery
-from schemas.ops import Job, JobPage, JobQuery
 
 blueprint = resource("jobs", "Work that is done after a reply: what waits, what failed, and why.")
-NOT_THERE = "There is no such job. One that succeeded is deleted."
 
 
-@blueprint.get("/jobs", errors={404: NO_SESSION})
-@blueprint.arguments(JobQuery, location="query")
-@blueprint.response(200, JobPage)
+@blueprint.get("/jobs")
+@blueprint.arguments(schema.JobQuery, location="query")
+@blueprint.response(200, schema.JobPage)
 def list_jobs(query: dict[str, Any]) -> Any:
     """List jobs that wait, run or failed
 
@@ -24,15 +22,15 @@ def list_jobs(query: dict[str, Any]) -> Any:
     return services().jobs.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post(f"/jobs/{ID % 'job_id'}/retry", errors={404: NOT_THERE})
+@blueprint.post("/jobs/<int64:job_id>/retry")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, Job)
+@blueprint.response(202, schema.Job)
 def retry_job(query: dict[str, Any], job_id: int) -> Any:
     """Retry a job now"""
     return services().jobs.retry(caller(query["user_id"]), job_id)
 
 
-@blueprint.delete(f"/jobs/{ID % 'job_id'}", errors={404: NOT_THERE, 409: "The job is needed: memory would be lost."})
+@blueprint.delete("/jobs/<int64:job_id>", errors={409: "The job is needed: memory would be lost."})
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(204)
 def cancel_job(query: dict[str, Any], job_id: int) -> None:

@@ -32,7 +32,7 @@ from memory.turn.values import TurnRequest
 from schemas import facts, mcp, sessions
 from schemas.errors import flat
 from schemas.fields import page_of
-from schemas.people import FactReceipt
+from schemas.people import Receipt
 from schemas.recall import RecallRequest
 
 T = TypeVar("T")
@@ -144,7 +144,7 @@ def update_memory(services: Services, caller: Caller, changes: dict[str, Any]) -
     return services.summaries.change_fact(caller, fact_id, changes)
 
 
-@_tool(mcp.MemoryId(), FactReceipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
+@_tool(mcp.MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
 def delete_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Forget a memory for good
 

@@ -7,13 +7,13 @@ from typing import Any
 from api.blueprint import resource, services, whole_server
 from memory.access.keys import ADMIN
 from memory.llm.model_server import ServerDraft
-from schemas.models import ModelNames, ModelServer, ModelServerDraft, ModelTried
+from schemas import models as schema
 
 blueprint = resource("models", "The models that answer.")
 
 
 @blueprint.get("/models", slow=True)
-@blueprint.response(200, ModelNames)
+@blueprint.response(200, schema.ModelNames)
 def list_models() -> dict[str, Any]:
     """List the models that a chat can be answered by
 
@@ -25,7 +25,7 @@ def list_models() -> dict[str, Any]:
 
 
 @blueprint.get("/model-server", scope=ADMIN)
-@blueprint.response(200, ModelServer)
+@blueprint.response(200, schema.ModelServer)
 def get_model_server() -> Any:
     """Read which model server is in use
 
@@ -36,8 +36,8 @@ def get_model_server() -> Any:
 
 
 @blueprint.put("/model-server", errors={409: "The environment names the model server, or there is no ENCRYPTION_KEY."})
-@blueprint.arguments(ModelServerDraft)
-@blueprint.response(200, ModelServer)
+@blueprint.arguments(schema.ModelServerDraft)
+@blueprint.response(200, schema.ModelServer)
 def put_model_server(draft: ServerDraft) -> Any:
     """Store the model server
 
@@ -48,7 +48,7 @@ def put_model_server(draft: ServerDraft) -> Any:
 
 
 @blueprint.delete("/model-server")
-@blueprint.response(200, ModelServer)
+@blueprint.response(200, schema.ModelServer)
 def delete_model_server() -> Any:
     """Forget the stored model server and its key"""
     whole_server()
@@ -63,8 +63,8 @@ def delete_model_server() -> Any:
         504: "The model took too long.",
     },
 )
-@blueprint.arguments(ModelServerDraft)
-@blueprint.response(200, ModelTried)
+@blueprint.arguments(schema.ModelServerDraft)
+@blueprint.response(200, schema.ModelTried)
 def test_model_server(draft: ServerDraft) -> Any:
     """Ask a model server one short question
 

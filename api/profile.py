@@ -4,33 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, caller, resource, services, whole_tenant
-from schemas.profile import (
-    Profile,
-    ProfilePage,
-    ProfilePatch,
-    ProfileQuery,
-    ProfileRollback,
-    SchemaOfProfiles,
-    VersionQuery,
-)
+from api.blueprint import caller, resource, services, whole_tenant
+from schemas import profile as schema
+from schemas.fields import PageQuery
 
 blueprint = resource("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
-NOT_THERE = "Nothing is stored of this person."
 
 
-@blueprint.get(OF_PERSON, errors={404: NOT_THERE})
-@blueprint.arguments(ProfileQuery, location="query")
-@blueprint.response(200, Profile)
+@blueprint.get(OF_PERSON)
+@blueprint.arguments(schema.ProfileQuery, location="query")
+@blueprint.response(200, schema.Profile)
 def get_profile(query: dict[str, Any], user_id: str) -> Any:
     """Read the profile as it is, or as it was at `as_of`"""
     return services().profiles.get(caller(user_id), **query)
 
 
 @blueprint.patch(OF_PERSON, errors={409: "The profile has changed since `expected_version`. Nothing was stored."})
-@blueprint.arguments(ProfilePatch)
-@blueprint.response(200, Profile)
+@blueprint.arguments(schema.ProfilePatch)
+@blueprint.response(200, schema.Profile)
 def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     """Edit the profile by a JSON Patch (RFC 6902)
 
@@ -40,39 +32,39 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     return services().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
 
 
-@blueprint.get(f"{OF_PERSON}/versions", errors={404: NOT_THERE})
-@blueprint.arguments(VersionQuery, location="query")
-@blueprint.response(200, ProfilePage)
+@blueprint.get(f"{OF_PERSON}/versions")
+@blueprint.arguments(PageQuery(exclude=("user_id",)), location="query")
+@blueprint.response(200, schema.ProfilePage)
 def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
     """List all versions of the profile, newest first"""
     return services().profiles.versions(caller(user_id), **query)
 
 
-@blueprint.post(f"{OF_PERSON}/rollback", errors={404: "The person or the version does not exist."})
-@blueprint.arguments(ProfileRollback)
-@blueprint.response(200, Profile)
+@blueprint.post(f"{OF_PERSON}/rollback")
+@blueprint.arguments(schema.ProfileRollback)
+@blueprint.response(200, schema.Profile)
 def roll_back_profile(body: dict[str, Any], user_id: str) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
     return services().profiles.rollback(caller(user_id), body["version"])
 
 
-@blueprint.post(f"{OF_PERSON}/refresh", errors={404: NOT_THERE, 429: DAY_SPENT})
-@blueprint.response(202, Profile)
+@blueprint.post(f"{OF_PERSON}/refresh")
+@blueprint.response(202, schema.Profile)
 def refresh_profile(user_id: str) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""
     return services().profiles.refresh(caller(user_id))
 
 
 @blueprint.get("/profile/schema")
-@blueprint.response(200, SchemaOfProfiles)
+@blueprint.response(200, schema.SchemaOfProfiles)
 def get_profile_schema() -> dict[str, Any]:
     """Read the JSON Schema of the tenant's profiles"""
     return {"schema": services().profiles.schema(caller(None))}
 
 
 @blueprint.put("/profile/schema")
-@blueprint.arguments(SchemaOfProfiles)
-@blueprint.response(200, SchemaOfProfiles)
+@blueprint.arguments(schema.SchemaOfProfiles)
+@blueprint.response(200, schema.SchemaOfProfiles)
 def set_profile_schema(body: dict[str, Any]) -> dict[str, Any]:
     """Set the JSON Schema (2020-12) of the tenant's profiles
 

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services, whole_tenant
-from schemas.ops import Prompt, PromptDeleted, PromptList, PromptPut
+from schemas import ops as schema
 
 blueprint = resource("prompts", "The instructions for the models, by name.")
 
 
 @blueprint.get("/prompts")
-@blueprint.response(200, PromptList)
+@blueprint.response(200, schema.PromptList)
 def list_prompts() -> dict[str, Any]:
     """List the prompts in use"""
     return {"items": services().prompts.all(caller(None))}
 
 
-@blueprint.get("/prompts/<name>", errors={404: "There is no prompt with this name."})
-@blueprint.response(200, Prompt)
+@blueprint.get("/prompts/<name>")
+@blueprint.response(200, schema.Prompt)
 def get_prompt(name: str) -> Any:
     """Read a prompt"""
     return services().prompts.get(caller(None), name)
 
 
 @blueprint.put("/prompts/<name>")
-@blueprint.arguments(PromptPut)
-@blueprint.response(200, Prompt)
+@blueprint.arguments(schema.PromptPut)
+@blueprint.response(200, schema.Prompt)
 def put_prompt(body: dict[str, Any], name: str) -> Any:
     """Store a new version of a prompt
 
@@ -37,8 +37,8 @@ def put_prompt(body: dict[str, Any], name: str) -> Any:
     return services().prompts.put(whole_tenant(), name, body["text"])
 
 
-@blueprint.delete("/prompts/<name>", errors={404: "There is no stored prompt with this name."})
-@blueprint.response(200, PromptDeleted)
+@blueprint.delete("/prompts/<name>")
+@blueprint.response(200, schema.PromptDeleted)
 def delete_prompt(name: str) -> dict[str, Any]:
     """Delete all stored versions of a prompt
 

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, ID, caller, resource, services
-from api.sessions import NOT_THERE as NO_SESSION
+from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT, READ
 from memory.turn.values import TurnRequest
+from schemas import recall as schema
 from schemas.fields import CallerQuery
-from schemas.people import UnhelpfulReceipt
-from schemas.recall import RecallBlock, RecallRequest, Unhelpful, UnhelpfulCreate, UnhelpfulPage, UnhelpfulQuery
+from schemas.people import Receipt
 
 blueprint = resource("recall", "What is remembered, for an application's own model.")
 
 
-@blueprint.post(
-    "/recall",
-    scope=READ,
-    slow=True,
-    errors={404: "The session does not exist, or belongs to someone else.", 429: DAY_SPENT},
-)
-@blueprint.arguments(RecallRequest)
-@blueprint.response(200, RecallBlock)
+@blueprint.post("/recall", scope=READ, slow=True)
+@blueprint.arguments(schema.RecallRequest)
+@blueprint.response(200, schema.RecallBlock)
 def recall(body: dict[str, Any]) -> Any:
     """Get what a prompt for a message would show of the memory
 
@@ -33,13 +27,9 @@ def recall(body: dict[str, Any]) -> Any:
     return services().blocks.make(TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
 
 
-@blueprint.post(
-    "/recall/unhelpful",
-    scope=CHAT,
-    errors={404: "The session, the exchange or a message does not exist, or belongs to someone else."},
-)
-@blueprint.arguments(UnhelpfulCreate)
-@blueprint.response(201, Unhelpful)
+@blueprint.post("/recall/unhelpful", scope=CHAT)
+@blueprint.arguments(schema.UnhelpfulCreate)
+@blueprint.response(201, schema.Unhelpful)
 def add_unhelpful(body: dict[str, Any]) -> Any:
     """Mark a recalled excerpt as not helpful
 
@@ -50,21 +40,17 @@ def add_unhelpful(body: dict[str, Any]) -> Any:
     return services().unhelpful.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.get("/recall/unhelpful", errors={404: NO_SESSION})
-@blueprint.arguments(UnhelpfulQuery, location="query")
-@blueprint.response(200, UnhelpfulPage)
+@blueprint.get("/recall/unhelpful")
+@blueprint.arguments(schema.UnhelpfulQuery, location="query")
+@blueprint.response(200, schema.UnhelpfulPage)
 def list_unhelpful(query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
     return services().unhelpful.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.delete(
-    f"/recall/unhelpful/{ID % 'mark_id'}",
-    scope=CHAT,
-    errors={404: "The mark does not exist or belongs to someone else."},
-)
+@blueprint.delete("/recall/unhelpful/<int64:mark_id>", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, UnhelpfulReceipt)
+@blueprint.response(200, Receipt)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
     return services().erasing.unhelpful(caller(query["user_id"]), mark_id)

@@ -7,14 +7,14 @@ from typing import Any
 
 from api.blueprint import caller, resource, services
 from memory.services import utc_now
-from schemas.search import SearchQuery, SearchResults
+from schemas import search as schema
 
 blueprint = resource("search", "Find past messages by their words.")
 
 
-@blueprint.get("/search", errors={404: "The session is not there, or belongs to someone else."})
-@blueprint.arguments(SearchQuery, location="query")
-@blueprint.response(200, SearchResults)
+@blueprint.get("/search")
+@blueprint.arguments(schema.SearchQuery, location="query")
+@blueprint.response(200, schema.SearchResults)
 def search(query: dict[str, Any]) -> dict[str, Any]:
     """Search a person's past messages, or one session's
 

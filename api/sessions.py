@@ -4,72 +4,52 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import ID, caller, resource, services
+from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT
+from schemas import sessions as schema
 from schemas.fields import CallerQuery
-from schemas.people import MessageReceipt, SessionReceipt
-from schemas.sessions import (
-    Append,
-    Appended,
-    Hidden,
-    Hide,
-    MessagePage,
-    MessageQuery,
-    Session,
-    SessionChange,
-    SessionCreate,
-    SessionPage,
-    SessionQuery,
-    Show,
-    Stopping,
-    VersionList,
-)
+from schemas.people import Receipt
 
 blueprint = resource("sessions", "Conversations and their messages.")
-NOT_THERE = "The session does not exist or belongs to someone else."
-NO_MESSAGE = "The session does not exist or belongs to someone else, or it has no such message."
+BUSY = "A reply is being written in the session. Nothing was done."
 
 
 @blueprint.get("/sessions")
-@blueprint.arguments(SessionQuery, location="query")
-@blueprint.response(200, SessionPage)
+@blueprint.arguments(schema.SessionQuery, location="query")
+@blueprint.response(200, schema.SessionPage)
 def list_sessions(query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
     return services().sessions.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post(
-    "/sessions",
-    scope=CHAT,
-    errors={404: "A session with this id belongs to someone else.", 409: "A session with this id exists already."},
-)
-@blueprint.arguments(SessionCreate)
-@blueprint.response(201, Session)
+@blueprint.post("/sessions", scope=CHAT, errors={409: "A session with this id exists already."})
+@blueprint.arguments(schema.SessionCreate)
+@blueprint.response(201, schema.Session)
 def create_session(body: dict[str, Any]) -> Any:
     """Create an empty session"""
     return services().sessions.create(caller(body.pop("user_id")), **body)
 
 
-@blueprint.get("/sessions/<session_id>", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Session)
+@blueprint.response(200, schema.Session)
 def get_session(query: dict[str, Any], session_id: str) -> Any:
     """Read a session"""
     return services().sessions.get(caller(query["user_id"]), session_id)
 
 
-@blueprint.patch("/sessions/<session_id>", errors={404: NOT_THERE})
+@blueprint.patch("/sessions/<session_id>")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.arguments(SessionChange)
-@blueprint.response(200, Session)
+@blueprint.arguments(schema.SessionChange)
+@blueprint.response(200, schema.Session)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
     """Rename, pin or archive a session, or set its system prompt or the type of its conversation"""
     return services().sessions.change(caller(query["user_id"]), session_id, body)
 
 
-@blueprint.delete("/sessions/<session_id>", slow=True, errors={404: NOT_THERE})
+@blueprint.delete("/sessions/<session_id>", slow=True)
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, SessionReceipt)
+@blueprint.response(200, Receipt)
 def erase_session(query: dict[str, Any], session_id: str) -> Any:
     """Erase a session with its messages, summaries and facts, for good
 
@@ -79,9 +59,9 @@ def erase_session(query: dict[str, Any], session_id: str) -> Any:
     return services().erasing.session(caller(query["user_id"]), session_id)
 
 
-@blueprint.get("/sessions/<session_id>/messages", errors={404: NO_MESSAGE})
-@blueprint.arguments(MessageQuery, location="query")
-@blueprint.response(200, MessagePage)
+@blueprint.get("/sessions/<session_id>/messages")
+@blueprint.arguments(schema.MessageQuery, location="query")
+@blueprint.response(200, schema.MessagePage)
 def list_messages(query: dict[str, Any], session_id: str) -> Any:
     """Read a session's messages, word for word
 
@@ -94,18 +74,9 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
     return services().sessions.messages(whose, session_id, newest_first=newest_first, **query)
 
 
-@blueprint.post(
-    "/sessions/<session_id>/messages",
-    scope=CHAT,
-    slow=True,
-    errors={
-        404: NOT_THERE,
-        409: "A reply is being written in the session. Nothing was stored.",
-        413: "A message is too large.",
-    },
-)
-@blueprint.arguments(Append)
-@blueprint.response(200, Appended)
+@blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})
+@blueprint.arguments(schema.Append)
+@blueprint.response(200, schema.Appended)
 def append_messages(body: dict[str, Any], session_id: str) -> Any:
     """Append or import messages without calling a model
 
@@ -115,13 +86,9 @@ def append_messages(body: dict[str, Any], session_id: str) -> Any:
     return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
-@blueprint.delete(
-    f"/sessions/<session_id>/messages/{ID % 'message_id'}",
-    slow=True,
-    errors={404: NO_MESSAGE, 409: "A reply is being written in the session. Nothing was erased."},
-)
+@blueprint.delete("/sessions/<session_id>/messages/<int64:message_id>", slow=True, errors={409: BUSY})
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, MessageReceipt)
+@blueprint.response(200, Receipt)
 def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Erase a message, for good
 
@@ -133,12 +100,9 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     return services().erasing.message(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.post(
-    "/sessions/<session_id>/messages/hide",
-    errors={404: NOT_THERE, 409: "A reply is being written in the session. Nothing was changed."},
-)
-@blueprint.arguments(Hide)
-@blueprint.response(200, Hidden)
+@blueprint.post("/sessions/<session_id>/messages/hide", errors={409: BUSY})
+@blueprint.arguments(schema.Hide)
+@blueprint.response(200, schema.Hidden)
 def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     """Take messages out of the session's prompts
 
@@ -149,12 +113,9 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     return services().hiding.hide(caller(body.pop("user_id")), session_id, **body)
 
 
-@blueprint.post(
-    "/sessions/<session_id>/messages/show",
-    errors={404: NOT_THERE, 409: "A reply is being written in the session. Nothing was changed."},
-)
-@blueprint.arguments(Show)
-@blueprint.response(200, Hidden)
+@blueprint.post("/sessions/<session_id>/messages/show", errors={409: BUSY})
+@blueprint.arguments(schema.Show)
+@blueprint.response(200, schema.Hidden)
 def show_messages(body: dict[str, Any], session_id: str) -> Any:
     """Put hidden messages back into the session's prompts, all or those of a span
 
@@ -163,9 +124,9 @@ def show_messages(body: dict[str, Any], session_id: str) -> Any:
     return services().hiding.show(caller(body.pop("user_id")), session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/messages/versions", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/messages/versions")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, VersionList)
+@blueprint.response(200, schema.VersionList)
 def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     """List the messages that have other versions
 
@@ -174,15 +135,9 @@ def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     return {"items": services().branches.versions(caller(query["user_id"]), session_id)}
 
 
-@blueprint.post(
-    f"/sessions/<session_id>/messages/{ID % 'message_id'}/restore",
-    errors={
-        404: "The session does not exist or belongs to someone else, or it has no such version.",
-        409: "A reply is being written in the session. Nothing was changed.",
-    },
-)
+@blueprint.post("/sessions/<session_id>/messages/<int64:message_id>/restore", errors={409: BUSY})
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Session)
+@blueprint.response(200, schema.Session)
 def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Bring a version of a message back
 
@@ -192,9 +147,9 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
     return services().branches.restore(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.post("/sessions/<session_id>/stop", scope=CHAT, errors={404: NOT_THERE})
+@blueprint.post("/sessions/<session_id>/stop", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, Stopping)
+@blueprint.response(202, schema.Stopping)
 def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 

@@ -9,23 +9,10 @@ from flask import g
 from api.blueprint import caller, need_scope, resource, services
 from memory.access.keys import CHAT, READ
 from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
-from schemas.people import ItemReceipt
-from schemas.store import (
-    Batch,
-    DeleteItem,
-    Found,
-    GetItem,
-    Item,
-    NamespaceList,
-    NamespaceQuery,
-    PutItem,
-    Results,
-    SearchItems,
-    results_of,
-)
+from schemas import store as schema
+from schemas.people import Receipt
 
 blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
-NOT_THERE = "There is no such item, or it belongs to someone else."
 CHANGED = "The item is of another version than the call expects. Nothing was stored."
 
 
@@ -34,8 +21,8 @@ def _run(user_id: str | None, *operations: Operation) -> list[Any]:
 
 
 @blueprint.put("/store/items", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(PutItem)
-@blueprint.response(200, Item)
+@blueprint.arguments(schema.PutItem)
+@blueprint.response(200, schema.Item)
 def put_item(body: dict[str, Any]) -> Any:
     """Store an item, in the place of one with its name
 
@@ -44,17 +31,17 @@ def put_item(body: dict[str, Any]) -> Any:
     return _run(body.pop("user_id"), Put(**body))[0]
 
 
-@blueprint.get("/store/items", errors={404: NOT_THERE})
-@blueprint.arguments(GetItem, location="query")
-@blueprint.response(200, Item)
+@blueprint.get("/store/items")
+@blueprint.arguments(schema.GetItem, location="query")
+@blueprint.response(200, schema.Item)
 def get_item(query: dict[str, Any]) -> Any:
     """Read an item"""
     return services().items.get(caller(query.pop("user_id")), Get(**query))
 
 
-@blueprint.delete("/store/items", scope=CHAT, errors={404: NOT_THERE, 409: CHANGED})
-@blueprint.arguments(DeleteItem, location="query")
-@blueprint.response(200, ItemReceipt)
+@blueprint.delete("/store/items", scope=CHAT, errors={409: CHANGED})
+@blueprint.arguments(schema.DeleteItem, location="query")
+@blueprint.response(200, Receipt)
 def delete_item(query: dict[str, Any]) -> Any:
     """Erase an item, for good
 
@@ -64,8 +51,8 @@ def delete_item(query: dict[str, Any]) -> Any:
 
 
 @blueprint.post("/store/search", scope=READ)
-@blueprint.arguments(SearchItems)
-@blueprint.response(200, Found)
+@blueprint.arguments(schema.SearchItems)
+@blueprint.response(200, schema.Found)
 def search_items(body: dict[str, Any]) -> dict[str, Any]:
     """Search items, newest first or by a query
 
@@ -75,16 +62,16 @@ def search_items(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @blueprint.get("/store/namespaces")
-@blueprint.arguments(NamespaceQuery, location="query")
-@blueprint.response(200, NamespaceList)
+@blueprint.arguments(schema.NamespaceQuery, location="query")
+@blueprint.response(200, schema.NamespaceList)
 def list_namespaces(query: dict[str, Any]) -> dict[str, Any]:
     """List the namespaces that have items, in alphabetical order"""
     return {"namespaces": _run(query.pop("user_id"), ListNamespaces(**query))[0]}
 
 
 @blueprint.post("/store/batch", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(Batch)
-@blueprint.response(200, Results)
+@blueprint.arguments(schema.Batch)
+@blueprint.response(200, schema.Results)
 def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     """Run up to 1,000 operations in one transaction
 
@@ -94,4 +81,4 @@ def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     operations = body["operations"]
     if not all(isinstance(one, Put | Delete) for one in operations):
         need_scope(g.holder, READ)
-    return results_of(operations, _run(body["user_id"], *operations))
+    return schema.results_of(operations, _run(body["user_id"], *operations))

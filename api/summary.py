@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import DAY_SPENT, caller, resource, services
-from api.sessions import NOT_THERE
+from api.blueprint import caller, resource, services
 from memory.access.keys import READ
-from schemas.fields import CallerQuery, PageQuery
-from schemas.summaries import PreviewCall, Summary, SummaryEdit, SummaryPage, SummaryPreview, SummaryRollback
+from schemas import summaries as schema
+from schemas.fields import CallerQuery, PageQuery, Rollback
 
 blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
-@blueprint.get("/sessions/<session_id>/summary", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/summary")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Summary)
+@blueprint.response(200, schema.Summary)
 def get_summary(query: dict[str, Any], session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
     return services().summaries.get(caller(query["user_id"]), session_id)
@@ -23,10 +22,10 @@ def get_summary(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.put(
     "/sessions/<session_id>/summary",
-    errors={404: NOT_THERE, 409: "The summary has changed since `expected_version`. Nothing was stored."},
+    errors={409: "The summary has changed since `expected_version`. Nothing was stored."},
 )
-@blueprint.arguments(SummaryEdit)
-@blueprint.response(200, Summary)
+@blueprint.arguments(schema.SummaryEdit)
+@blueprint.response(200, schema.Summary)
 def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     """Replace the summary with an edited one
 
@@ -36,17 +35,17 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     return services().summaries.edit(whose, session_id, body["sections"], expected=expected)
 
 
-@blueprint.get("/sessions/<session_id>/summary/versions", errors={404: NOT_THERE})
+@blueprint.get("/sessions/<session_id>/summary/versions")
 @blueprint.arguments(PageQuery, location="query")
-@blueprint.response(200, SummaryPage)
+@blueprint.response(200, schema.SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
     return services().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
-@blueprint.post("/sessions/<session_id>/summary/rollback", errors={404: "The session or the version does not exist."})
-@blueprint.arguments(SummaryRollback)
-@blueprint.response(200, Summary)
+@blueprint.post("/sessions/<session_id>/summary/rollback")
+@blueprint.arguments(Rollback)
+@blueprint.response(200, schema.Summary)
 def roll_back(body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
 
@@ -55,9 +54,9 @@ def roll_back(body: dict[str, Any], session_id: str) -> Any:
     return services().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
 
 
-@blueprint.post("/sessions/<session_id>/summary/refresh", errors={404: NOT_THERE, 429: DAY_SPENT})
+@blueprint.post("/sessions/<session_id>/summary/refresh")
 @blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, Summary)
+@blueprint.response(202, schema.Summary)
 def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
     return services().summaries.refresh(caller(query["user_id"]), session_id)
@@ -68,15 +67,13 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     scope=READ,
     slow=True,
     errors={
-        404: "The session or the prompt does not exist.",
-        429: DAY_SPENT,
         502: "The model server failed, or its summary could not be used.",
         503: "The model server is busy, or all threads for such calls are in use. Retry-After says when to retry.",
         504: "The model took longer than MODEL_TIMEOUT.",
     },
 )
-@blueprint.arguments(PreviewCall)
-@blueprint.response(200, SummaryPreview)
+@blueprint.arguments(schema.PreviewCall)
+@blueprint.response(200, schema.SummaryPreview)
 def preview_summary(body: dict[str, Any], session_id: str) -> Any:
     """Try a summary prompt on this conversation, and store nothing
 

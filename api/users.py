@@ -8,15 +8,14 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.blueprint import ANY_SCOPE, DAY_SPENT, caller, resource, services
+from api.blueprint import ANY_SCOPE, caller, resource, services
 from memory.access.keys import ADMIN
 from schemas.export import ExportDocument, ExportQuery, text_of
 from schemas.export_markdown import markdown_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.people import Backlog, Me, User, UserReceipt
+from schemas.people import Backlog, Me, Receipt, User
 
 blueprint = resource("users", "Everything that is stored of a person.")
-NOT_THERE = "Nothing is stored of this person."
 IMPORT_BYTES_MAX = 1 << 30
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _EXPORTS = {
@@ -32,15 +31,15 @@ _DOCUMENT = {
 }
 
 
-@blueprint.get("/users/<path:user_id>", errors={404: NOT_THERE})
+@blueprint.get("/users/<path:user_id>")
 @blueprint.response(200, User)
 def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
     return services().users.get(caller(user_id))
 
 
-@blueprint.delete("/users/<path:user_id>", slow=True, errors={404: NOT_THERE})
-@blueprint.response(200, UserReceipt)
+@blueprint.delete("/users/<path:user_id>", slow=True)
+@blueprint.response(200, Receipt)
 def erase_user(user_id: str) -> Any:
     """Erase everything of a person, for good
 
@@ -50,7 +49,7 @@ def erase_user(user_id: str) -> Any:
     return services().erasing.user(caller(user_id))
 
 
-@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True, errors={404: NOT_THERE})
+@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True)
 @blueprint.arguments(ExportQuery, location="query")
 @blueprint.response(200, ExportDocument)
 @blueprint.doc(responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}})
@@ -73,7 +72,6 @@ def export_user(query: dict[str, Any], user_id: str) -> Response:
     files=True,
     errors={
         400: "The document is not valid JSON. Nothing was stored.",
-        404: "The key belongs to someone else.",
         409: "A session is busy, or the person was erased during the import. Send the same again to continue.",
         413: "The document is larger than 1 GB. Nothing was stored.",
     },
@@ -99,7 +97,7 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
     return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
 
 
-@blueprint.get("/users/<path:user_id>/summaries", errors={404: NOT_THERE})
+@blueprint.get("/users/<path:user_id>/summaries")
 @blueprint.response(200, Backlog)
 def get_backlog(user_id: str) -> Any:
     """Read how much of a person's sessions no summary covers
@@ -109,7 +107,7 @@ def get_backlog(user_id: str) -> Any:
     return services().backlogs.get(caller(user_id))
 
 
-@blueprint.post("/users/<path:user_id>/summaries", errors={404: NOT_THERE, 429: DAY_SPENT})
+@blueprint.post("/users/<path:user_id>/summaries")
 @blueprint.response(202, Backlog)
 def summarise_backlog(user_id: str) -> Any:
     """Summarise all of a person's sessions, and take facts from them
@@ -120,7 +118,7 @@ def summarise_backlog(user_id: str) -> Any:
     return services().backlogs.start(caller(user_id))
 
 
-@blueprint.delete("/users/<path:user_id>/summaries", errors={404: NOT_THERE})
+@blueprint.delete("/users/<path:user_id>/summaries")
 @blueprint.response(200, Backlog)
 def cancel_backlog(user_id: str) -> Any:
     """Cancel the updates of summaries that have not begun

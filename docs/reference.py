@@ -15,7 +15,7 @@ from config import Settings
 Schema = dict[str, Any]
 
 # What api.md explains once for all calls.
-EXPLAINED = ("400", "401", "403", "408", "413", "414", "415", "422", "429", "431", "503")
+EXPLAINED = ("400", "401", "403", "404", "408", "413", "414", "415", "422", "429", "431", "503")
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, post_load, validate
 
 from memory.domain import RECALL_MODES
 from memory.domain import Excerpt as ExcerptValue
@@ -16,6 +16,7 @@ from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import (
     MODEL_CHARS,
+    OPTIONAL,
     Input,
     Items,
     PageQuery,
@@ -36,6 +37,10 @@ from schemas.openai_compat import Completion
 from schemas.sessions import Message
 
 HISTORY_MAX = 200  # messages; a longer chat should be a session
+_HISTORY = about(
+    "What was said just before, if Recap has not stored it: it tells what the message refers to. A chat takes it only "
+    "with `temporary`."
+)
 
 
 class MessageText(Text):
@@ -61,17 +66,24 @@ class Said(ValueSchema):
     content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
 
 
-class ChatRequest(Input):
-    """A message to answer."""
+class Question(Input):
+    """A message that the memory is looked at for, and whose memory that is."""
 
     long = True
 
     message = MessageText(required=True, metadata=about('Its text, or {"role": "user", "content": "..."}.'))
-    session_id = SessionId(load_default=None, allow_none=True, metadata=about("Without it, a session is created."))
-    user_id = UserId(load_default=None, allow_none=True)
+    user_id = UserId(**OPTIONAL)
+    timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
+    history = Items(fields.Nested(Said), HISTORY_MAX, load_default=(), metadata=_HISTORY)
+
+
+class ChatRequest(Question):
+    """A message to answer."""
+
+    session_id = SessionId(**OPTIONAL, metadata=about("Without it, a session is created."))
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)
-    recall = one_of(*RECALL_MODES, load_default=None, allow_none=True)
+    recall = one_of(*RECALL_MODES, **OPTIONAL)
     model = optional_text(MODEL_CHARS, metadata=about("One of `GET /api/models`. Without it, the main model answers."))
     remember = fields.Boolean(
         load_default=True,
@@ -80,30 +92,20 @@ class ChatRequest(Input):
             "taken from it, and it is not recalled. A search still finds it."
         ),
     )
-    timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
     prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)
     temporary = fields.Boolean(load_default=False, metadata=about("Use the memory, but store nothing of this turn."))
-    history = Items(
-        fields.Nested(Said),
-        HISTORY_MAX,
-        load_default=(),
-        metadata=about("With `temporary`: the earlier messages of this chat, which Recap has not stored."),
-    )
-    replaces = integer(1, load_default=None, allow_none=True, metadata=about("The id of the message it replaces."))
+    replaces = integer(1, **OPTIONAL, metadata=about("The id of the message it replaces."))
 
     @post_load
-    def _looks_at_this_session_alone(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return data if data["remember"] else {**data, "recall": "off"}
-
-    @validates_schema
-    def _fits(self, data: dict[str, Any], **_: Any) -> None:
+    def _fits(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if data["history"] and not data["temporary"]:
             raise ValidationError("Is allowed only with `temporary`. A session has its own history.", "history")
         if data["replaces"] is not None and data["session_id"] is None:
             raise ValidationError("Is required with `replaces`: the session of that message.", "session_id")
         if data["replaces"] is not None and data["temporary"]:
             raise ValidationError("Is not allowed with `temporary`: such a turn changes nothing.", "replaces")
+        return data if data["remember"] else {**data, "recall": "off"}  # it looks at this session alone
 
 
 class ShownFact(Fact):

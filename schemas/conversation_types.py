@@ -6,9 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import RECALL_MODES
 from memory.longterm.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
-from schemas.fields import INT32_MAX, CallerQuery, Items, Text, about, integer, one_of
-
-_AS_SET = {"load_default": None, "allow_none": True}
+from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, about, integer, list_of, one_of
 
 
 class Does(Schema):
@@ -25,10 +23,10 @@ class Does(Schema):
         validate=validate.Length(max=PROMPT_CHARS),
         metadata=about("Stands beside the system prompt from when the head is chosen anew."),
     )
-    recall = one_of(*RECALL_MODES, **_AS_SET)
-    recall_tokens = integer(0, INT32_MAX, **_AS_SET)
-    fact_tokens = integer(0, INT32_MAX, **_AS_SET)
-    example_tokens = integer(0, INT32_MAX, **_AS_SET)
+    recall = one_of(*RECALL_MODES, **OPTIONAL)
+    recall_tokens = integer(0, INT32_MAX, **OPTIONAL)
+    fact_tokens = integer(0, INT32_MAX, **OPTIONAL)
+    example_tokens = integer(0, INT32_MAX, **OPTIONAL)
 
 
 class ConversationType(Does):
@@ -39,8 +37,7 @@ class ConversationType(Does):
     of_tenant = fields.Boolean(metadata=about("Whether it is for all people of the tenant."))
 
 
-class ConversationTypeList(Schema):
-    items = fields.List(fields.Nested(ConversationType))
+ConversationTypeList = list_of(ConversationType)
 
 
 class ConversationTypePut(CallerQuery, Does):

@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import Schema, fields
 
 from memory.errors import InvalidRequest, ModelError, RecapError, Upstream
-from schemas.fields import NAME_CHARS, WRONG_MAX, about
+from schemas.fields import UNKNOWN_CHARS, WRONG_MAX, about
 
 Body = dict[str, Any]
 
@@ -123,6 +123,6 @@ def flat(problems: Any, path: str = "") -> dict[str, list[str]]:
         return {path or "body": [str(problem) for problem in problems]}
     out: dict[str, list[str]] = {}
     for key, value in problems.items():
-        name = str(key)[:NAME_CHARS]
+        name = str(key)[:UNKNOWN_CHARS]
         out |= flat(value, path if key == "_schema" else f"{path}.{name}".lstrip("."))
     return out

@@ -27,6 +27,7 @@ from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
 from schemas.fields import (
     INT32_MAX,
+    OPTIONAL,
     PARTS_MAX,
     WRONG_MAX,
     Input,
@@ -46,7 +47,6 @@ from schemas.summaries import Sections
 
 _NAMED = validate.Length(1, NAME_CHARS_MAX)
 FORMAT, VERSION = "recap-export", 1
-_OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}
 
 
 class _Record(ValueSchema):
@@ -59,9 +59,9 @@ class _Record(ValueSchema):
 class ExportedMessage(_Record, MessageToAppend):
     content = Text(required=True)
     created_at = UtcDateTime(required=True)
-    extra = Extra(**_OPTIONAL, metadata=about("What the message holds besides its text."))
-    erased_at = UtcDateTime(**_OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
-    hidden_at = UtcDateTime(**_OPTIONAL)
+    extra = Extra(**OPTIONAL, metadata=about("What the message holds besides its text."))
+    erased_at = UtcDateTime(**OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
+    hidden_at = UtcDateTime(**OPTIONAL)
 
 
 class _Counts(fields.Dict):
@@ -96,8 +96,8 @@ class ExportedSummary(_Record):
     author = Text(required=True, validate=validate.Length(1, 16))
     model = optional_text(128, least=0)
     prompt = optional_text(80, least=0)
-    usage = fields.Nested(ExportedCost, **_OPTIONAL)
-    restores = integer(**_OPTIONAL)
+    usage = fields.Nested(ExportedCost, **OPTIONAL)
+    restores = integer(**OPTIONAL)
     created_at = UtcDateTime(required=True)
 
 
@@ -116,12 +116,12 @@ class ExportedTurn(_Record):
     value = TurnRecord
 
     user_position = integer(1, required=True)
-    reply_position = integer(1, **_OPTIONAL)
+    reply_position = integer(1, **OPTIONAL)
     model = optional_text(128, least=0)
     finish_reason = optional_text(32, least=0)
-    usage = fields.Nested(ExportedUsage, **_OPTIONAL)
+    usage = fields.Nested(ExportedUsage, **OPTIONAL)
     started_at = UtcDateTime(required=True)
-    finished_at = UtcDateTime(**_OPTIONAL)
+    finished_at = UtcDateTime(**OPTIONAL)
 
 
 class ExportedSession(_Record):
@@ -131,7 +131,7 @@ class ExportedSession(_Record):
 
     id = SessionId(required=True)
     title = Text(load_default="", validate=validate.Length(max=200))
-    system_prompt = Text(**_OPTIONAL)
+    system_prompt = Text(**OPTIONAL)
     pinned = fields.Boolean(load_default=False)
     archived = fields.Boolean(load_default=False)
     type = optional_text(64)
@@ -182,14 +182,14 @@ class ExportedFact(_Record):
     category = one_of(*FACT_CATEGORIES, attribute="fact.category", required=True)
     importance = integer(1, 5, attribute="fact.importance", required=True)
     scope = one_of("session", "user", attribute="fact.scope", required=True)
-    session_id = SessionId(attribute="fact.session_id", **_OPTIONAL)
-    source_position = integer(1, **_OPTIONAL, metadata=about("The position of the message it was taken from."))
+    session_id = SessionId(attribute="fact.session_id", **OPTIONAL)
+    source_position = integer(1, **OPTIONAL, metadata=about("The position of the message it was taken from."))
     quote = Text(attribute="fact.quote", load_default="")
     pinned = fields.Boolean(attribute="fact.pinned", load_default=False)
     recalled_count = integer(attribute="fact.recalled_count", load_default=0)
     valid_from = UtcDateTime(attribute="fact.valid_from", required=True)
-    valid_to = UtcDateTime(attribute="fact.valid_to", **_OPTIONAL)
-    superseded_by = integer(1, attribute="fact.superseded_by", **_OPTIONAL)
+    valid_to = UtcDateTime(attribute="fact.valid_to", **OPTIONAL)
+    superseded_by = integer(1, attribute="fact.superseded_by", **OPTIONAL)
     merged = fields.Boolean(attribute="fact.merged", load_default=False)
     created_at = UtcDateTime(attribute="fact.created_at", required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
@@ -228,9 +228,9 @@ class ExportedItem(_Record):
     key = Text(attribute="item.key", required=True, validate=NAME)
     value_ = JsonValue(attribute="item.value", data_key="value", required=True, allow_none=True)
     version = integer(1, INT32_MAX, attribute="item.version", required=True)
-    ttl = fields.Float(attribute="item.ttl", validate=TTL, **_OPTIONAL)
+    ttl = fields.Float(attribute="item.ttl", validate=TTL, **OPTIONAL)
     refreshes = fields.Boolean(attribute="item.refreshes", data_key="refresh_on_read", load_default=False)
-    expires_at = UtcDateTime(attribute="item.expires_at", **_OPTIONAL)
+    expires_at = UtcDateTime(attribute="item.expires_at", **OPTIONAL)
     created_at = UtcDateTime(attribute="item.created_at", required=True)
     updated_at = UtcDateTime(attribute="item.updated_at", required=True)
     sources = Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())

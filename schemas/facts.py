@@ -7,6 +7,7 @@ from marshmallow import Schema, fields, validate
 from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
 from schemas.fields import (
+    AS_OF,
     CallerQuery,
     Input,
     Items,
@@ -16,6 +17,7 @@ from schemas.fields import (
     UtcDateTime,
     about,
     integer,
+    list_of,
     one_of,
     optional_text,
     page_of,
@@ -69,7 +71,7 @@ class FactQuery(PageQuery):
     session_id = SessionId(load_default=None)
     q = optional_text(200, least=0, metadata=about("Words, or parts of words, that the text must contain."))
     category = one_of(*FACT_CATEGORIES, load_default=None)
-    as_of = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
+    as_of = AS_OF
 
 
 class FactCreate(CallerQuery):
@@ -111,8 +113,7 @@ class FactRevision(Schema):
     at = UtcDateTime()
 
 
-class FactHistory(Schema):
-    items = fields.List(fields.Nested(FactRevision))
+FactHistory = list_of(FactRevision)
 
 
 class ConsolidationRun(Schema):
@@ -124,5 +125,4 @@ class ConsolidationRun(Schema):
     expired = fields.Integer()
 
 
-class Consolidation(Schema):
-    items = fields.List(fields.Nested(ConsolidationRun))
+Consolidation = list_of(ConsolidationRun)

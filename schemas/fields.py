@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 from marshmallow import RAISE, Schema, ValidationError, fields, post_load, pre_load, validate
 
+from memory.access.keys import USER_CHARS
 from memory.recall.times import zone_of
 
 WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
 MODEL_CHARS = 256  # of a model's name
-NAME_CHARS = 100  # of a key or a time zone that nobody knows
+UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -47,11 +48,11 @@ class SessionId(Text):
 
 
 class UserId(Text):
-    """The application's name for a person: 1 to 256 characters."""
+    """The application's name for a person."""
 
     def __init__(self, **kwargs: Any) -> None:
         described = about("The person whose data it is, by the application's own name for them.")
-        super().__init__(validate=validate.Length(1, 256), metadata=described, **kwargs)
+        super().__init__(validate=validate.Length(1, USER_CHARS), metadata=described, **kwargs)
 
 
 class UtcDateTime(fields.AwareDateTime):
@@ -73,7 +74,7 @@ class TimeZone(Text):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         try:
-            return zone_of(super()._deserialize(value, attr, data, **kwargs)[:NAME_CHARS])
+            return zone_of(super()._deserialize(value, attr, data, **kwargs)[:UNKNOWN_CHARS])
         except ValueError as error:
             raise ValidationError(str(error)) from None
 
@@ -93,9 +94,11 @@ def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Int
     return number(least, most, strict=True, **options)
 
 
+OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
+
+
 def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
-    """A text that may be null or absent."""
-    return Text(load_default=None, allow_none=True, validate=validate.Length(least, most), **options)
+    return Text(validate=validate.Length(least, most), **OPTIONAL, **options)
 
 
 def counts(description: str) -> fields.Dict:
@@ -142,15 +145,28 @@ class ValueSchema(Input):
         return type(self).value(**data)
 
 
+EXPECTED_VERSION = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
+AS_OF = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
+
+
 class CallerQuery(Input):
     """On whose behalf the call is made.  Without it, the session or fact itself tells whose it is."""
 
     user_id = UserId(load_default=None)
 
 
+class Rollback(CallerQuery):
+    version = integer(1, INT32_MAX, required=True)
+
+
 class PageQuery(CallerQuery):
     cursor = Text(load_default=None, metadata=about("`next_cursor` of the previous page."))
     limit = limit(50)
+
+
+def list_of(item: type[Schema]) -> type[Schema]:
+    """All of these."""
+    return Schema.from_dict({"items": fields.List(fields.Nested(item))}, name=f"{item.__name__}List")
 
 
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:

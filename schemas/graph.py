@@ -7,7 +7,7 @@ from marshmallow import Schema, fields, validate
 from memory.facts.entities import SELF
 from memory.facts.grounding import NAME_CHARS_MAX
 from memory.longterm.links import DEPTH_MAX
-from schemas.fields import PageQuery, SessionId, Text, UtcDateTime, about, number, page_of
+from schemas.fields import AS_OF, PageQuery, SessionId, Text, UtcDateTime, about, number, page_of
 
 
 class GraphQuery(PageQuery):
@@ -18,7 +18,7 @@ class GraphQuery(PageQuery):
         metadata=about("The name to start from: `Ida`, `my sister`, or `user` for the person."),
     )
     depth = number(1, DEPTH_MAX, load_default=1, metadata=about("How many steps away from the entity links may be."))
-    as_of = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
+    as_of = AS_OF
 
 
 class Entity(Schema):

@@ -15,41 +15,29 @@ from marshmallow import Schema, ValidationError, fields
 
 from memory.errors import InvalidRequest
 from memory.people.export import FactRecord, ItemRecord, SessionRecord
+from schemas import export
 from schemas.errors import flat
-from schemas.export import (
-    FORMAT,
-    VERSION,
-    ExportDocument,
-    ExportedFact,
-    ExportedItem,
-    ExportedMessage,
-    ExportedRevision,
-    ExportedSession,
-    ExportedSummary,
-    ExportedTurn,
-    ExportedVersion,
-)
 from schemas.fields import Input, UserId, about, counts
 from schemas.json_items import Apart, NotJson, walk
 from schemas.sources import files, memories
 from schemas.sources.values import mapping
 
 _SCHEMAS = {  # of what is read of an export, by the names in its path
-    ("sessions",): ExportedSession(),
-    ("sessions", "messages"): ExportedMessage(),
-    ("sessions", "summaries"): ExportedSummary(),
-    ("sessions", "turns"): ExportedTurn(),
-    ("facts",): ExportedFact(),
-    ("facts", "revisions"): ExportedRevision(),
-    ("items",): ExportedItem(),
-    ("items", "versions"): ExportedVersion(),
+    ("sessions",): export.ExportedSession(),
+    ("sessions", "messages"): export.ExportedMessage(),
+    ("sessions", "summaries"): export.ExportedSummary(),
+    ("sessions", "turns"): export.ExportedTurn(),
+    ("facts",): export.ExportedFact(),
+    ("facts", "revisions"): export.ExportedRevision(),
+    ("items",): export.ExportedItem(),
+    ("items", "versions"): export.ExportedVersion(),
 }
 _PARTS: Apart = {
     "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
     "facts": {"revisions": "start_array"},
     "items": {"versions": "start_array"},
 }
-_NAMES = ExportDocument().fields
+_NAMES = export.ExportDocument().fields
 
 
 class ImportQuery(Input):
@@ -59,7 +47,9 @@ class ImportQuery(Input):
 class Imported(Schema):
     """What an import did.  What was stored already is left as it is."""
 
-    format = fields.String(metadata=about(f"`{FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."))
+    format = fields.String(
+        metadata=about(f"`{export.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}.")
+    )
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
     renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
@@ -102,22 +92,22 @@ def _is_recaps(file: IO[bytes]) -> bool:
 
 
 def _foreign(file: IO[bytes], now: datetime) -> Document:
-    export = files.opened(file, now)
+    foreign = files.opened(file, now)
     kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
-    for record in export.records():
+    for record in foreign.records():
         kinds[type(record)] += 1
         if isinstance(record, ItemRecord):
             name = *record.item.namespace, record.item.key
             newest[name] = max(record, newest.get(name, record), key=lambda one: one.item.updated_at)
 
     def sessions() -> Iterator[SessionRecord]:
-        return (one for one in export.records() if isinstance(one, SessionRecord))
+        return (one for one in foreign.records() if isinstance(one, SessionRecord))
 
     def facts() -> Iterator[FactRecord]:
-        found = export.records() if kinds[FactRecord] else ()
+        found = foreign.records() if kinds[FactRecord] else ()
         return (one for one in found if isinstance(one, FactRecord))
 
-    return Document(export.format, kinds[SessionRecord], sessions, facts, lambda: iter(newest.values()))
+    return Document(foreign.format, kinds[SessionRecord], sessions, facts, lambda: iter(newest.values()))
 
 
 def _recap(file: IO[bytes]) -> Document:
@@ -145,7 +135,7 @@ def _recap(file: IO[bytes]) -> Document:
     def read(name: str) -> Callable[[], Iterator[Any]]:
         return lambda: _records(walk(file, _PARTS), name)
 
-    return Document(FORMAT, len(lengths), read("sessions"), read("facts"), read("items"))
+    return Document(export.FORMAT, len(lengths), read("sessions"), read("facts"), read("items"))
 
 
 def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -157,19 +147,19 @@ def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
         elif path[0] in ("facts", "items"):  # which are read only when all sessions are known
             _loaded(path, value)
         if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
-            _check_head({"version": VERSION, **head})
+            _check_head({"version": export.VERSION, **head})
         yield path, value
     _check_head(head)
 
 
 def _check_head(head: Mapping[str, Any]) -> None:
-    if head.get("format") != FORMAT:
-        raise files.refused("unknown_format", f"This is no export of Recap: its `format` is not {FORMAT!r}")
-    if head.get("version") != VERSION:
+    if head.get("format") != export.FORMAT:
+        raise files.refused("unknown_format", f"This is no export of Recap: its `format` is not {export.FORMAT!r}")
+    if head.get("version") != export.VERSION:
         raise InvalidRequest(
             "export_version_unknown",
-            f"This export has version {str(head.get('version'))[:20]}, but this Recap reads version {VERSION}. Nothing "
-            "was stored. Import it into a Recap as new as the one that exported it.",
+            f"This export has version {str(head.get('version'))[:20]}, but this Recap reads version {export.VERSION}. "
+            "Nothing was stored. Import it into a Recap as new as the one that exported it.",
             param="version",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from memory.longterm.instructions import TEXT_CHARS
-from schemas.fields import INT32_MAX, CallerQuery, Text, UtcDateTime, about, integer
+from schemas.fields import EXPECTED_VERSION, CallerQuery, Text, UtcDateTime, about, list_of
 
 _DIFF = about("What it changes, as lines of the unified format.")
 
@@ -38,21 +38,13 @@ class Instruction(InstructionVersion):
     proposal = fields.Nested(Proposal, allow_none=True)
 
 
-class InstructionList(Schema):
-    items = fields.List(fields.Nested(Instruction))
-
-
-class InstructionVersions(Schema):
-    items = fields.List(fields.Nested(InstructionVersion))
+InstructionList = list_of(Instruction)
+InstructionVersionList = list_of(InstructionVersion)
 
 
 class InstructionPut(CallerQuery):
     text = Text(required=True, validate=[validate.Length(1, TEXT_CHARS), validate.Regexp(r"\s*\S")])
-    expected_version = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
-
-
-class InstructionRollback(CallerQuery):
-    version = integer(1, INT32_MAX, required=True)
+    expected_version = EXPECTED_VERSION
 
 
 class ProposalDecision(CallerQuery):

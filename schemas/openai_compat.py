@@ -11,6 +11,7 @@ from typing import Any
 
 from marshmallow import INCLUDE, Schema, ValidationError, fields, validates
 
+from memory.access.keys import USER_CHARS
 from memory.clients.conversation import ClientRequest, Conversation
 from memory.domain import Caller
 from memory.turn.values import TurnRequest
@@ -20,7 +21,6 @@ SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
-PERSON_CHARS = 256
 MESSAGES_MAX = 10_000  # more than any model reads
 PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
 
@@ -102,7 +102,7 @@ def turn_of(
     people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))
     person = next(filter(None, people), "")
     session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
-    user_id = _fitting(person, len(person) <= PERSON_CHARS and not UNSTORABLE.search(person)) if person else None
+    user_id = _fitting(person, len(person) <= USER_CHARS and not UNSTORABLE.search(person)) if person else None
     known = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + body)
     return TurnRequest(
         caller(user_id),

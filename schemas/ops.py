@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import Input, PageQuery, SessionId, Text, UtcDateTime, about, one_of, page_of
+from schemas.fields import Input, PageQuery, SessionId, Text, UtcDateTime, about, list_of, one_of, page_of
 
 POSITION = (
     "Its place among the waiting jobs of its kind, from 1; null when it does not wait. Jobs of other tenants are not "
@@ -63,8 +63,7 @@ class Prompt(Schema):
     created_at = UtcDateTime(allow_none=True)
 
 
-class PromptList(Schema):
-    items = fields.List(fields.Nested(Prompt))
+PromptList = list_of(Prompt)
 
 
 class PromptDeleted(Schema):

@@ -33,7 +33,7 @@ class Backlog(Schema):
 
 
 class Receipt(Schema):
-    """What was erased."""
+    """What was erased, and of `user_id` to `forgotten` what the call named."""
 
     erased = counts(
         "How many of each, including replaced messages and corrected facts. `turns` are records of how messages were "
@@ -48,17 +48,16 @@ class Receipt(Schema):
         ),
     )
     erased_at = UtcDateTime()
-
-
-UserReceipt = Receipt.from_dict({"user_id": fields.String()}, name="UserReceipt")
-SessionReceipt = Receipt.from_dict({"session_id": fields.String()}, name="SessionReceipt")
-MessageReceipt = SessionReceipt.from_dict({"message_id": fields.Integer()}, name="MessageReceipt")
-FactReceipt = Receipt.from_dict({"fact_id": fields.Integer()}, name="FactReceipt")
-ItemReceipt = Receipt.from_dict({"namespace": fields.List(fields.String()), "key": fields.String()}, name="ItemReceipt")
-ExampleReceipt = Receipt.from_dict({"example_id": fields.Integer()}, name="ExampleReceipt")
-UnhelpfulReceipt = Receipt.from_dict({"mark_id": fields.Integer()}, name="UnhelpfulReceipt")
-NamedReceipt = Receipt.from_dict({"name": fields.String()}, name="NamedReceipt")  # instructions, types
-FactsReceipt = Receipt.from_dict({"forgotten": fields.Integer()}, name="FactsReceipt")  # of the named facts
+    user_id = fields.String(attribute="named.user_id")
+    session_id = fields.String(attribute="named.session_id")
+    message_id = fields.Integer(attribute="named.message_id")
+    fact_id = fields.Integer(attribute="named.fact_id")
+    example_id = fields.Integer(attribute="named.example_id")
+    mark_id = fields.Integer(attribute="named.mark_id")
+    name = fields.String(attribute="named.name")
+    namespace = fields.List(fields.String(), attribute="named.namespace")
+    key = fields.String(attribute="named.key")
+    forgotten = fields.Integer(attribute="named.forgotten", metadata=about("How many of the named facts there were."))
 
 
 class Me(Schema):

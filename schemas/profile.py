@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from memory.longterm.profile import OPERATIONS_MAX
-from schemas.fields import INT32_MAX, Input, Items, PageQuery, Text, UtcDateTime, about, integer, one_of, page_of
+from schemas.fields import EXPECTED_VERSION, INT32_MAX, Input, Items, Text, UtcDateTime, about, integer, one_of, page_of
 from schemas.store import JsonValue
 
 _SOURCES = about(
@@ -31,11 +31,6 @@ class ProfileQuery(Input):
     as_of = UtcDateTime(load_default=None, metadata=about("Read the version of this time."))
 
 
-class VersionQuery(PageQuery):
-    class Meta:
-        exclude = ("user_id",)
-
-
 class Operation(Input):
     """An operation of a JSON Patch (RFC 6902)."""
 
@@ -47,7 +42,7 @@ class Operation(Input):
 
 class ProfilePatch(Input):
     patch = Items(fields.Nested(Operation), OPERATIONS_MAX, least=1, required=True)
-    expected_version = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
+    expected_version = EXPECTED_VERSION
 
 
 class ProfileRollback(Input):

@@ -8,42 +8,32 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from schemas.fields import SessionId, Text, TimeZone, UserId, UtcDateTime, limit
+from schemas.fields import CallerQuery, SessionId, Text, TimeZone, UtcDateTime, about, limit, number, one_of
 from schemas.sessions import ROLES, Message
 
+_WORDS = about(
+    'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages with that '
+    'phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word that begins so.'
+)
+_KIND = about(
+    "What is searched: messages; or the summaries of sessions, or facts, which come with the messages that they were "
+    "taken from."
+)
 
-class SearchQuery(Schema):
-    text = Text(
-        required=True,
-        data_key="q",
-        validate=validate.Length(1, 2000),
-        metadata={
-            "description": "Words; a message with more of them, or with rarer ones, comes first. "
-            '`"green tea"` finds only messages with that phrase, `-coffee` and `-"black tea"` leave out those with it, '
-            "`berg*` finds only those with a word that begins so."
-        },
-    )
-    user_id = UserId(load_default=None)
+
+class SearchQuery(CallerQuery):
+    text = Text(required=True, data_key="q", validate=validate.Length(1, 2000), metadata=_WORDS)
     session_id = SessionId(load_default=None)
-    after = UtcDateTime(load_default=None, metadata={"description": "Said at this time or later."})
-    before = UtcDateTime(load_default=None, metadata={"description": "Said before this time."})
-    role = fields.String(load_default=None, validate=validate.OneOf(ROLES))
-    kind = fields.String(
-        load_default="message",
-        validate=validate.OneOf(("message", "summary", "fact")),
-        metadata={
-            "description": "What is searched: messages; or the summaries of sessions, or facts, which come with the "
-            "messages that they were taken from."
-        },
-    )
+    after = UtcDateTime(load_default=None, metadata=about("Said at this time or later."))
+    before = UtcDateTime(load_default=None, metadata=about("Said before this time."))
+    role = one_of(*ROLES, load_default=None)
+    kind = one_of("message", "summary", "fact", load_default="message", metadata=_KIND)
     limit = limit(10)
-    window = fields.Integer(
-        load_default=0, validate=validate.Range(0, 10), metadata={"description": "Messages around each result."}
-    )
+    window = number(0, 10, load_default=0, metadata=about("Messages around each result."))
     zone = TimeZone(
         load_default=UTC,
         data_key="timezone",
-        metadata={"description": "Where the days of `q` begin: what it says of times is preferred, not demanded."},
+        metadata=about("Where the days of `q` begin: what it says of times is preferred, not demanded."),
     )
 
 
@@ -56,28 +46,28 @@ class SearchResult(Schema):
     """A message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
 
     kind = fields.String()
-    text = fields.String(allow_none=True, metadata={"description": "The fact or the summary; null for a message."})
+    text = fields.String(allow_none=True, metadata=about("The fact or the summary; null for a message."))
     message_id = _of_message(fields.Integer, "id")
     external_id = _of_message(fields.String, "external_id")
     session_id = fields.String(allow_none=True)
-    title = fields.String(allow_none=True, metadata={"description": "The title of its session."})
+    title = fields.String(allow_none=True, metadata=about("The title of its session."))
     position = _of_message(fields.Integer, "position")
     role = _of_message(fields.String, "role")
     name = _of_message(fields.String, "name")
     content = _of_message(fields.String, "content")
     created_at = _of_message(UtcDateTime, "created_at")
     score = fields.Float()
-    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata={"description": "The score's parts."})
+    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata=about("The score's parts."))
     highlights = fields.List(
         fields.String(),
-        metadata={
-            "description": "The words of `content` (or `text`) that `q` found, as they are written there, each once, "
+        metadata=about(
+            "The words of `content` (or `text`) that `q` found, as they are written there, each once, "
             "for a page to mark. Empty when only the meaning or the messages around matched."
-        },
+        ),
     )
     window = fields.List(
         fields.Nested(Message),
-        metadata={"description": "With `window`: the messages around it. Of a fact or a summary: its messages."},
+        metadata=about("With `window`: the messages around it. Of a fact or a summary: its messages."),
     )
 
 

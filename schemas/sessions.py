@@ -23,6 +23,7 @@ from schemas.fields import (
     about,
     integer,
     limit,
+    list_of,
     number,
     one_of,
     optional_text,
@@ -153,8 +154,7 @@ class Versions(Schema):
     versions = fields.List(fields.Integer(), metadata=about("The ids of all versions, in the order they were said."))
 
 
-class VersionList(Schema):
-    items = fields.List(fields.Nested(Versions))
+VersionList = list_of(Versions)
 
 
 class Stopping(Schema):

@@ -25,7 +25,7 @@ from schemas.fields import (
     optional_text,
 )
 
-PARTS_MAX = 8  # of a namespace
+NAMESPACE_PARTS = 8
 NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of PostgreSQL takes no more of two
 VALUE_BYTES, VALUE_DEPTH = 1 << 16, 50  # of a value as JSON
 BATCH_MAX = 1000
@@ -47,7 +47,7 @@ class Namespace(fields.Field):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         given = value.split(".") if isinstance(value, str) else value
-        if not isinstance(given, list) or not self.least <= len(given) <= PARTS_MAX:
+        if not isinstance(given, list) or not self.least <= len(given) <= NAMESPACE_PARTS:
             raise ValidationError(f"Must be {_PARTS}")
         parts: Any = tuple(map(Text().deserialize, given))
         if not all(parts) or any("." in part for part in parts) or len(".".join(parts)) > NAME_CHARS:
@@ -149,7 +149,7 @@ class SearchItems(CallerQuery):
 class NamespaceQuery(CallerQuery):
     prefix = Namespace(load_default=(), metadata=about("How they begin; `*` is any part."))
     suffix = Namespace(load_default=(), metadata=about("How they end; `*` is any part."))
-    max_depth = number(1, PARTS_MAX, load_default=None, metadata=about("Cut them to so many parts."))
+    max_depth = number(1, NAMESPACE_PARTS, load_default=None, metadata=about("Cut them to so many parts."))
     limit = limit(100, 1000)
     offset = number(0, INT32_MAX, load_default=0)
 

@@ -9,7 +9,7 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from memory.sections import Excluded as ExcludedValue
 from memory.sections import Sections as SectionsValue
-from schemas.fields import INT32_MAX, CallerQuery, Input, Items, Text, UtcDateTime, ValueSchema, about, integer, page_of
+from schemas.fields import EXPECTED_VERSION, CallerQuery, Input, Items, Text, UtcDateTime, ValueSchema, about, page_of
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -95,7 +95,7 @@ SummaryPage = page_of(SummaryVersion)
 
 class SummaryEdit(CallerQuery):
     sections = fields.Nested(Sections, required=True)
-    expected_version = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
+    expected_version = EXPECTED_VERSION
 
 
 class PreviewCall(CallerQuery):
@@ -106,7 +106,3 @@ class PreviewCall(CallerQuery):
     def _one(self, data: dict[str, Any], **_: Any) -> None:
         if data["prompt"] is not None and data["text"] is not None:
             raise ValidationError("Is not allowed together with `prompt`.", "text")
-
-
-class SummaryRollback(CallerQuery):
-    version = integer(1, INT32_MAX, required=True)

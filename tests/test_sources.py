@@ -22,7 +22,7 @@ from app import services_of
 from cli import register_commands
 from memory.people.export import SessionRecord
 from schemas.sources import archive
-from schemas.sources.files import SOURCES, Export
+from schemas.sources.files import SOURCES, ForeignExport
 from tests.model_server import ModelServer
 from tests.resources import Body, digest_of, error, fact, good, read_all, rows_of
 from tests.talking import prompts
@@ -459,7 +459,7 @@ _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
 def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item: Body, name: str, value: Any) -> None:
     whole = {**item, name: value}
     known = [(source, whole) for source in SOURCES if source.knows(whole)]
-    for record in Export(lambda: iter(known), datetime.now(UTC)).records():
+    for record in ForeignExport(lambda: iter(known), datetime.now(UTC)).records():
         for message in record.messages if isinstance(record, SessionRecord) else ():
             assert message.role in ("user", "assistant") and message.content and message.external_id
             json.dumps(message.content, ensure_ascii=False).encode()

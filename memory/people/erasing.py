@@ -36,7 +36,7 @@ from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.store import documents
 from memory.store.items import Items, item_not_found
-from memory.store.values import Delete, Namespace
+from memory.store.values import Delete
 from memory.summary.summaries import reword_newest
 from models import (
     Database,
@@ -68,22 +68,13 @@ RECEIPT = (
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was erased, counted by kind, and what was named.  `pending` says what still holds some of it, until a job
-    is done.  `forgotten` counts the named facts; `erased` also counts those that they had corrected."""
+    """What was erased, counted by kind.  `pending` says what still holds some of it, until a job is done.  `named` is
+    what the call named, as its answer shows it."""
 
     erased: Mapping[str, int]
     pending: tuple[str, ...]
     erased_at: datetime
-    user_id: str | None = None
-    session_id: str | None = None
-    message_id: int | None = None
-    fact_id: int | None = None
-    example_id: int | None = None
-    mark_id: int | None = None
-    name: str | None = None
-    namespace: Namespace = ()
-    key: str | None = None
-    forgotten: int = 0
+    named: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -164,13 +155,14 @@ class Erasing:
         Raises NotFound.
         """
         receipt = self.facts(caller, [fact_id], restore=restore)
-        if not receipt.forgotten:
+        if not receipt.named["forgotten"]:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
-        return replace(receipt, fact_id=fact_id)
+        return replace(receipt, named={"fact_id": fact_id})
 
     @retried
     def facts(self, caller: Caller, fact_ids: Sequence[int], *, restore: bool = False) -> Receipt:
-        """Forget those of the facts that exist, each as `fact` does."""
+        """Forget those of the facts that exist, each as `fact` does.  The receipt also counts what they had corrected;
+        `forgotten` does not."""
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
             named = tx.scalars(locked(tx, theirs.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
@@ -198,29 +190,28 @@ class Erasing:
 
     def example(self, caller: Caller, example_id: int) -> Receipt:
         """Erase an example.  Raises NotFound."""
-        return replace(self._document(caller, examples.NAMESPACE, example_id, "example"), example_id=example_id)
+        which = examples.NAMESPACE, example_id, "example"
+        return self._documents(caller, lambda tx: [documents.find(tx, caller, *which)], example_id=example_id)
 
     def unhelpful(self, caller: Caller, mark_id: int) -> Receipt:
         """Take back that an excerpt did not help.  Raises NotFound."""
-        return replace(self._document(caller, unhelpful.NAMESPACE, mark_id, "mark"), mark_id=mark_id)
+        which = unhelpful.NAMESPACE, mark_id, "mark"
+        return self._documents(caller, lambda tx: [documents.find(tx, caller, *which)], mark_id=mark_id)
 
     def instruction(self, caller: Caller, name: str) -> Receipt:
         """Erase an instruction with its versions, and the proposal that waits for it.  Raises NotFound."""
-        return replace(self._documents(caller, lambda tx: self.instructions.find(tx, caller, name)), name=name)
+        return self._documents(caller, lambda tx: self.instructions.find(tx, caller, name), name=name)
 
     def conversation_type(self, caller: Caller, name: str) -> Receipt:
         """Erase what a type does.  Raises NotFound."""
-        return replace(self._documents(caller, lambda tx: self.types.find(tx, caller, name)), name=name)
+        return self._documents(caller, lambda tx: self.types.find(tx, caller, name), name=name)
 
-    def _document(self, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> Receipt:
-        return self._documents(caller, lambda tx: [documents.find(tx, caller, namespace, item_id, kind)])
-
-    def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]]) -> Receipt:
+    def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]], **named: Any) -> Receipt:
         """Erase the documents of long-term memory that `find` finds, with their history."""
         with self.database.write() as tx:
             erased = documents.remove(tx, find(tx))
             self.outbox.ask(tx, _scrub(caller.tenant, SOON))
-        return self._receipt(erased, (FILES,))
+        return self._receipt(erased, (FILES,), **named)
 
     def scrub(self, job: JobRow) -> None:
         """The job that removes copies of deleted rows from the database's files, and from caches.  Idempotent."""
@@ -277,7 +268,7 @@ class Erasing:
 
     def _receipt(self, erased: Mapping[str, int], pending: tuple[str, ...], **named: Any) -> Receipt:
         self.index.clear_caches()
-        return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self.now(), **named)
+        return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, self.now(), named)
 
 
 def _scrub(tenant: str, delay: float) -> JobRequest:

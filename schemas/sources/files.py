@@ -56,7 +56,7 @@ _OTHERS = {  # what exports have beside, by the fields that give it away
 
 
 @dataclass(frozen=True)
-class Export:
+class ForeignExport:
     """What a file of a program has, and which one's `format` it is.  Each iteration reads it from the start."""
 
     items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
@@ -91,10 +91,10 @@ class Export:
             yield from source.records(item, self.now)
 
 
-def opened(file: IO[bytes], now: datetime) -> Export:
+def opened(file: IO[bytes], now: datetime) -> ForeignExport:
     """Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
     if not is_zip(file):
-        return Export(lambda: _items(file), now)
+        return ForeignExport(lambda: _items(file), now)
     archive = Archive(file)
     read = [name for name in archive.names if _is_known(archive, name)]
     if not read:
@@ -105,7 +105,7 @@ def opened(file: IO[bytes], now: datetime) -> Export:
             with archive.open(name) as part:
                 yield from _items(part)
 
-    return Export(items, now)
+    return ForeignExport(items, now)
 
 
 def _is_known(archive: Archive, name: str) -> bool:

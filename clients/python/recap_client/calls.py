@@ -36,9 +36,8 @@ class Call:
     ids: Values = field(default_factory=dict)
     query: Values = field(default_factory=dict)
     body: Values | None = None
-    key: str | None = None  # the Idempotency-Key: sent twice, the call gets its first answer again
+    key: str | None = None  # the Idempotency-Key of a turn: sent twice, it gets its first answer again
     idempotent: bool = False  # sent twice, it does what it does once
-    waits_for_model: bool = False
 
     @property
     def repeatable(self) -> bool:
@@ -263,4 +262,4 @@ def _listing(path: str, ids: Values | None = None, **query: Any) -> Call:
 
 def _turn(body: dict[str, Any]) -> Call:
     key = body.pop("idempotency_key", None) or str(uuid.uuid4())
-    return Call("POST", "/api/chat", body=body, key=key, waits_for_model=True)
+    return Call("POST", "/api/chat", body=body, key=key)

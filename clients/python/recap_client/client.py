@@ -15,7 +15,7 @@ import httpx
 
 from recap_client.calls import Answer, Call, Calls, Listing, Streamed
 from recap_client.errors import NoAnswer
-from recap_client.http import Attempts, Outcome, request_parts, succeeded
+from recap_client.http import Outcome, pause_after, request_parts, succeeded
 from recap_client.streams import AsyncStream, Stream
 
 Body = dict[str, Any]
@@ -52,7 +52,7 @@ class _Client(Calls[Answer, Listing, Streamed]):
         return other
 
     def _request(self, http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
-        timeout = self._slow if call.waits_for_model else httpx.USE_CLIENT_DEFAULT
+        timeout = self._slow if call.key is not None else httpx.USE_CLIENT_DEFAULT
         return http.build_request(**request_parts(call, self._user_id), timeout=timeout)
 
 
@@ -95,19 +95,23 @@ class Recap(_Client[Body, Iterator[Body], Stream]):
                 raise NoAnswer(repr(error)) from error
 
     def _sent(self, call: Call, whole: bool = True) -> httpx.Response:
-        request, attempts = self._request(self._http, call), Attempts(call, self._retries)
-        while True:
-            try:
-                response = self._http.send(request, stream=True)
-                if whole or not response.is_success:
-                    response.read()
-                outcome: Outcome = response
-            except httpx.TransportError as error:
-                outcome = error
-            pause = attempts.pause(outcome)
+        request = self._request(self._http, call)
+        for attempt in range(self._retries):
+            outcome = self._outcome(request, whole)
+            pause = pause_after(attempt, call, outcome)
             if pause is None:
                 return succeeded(outcome)
             time.sleep(pause)
+        return succeeded(self._outcome(request, whole))
+
+    def _outcome(self, request: httpx.Request, whole: bool) -> Outcome:
+        try:
+            response = self._http.send(request, stream=True)
+            if whole or not response.is_success:
+                response.read()
+        except httpx.TransportError as error:
+            return error
+        return response
 
 
 class AsyncRecap(_Client[Awaitable[Body], AsyncIterator[Body], AsyncStream]):
@@ -151,16 +155,20 @@ class AsyncRecap(_Client[Awaitable[Body], AsyncIterator[Body], AsyncStream]):
                 raise NoAnswer(repr(error)) from error
 
     async def _sent(self, call: Call, whole: bool = True) -> httpx.Response:
-        request, attempts = self._request(self._http, call), Attempts(call, self._retries)
-        while True:
-            try:
-                response = await self._http.send(request, stream=True)
-                if whole or not response.is_success:
-                    await response.aread()
-                outcome: Outcome = response
-            except httpx.TransportError as error:
-                outcome = error
-            pause = attempts.pause(outcome)
+        request = self._request(self._http, call)
+        for attempt in range(self._retries):
+            outcome = await self._outcome(request, whole)
+            pause = pause_after(attempt, call, outcome)
             if pause is None:
                 return succeeded(outcome)
             await asyncio.sleep(pause)
+        return succeeded(await self._outcome(request, whole))
+
+    async def _outcome(self, request: httpx.Request, whole: bool) -> Outcome:
+        try:
+            response = await self._http.send(request, stream=True)
+            if whole or not response.is_success:
+                await response.aread()
+        except httpx.TransportError as error:
+            return error
+        return response

@@ -35,32 +35,21 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
     return {"method": call.method, "url": path, "params": query, "json": body, "headers": headers}
 
 
-class Attempts:
-    """Whether a call is sent again.
+def pause_after(attempt: int, call: Call, outcome: Outcome) -> float | None:
+    """The seconds after which a call is sent again; None if its outcome stands.
 
-    It is, `retries` times at most, when the server asks for it with Retry-After or was not reached; when nobody knows
-    what became of the call, only if sending it twice does no more than sending it once.
+    It is sent again when the server asks for it with Retry-After or was not reached; when nobody knows what became of
+    it, only if sending it twice does no more than sending it once.
     """
-
-    def __init__(self, call: Call, retries: int) -> None:
-        self._repeatable = call.repeatable
-        self._left = retries
-        self._pause = PAUSE
-
-    def pause(self, outcome: Outcome) -> float | None:
-        """The seconds to wait for another attempt; None when this outcome is the last."""
-        asked = None
-        if isinstance(outcome, httpx.TransportError):
-            again = self._repeatable or isinstance(outcome, _NOT_SENT)
-        elif (asked := _retry_after(outcome)) is not None:
-            again = not outcome.is_success and asked <= PAUSE_MAX
-        else:
-            again = self._repeatable and outcome.status_code in _AWAY
-        if not again or self._left == 0:
-            return None
-        self._left -= 1
-        self._pause *= 2
-        return self._pause / 2 if asked is None else asked
+    asked = None
+    if isinstance(outcome, httpx.TransportError):
+        again = call.repeatable or isinstance(outcome, _NOT_SENT)
+    elif (asked := _retry_after(outcome)) is not None:
+        again = not outcome.is_success and asked <= PAUSE_MAX
+    else:
+        again = call.repeatable and outcome.status_code in _AWAY
+    pause = PAUSE * 2**attempt if asked is None else asked
+    return pause if again else None
 
 
 def succeeded(outcome: Outcome) -> httpx.Response:
