@@ -133,7 +133,7 @@ class Analysis:
 
     def without(self, text: str, terms: Collection[str]) -> str:
         """`text` without the words that have one of `terms`."""
-        return _WRITTEN.sub(lambda word: word[0] if set(self.terms(word[0])).isdisjoint(terms) else "", text)
+        return _WRITTEN.sub(lambda word: word[0] if self.words(word[0]).isdisjoint(terms) else "", text)
 
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""
@@ -142,6 +142,10 @@ class Analysis:
     def query_terms(self, text: str) -> list[str]:
         """The distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
+
+    def words(self, text: str) -> frozenset[str]:
+        """The distinct terms of `text` as a set, for comparing texts."""
+        return frozenset(self.terms(text))
 
     def _analysed(self, word: str) -> tuple[str, ...]:
         """The terms of one word as written."""
