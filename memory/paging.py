@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
+from sqlalchemy import Select
+
 from memory.errors import InvalidRequest
 
 T = TypeVar("T")
@@ -52,6 +54,16 @@ def decode_cursor(cursor: str, *types: type) -> tuple[Any, ...]:
             "bad_cursor", "This cursor is not one Recap gave out. Start again without it.", param="cursor"
         )
     return key
+
+
+def rows_of_page(
+    query: Select[*tuple[Any, ...]], by: Any, cursor: str | None, limit: int, *, newest_first: bool = True
+) -> Select[*tuple[Any, ...]]:
+    """The rows of `query` for `page_of`, in the order of a column of integers, whose value is the cursor's sort key."""
+    if cursor is not None:
+        (last,) = decode_cursor(cursor, int)
+        query = query.where(by < last if newest_first else by > last)
+    return query.order_by(by.desc() if newest_first else by).limit(limit + 1)
 
 
 def _in_range(part: int | datetime) -> bool:

@@ -43,11 +43,13 @@ _IRREGULAR_FORMS = """
 """
 _BASE_OF = {form: base for base, *forms in (line.split() for line in _IRREGULAR_FORMS.split(";")) for form in forms}
 
-# Scripts written without spaces between words: Thai to Burmese, Khmer, kana, bopomofo, Han, Hangul.
-_UNSPACED = re.compile(
-    "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f"
-    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
+# Scripts written without spaces between words, as ranges of characters: Thai to Burmese, Khmer, kana, bopomofo, Han.
+UNSPACED = (
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+PAIRED = f"{UNSPACED}\uac00-\ud7a3"  # these and Hangul, whose words have endings that are not told apart here
+_PAIRED = re.compile(f"[{PAIRED}]+")
 # A word: letters and digits, joined by single marks into a compound; C++ and C# keep what tells them from C.
 # Vowel signs of the Indic scripts are marks to Unicode, but parts of their words.
 _LETTER = "(?:[^\\W_]|[\u0900-\u0963\u0970-\u0dff])"
@@ -55,7 +57,7 @@ _WORD = re.compile(f"{_LETTER}+(?:['._@&-]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['._@&-][A-Za-z0-9]+)*(?:\+\+|#(?!\w))?")
 # A word or a run of an unspaced script as it is written, before accents are folded.
 _WRITTEN = re.compile(
-    f"{_UNSPACED.pattern}|(?:{_LETTER}(?<!{_UNSPACED.pattern[:-1]})[\u0300-\u036f]*|['\u2019._@&-](?={_LETTER}))+(?:\\+\\+|#(?!\\w))?"
+    f"{_PAIRED.pattern}|(?:{_LETTER}(?<![{PAIRED}])[\u0300-\u036f]*|['\u2019._@&-](?={_LETTER}))+(?:\\+\\+|#(?!\\w))?"
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CONTRACTION = re.compile(r"'(?:s|d|m|re|ve|ll)$", re.IGNORECASE)
@@ -98,8 +100,8 @@ class Analysis:
         pattern, runs = _ASCII_WORD, []
         if not text.isascii():
             text, pattern = _normalised(text), _WORD
-            runs = _UNSPACED.findall(text)
-            text = _UNSPACED.sub(" ", text)
+            runs = _PAIRED.findall(text)
+            text = _PAIRED.sub(" ", text)
         if "," in text:
             text = _THOUSANDS.sub("", text)
         found: list[str] = []
@@ -116,7 +118,7 @@ class Analysis:
         """The words of `text`, as they are written there, that have one of `terms` or begin with one of `prefixes`."""
         found: dict[str, None] = {}
         for word in _WRITTEN.findall(text):
-            if _UNSPACED.match(word):
+            if _PAIRED.match(word):
                 marked = [False] * len(word)
                 for at in range(len(word)):
                     for size in (1, 2):
@@ -131,7 +133,7 @@ class Analysis:
 
     def without(self, text: str, terms: Collection[str]) -> str:
         """`text` without the words that have one of `terms`."""
-        return _WRITTEN.sub(lambda word: word[0] if set(self.terms(word[0])).isdisjoint(terms) else "", text)
+        return _WRITTEN.sub(lambda word: word[0] if self.words(word[0]).isdisjoint(terms) else "", text)
 
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""
@@ -140,6 +142,10 @@ class Analysis:
     def query_terms(self, text: str) -> list[str]:
         """The distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
+
+    def words(self, text: str) -> frozenset[str]:
+        """The distinct terms of `text` as a set, for comparing texts."""
+        return frozenset(self.terms(text))
 
     def _analysed(self, word: str) -> tuple[str, ...]:
         """The terms of one word as written."""

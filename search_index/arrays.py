@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.vectors import PACKED_BYTES, cosines, lengths_of
+from search_index.vectors import DIMENSIONS, cosines, lengths_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -130,7 +130,7 @@ class Block:
     @classmethod
     def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
         """The messages with these columns."""
-        packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
+        packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
         postings = np.frombuffer(b"".join(bags), POSTING)
         sizes = np.array([len(bag) // POSTING.itemsize for bag in bags], np.int64)
         vocabulary, terms = np.unique(postings["code"], return_inverse=True)

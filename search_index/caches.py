@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -31,22 +32,22 @@ def cached(maxsize: int) -> Callable[[F], F]:
 
 
 class SizedCache:
-    """The most recently used values, which know their `nbytes`, at most `maxsize` bytes of them.  Thread-safe."""
+    """The most recently used values, at most `maxsize` bytes of them.  Thread-safe."""
 
     def __init__(self, maxsize: int) -> None:
-        self._values: LRUCache[Hashable, Any] = LRUCache(maxsize, getsizeof=lambda value: value.nbytes)
+        self._values: LRUCache[Hashable, tuple[Any, int]] = LRUCache(maxsize, getsizeof=itemgetter(1))
         self._lock = threading.Lock()
         _caches.add(self)
 
     def get(self, key: Hashable) -> Any:
         with self._lock:
-            return self._values.get(key)
+            return self._values.get(key, (None, 0))[0]
 
-    def put(self, key: Hashable, value: Any) -> None:
+    def put(self, key: Hashable, value: Any, nbytes: int) -> None:
         """Keep `value`, unless it alone is larger than the cache."""
-        if value.nbytes <= self._values.maxsize:
+        if nbytes <= self._values.maxsize:
             with self._lock:
-                self._values[key] = value
+                self._values[key] = value, nbytes
 
     def cache_clear(self) -> None:
         with self._lock:

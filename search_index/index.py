@@ -12,17 +12,17 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import time_ns
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine
 
-from search_index import operators
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
 from search_index.likeness import alike
+from search_index.operators import NONE, parsed
 from search_index.postgres_store import PostgresStore
 from search_index.query import Prepared, Query
 from search_index.ranking import WORDS, Asked, Recipe, rank
@@ -47,13 +47,6 @@ class Hit(NamedTuple):
     session_id: int
     score: float
     why: dict[str, float]
-
-
-class _Kept(NamedTuple):
-    """A value in a cache, and what it takes with its key."""
-
-    value: Any
-    nbytes: int
 
 
 class SearchIndex:
@@ -124,14 +117,13 @@ class SearchIndex:
 
         An owner's same query again has the vector that the service made before.
         """
-        text, typed = operators.parsed(query.text, self._analysis) if query.operators else (query.text, None)
+        text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
         terms, vector = self._analysis.query_terms(text), NO_VECTOR
         if self._service is not None and terms:
             key = owner, " ".join(text.split())
             try:
-                kept = self._found.get(key) or _Kept(packed(self._service, [text])[0], len(text) + _HIT_BYTES)
-                self._found.put(key, kept)
-                vector = kept.value
+                vector = self._found.get(key) or packed(self._service, [text])[0]
+                self._found.put(key, vector, len(text) + _HIT_BYTES)
             except EmbeddingUnavailable as error:
                 log.warning("searching by words alone: %s", error)
         return Prepared(query, text, terms, vector, typed)
@@ -148,8 +140,8 @@ class SearchIndex:
 
         The same query of the same owner is answered from memory until any of that, or a commit of the index, changes.
         """
-        query, typed = prepared.query, prepared.operators
-        if query.limit < 1 or not (prepared.terms or (typed and typed.required)):  # exclusions alone ask for nothing
+        query = prepared.query
+        if query.limit < 1 or not (prepared.terms or prepared.operators.required):  # exclusions alone ask for nothing
             return []
         asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
         clock = time_ns() if self._recipe.uses("age") else 0  # then nothing is found twice
@@ -157,16 +149,15 @@ class SearchIndex:
             indexed = self._snapshot(owner, generation) if generation != NO_INDEX else None
             there = generation, indexed and indexed.commit, hash(tuple(waiting)), tuple(gone)
             key = owner, there, asked, prepared.vector, clock
-            kept = self._found.get(key)
-            if kept is None:
+            hits: list[Hit] | None = self._found.get(key)
+            if hits is None:
                 blocks, accepted = self._blocks(owner, generation, indexed, prepared) if indexed else ([], set())
                 hits = self._ranked(prepared, blocks, accepted, waiting, gone)
-                kept = _Kept(hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
-                self._found.put(key, kept)
+                self._found.put(key, hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
-        return list(kept.value)
+        return list(hits)
 
     def _ranked(
         self,
@@ -177,8 +168,7 @@ class SearchIndex:
         gone: Collection[int],
     ) -> list[Hit]:
         """The best of the indexed messages in `blocks`, of which operators leave the `accepted`, and those waiting."""
-        query, _, _, _, typed = prepared
-        required = typed is not None and bool(typed.required)
+        query, typed = prepared.query, prepared.operators
         exclude = {*query.exclude, *gone}
         entries, unindexed = list[Entry](), EMPTY
         if shown := [one for one in waiting if one.message_id not in exclude]:
@@ -188,11 +178,11 @@ class SearchIndex:
         candidates = gather(blocks, unindexed, prepared.terms, exclude)
         ranked = rank(self._asked(prepared, candidates), self._recipe)
         eligible = _passing(query, candidates)
-        if typed is not None:
+        if typed != NONE:
             accepted.difference_update(one.message_id for one in waiting)
             accepted.update(one.document.message_id for one in entries if typed.match(one.terms))
             eligible &= np.isin(candidates.rows["id"], np.fromiter(accepted, np.int64, len(accepted)))
-        if not required:
+        if not typed.required:
             eligible &= ranked.eligible
         at, limit = eligible.nonzero()[0], min(query.limit, self._recipe.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
@@ -226,8 +216,8 @@ class SearchIndex:
 
     def highlights(self, prepared: Prepared, text: str) -> list[str]:
         """The words of `text` that a query looked for, as they are written there, in their order."""
-        required = prepared.operators.required if prepared.operators else []
-        return self._analysis.highlights(text, prepared.terms, tuple(part.prefix for part in required if part.prefix))
+        prefixes = tuple(part.prefix for part in prepared.operators.required if part.prefix)
+        return self._analysis.highlights(text, prepared.terms, prefixes)
 
     def clear_caches(self) -> None:
         """Empty every cache of what people wrote: of this process now, of others that share the indexes before they
@@ -252,7 +242,7 @@ class SearchIndex:
             block, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES)
             return [block], ids
         typed = prepared.operators
-        return list(indexed.blocks.values()), self._store.matching(owner, generation, typed) if typed else set()
+        return list(indexed.blocks.values()), self._store.matching(owner, generation, typed) if typed != NONE else set()
 
     def _snapshot(self, owner: str, generation: str) -> Snapshot:
         """The latest commit of the index."""
@@ -262,7 +252,7 @@ class SearchIndex:
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
             snapshot = snapshot._replace(blocks=None)
         if snapshot is not known:
-            self._snapshots.put(key, snapshot)
+            self._snapshots.put(key, snapshot, snapshot.nbytes)
         return snapshot
 
     def analysed(self, documents: Sequence[Document], *, quick: bool = False) -> list[Entry]:
@@ -280,7 +270,7 @@ class SearchIndex:
             name = self._analysis.terms(one.name or "")
             terms = self._analysis.terms(one.content, one.name, singles=True)
             entries[at] = entry = Entry.of(one, terms, vector, code(name[0]) if name else 0)
-            self._entries.put((one.message_id, kept), entry)
+            self._entries.put((one.message_id, kept), entry, entry.nbytes)
         return entries
 
 

@@ -18,7 +18,7 @@ WORDS, MEANING = 0.5, 0.65  # the least cosines, of two sets of terms and of two
 
 def alike(analysis: Analysis, embedder: Embedder | None, text: str, others: Sequence[str]) -> list[bool]:
     """Which of the other texts are like this one.  Without an `embedder` that is told by their words alone."""
-    asked, said = set(analysis.terms(text)), [set(analysis.terms(other)) for other in others]
+    asked, said = analysis.words(text), list(map(analysis.words, others))
     words = [len(one & asked) / math.sqrt(len(one) * len(asked) or 1) for one in said]
     meaning = [0.0] * len(others)
     if embedder is not None and others:

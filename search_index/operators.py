@@ -44,8 +44,8 @@ class Operators(NamedTuple):
 NONE = Operators([], [])
 
 
-def parsed(text: str, analysis: Analysis) -> tuple[str, Operators | None]:
-    """`text` without exclusions and marks, and its operators if it has any."""
+def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
+    """`text` without exclusions and marks, and its operators."""
     found = Operators([], [])
 
     def take(typed: re.Match[str]) -> str:
@@ -57,5 +57,4 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators | None]:
             (found.excluded if typed["minus"] else found.required).append(part)
         return "" if typed["minus"] else words
 
-    plain = _OPERATOR.sub(take, text)
-    return plain, found if found != NONE else None
+    return _OPERATOR.sub(take, text), found

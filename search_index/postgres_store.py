@@ -182,7 +182,7 @@ class PostgresStore:
 
         Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
         """
-        query, typed = prepared.query, prepared.operators or NONE
+        query, typed = prepared.query, prepared.operators
         most = limit // (2 * REACH + 1)
         with self._unchanging.connect() as connection:
             index = self._current(connection, owner, generation)

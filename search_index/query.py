@@ -34,11 +34,10 @@ class Query:
 
 
 class Prepared(NamedTuple):
-    """A query, its plain text, the terms to rank by, the vector of the text if a service makes it, and the operators if
-    it has any."""
+    """A query, its plain text, the terms to rank by, the text's vector if a service makes it, and the operators."""
 
     query: Query
     text: str
     terms: list[str]
     vector: bytes
-    operators: Operators | None
+    operators: Operators

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 DIMENSIONS = 256
-PACKED_BYTES = DIMENSIONS
-NO_VECTOR = bytes(PACKED_BYTES)
+NO_VECTOR = bytes(DIMENSIONS)  # packed, a byte for each
 FEWEST_WORDS = 3  # a text of fewer ("ok", "yes please") means too little to be near anything, and is near everything
 _PIECE = 512  # rows
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less

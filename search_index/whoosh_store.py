@@ -38,11 +38,11 @@ from whoosh.util.filelock import FileLock, try_for
 from whoosh.writing import SegmentWriter
 
 from search_index.arrays import ROW, Block, Document, checksum
-from search_index.operators import NONE, Operators
+from search_index.operators import Operators
 from search_index.query import Prepared
 from search_index.ranking import K1, REACH, B
 from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, Snapshot
-from search_index.vectors import PACKED_BYTES
+from search_index.vectors import DIMENSIONS
 from search_index.whoosh_queries import likely, query_of
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ SCHEMA = Schema(
     content=TEXT(analyzer=IDTokenizer()),  # a placeholder: terms come analysed, as a list
     row=COLUMN(FixedBytesColumn(ROW.itemsize)),
     bag=COLUMN(VarBytesColumn()),
-    vector=COLUMN(FixedBytesColumn(PACKED_BYTES)),
+    vector=COLUMN(FixedBytesColumn(DIMENSIONS)),
 )
 
 _INDEX_NAME = "messages"
@@ -121,7 +121,7 @@ class WhooshStore:
 
     def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
         """The best by BM25, and those stored beside them.  Raises OSError as well."""
-        query = likely(prepared.operators or NONE, prepared.terms)
+        query = likely(prepared.operators, prepared.terms)
         return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))
 
     def _token(self, owner: str) -> str:

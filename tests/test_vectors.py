@@ -22,7 +22,7 @@ from config import Settings
 from memory.llm.client import Endpoint
 from memory.llm.embeddings import OpenAIEmbedder
 from search_index import DIMENSIONS, EmbeddingUnavailable, WordLlamaEmbedder
-from search_index.vectors import NO_VECTOR, PACKED_BYTES, lengths_of, packed
+from search_index.vectors import NO_VECTOR, lengths_of, packed
 from search_index.vectors import cosines as cosines_of
 from tests.model_replies import Json
 from tests.model_server import HangUp, ModelServer, Status
@@ -44,7 +44,7 @@ class Given:
 
 
 def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
-    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, PACKED_BYTES)
+    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
     return cosines_of(rows, query, lengths_of(rows))
 
 
@@ -57,7 +57,7 @@ def test_packing_keeps_cosines(seed: int, scale: float) -> None:
     vectors = np.random.default_rng(seed).normal(size=(8, DIMENSIONS)) * scale
     vectors += vectors.mean(axis=0)  # some likeness
     kept = packed(Given(vectors), ["a text of words"] * len(vectors))
-    assert {len(vector) for vector in kept} == {PACKED_BYTES}
+    assert {len(vector) for vector in kept} == {DIMENSIONS}
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(cosines(kept, kept[0]) - units @ units[0]).max() < 0.02
 

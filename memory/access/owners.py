@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, Select, bindparam, select
 from sqlalchemy.orm import contains_eager
 
 from memory.domain import Caller
-from memory.errors import NotFound, user_not_found
+from memory.errors import InvalidRequest, NotFound, user_not_found
 from models import OwnerRow, SessionRow, Transaction, Upsert, locked
 
 _SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
@@ -90,6 +90,20 @@ def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow
     if row is None:
         raise session_not_found(session_id)
     return row
+
+
+def whose(tx: Transaction, caller: Caller, session_id: str | None) -> tuple[OwnerRow | None, SessionRow | None]:
+    """The owner of a session, and the session; or the caller's user (None: nothing was ever stored), and None.
+
+    Raises NotFound for a session that is not the caller's, and InvalidRequest when neither a session nor a user is
+    named.
+    """
+    if session_id is not None:
+        session = find_session(tx, caller, session_id)
+        return session.owner, session
+    if caller.user_id is None:
+        raise InvalidRequest("owner_needed", "Say whose memory is meant: a user_id or a session_id.")
+    return find_user(tx, caller), None
 
 
 def lock_session(tx: Transaction, row_id: int | None) -> SessionRow | None:

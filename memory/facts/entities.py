@@ -13,15 +13,14 @@ from collections.abc import Iterable
 
 from memory.domain import Link
 from memory.rendering import one_line
-from search_index.analysis import ENGLISH
+from search_index.analysis import ENGLISH, PAIRED
 from search_index.caches import cached
 
 SELF = "user"
 
 _SELF = re.compile(r"(?:the )?(?:user|person)|i|me|myself|我|用户", re.I)
 _OWN = re.compile(r"\b(?:my|our|(?:the )?(?:user|person)'s)(?!\w)\s*|(?:我|用户)的?", re.I)
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"'s(?!\w)|[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_WORD = re.compile(rf"'s(?!\w)|[{PAIRED}]|[^\W{PAIRED}]+")
 _AS = re.compile(r"\b(?:has|have|is|are|an?|the)\s+", re.I)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, update
 
 from config import Settings
-from memory.access.owners import find_session, find_user, make_owner, owned
+from memory.access.owners import find_session, make_owner, owned, whose
 from memory.domain import Caller, Fact, FactDraft, FactRevision, Link, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
@@ -24,7 +24,7 @@ from memory.facts.entities import SELF, bare
 from memory.facts.grounding import Grounding, Ungrounded, named_in, repeats, stems, words_of
 from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, locked
 
 log = logging.getLogger(__name__)
@@ -64,13 +64,11 @@ class Facts:
         query = query.where(held(as_of))
         if category is not None:
             query = query.where(FactRow.category == category)
-        if cursor is not None:
-            query = query.where(FactRow.id < decode_cursor(cursor, int)[0])
         with self._database.read() as tx:
             if session_id is not None:
                 session = find_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
-            rows = tx.execute(query.order_by(FactRow.id.desc()).limit(limit + 1))
+            rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit))
             found = with_proofs(tx, [as_fact(row, public_id) for row, public_id in rows])
         page = page_of(found, limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
@@ -82,10 +80,7 @@ class Facts:
         """
         now = self._now()
         with self._database.write() as tx:
-            session = find_session(tx, caller, session_id) if session_id is not None else None
-            owner = session.owner if session is not None else find_user(tx, caller)
-            if owner is None and caller.user_id is None:
-                raise InvalidRequest("owner_needed", "Say whose fact this is: a session_id or a user_id.")
+            owner, session = whose(tx, caller, session_id)
             owner = owner or make_owner(tx, caller, now)
             of_session = {"session_id": session.id, "scope": "session"} if session is not None else {"scope": "user"}
             row = FactRow(owner_id=owner.id, **of_session, **stated, valid_from=now, created_at=now)

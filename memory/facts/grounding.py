@@ -32,7 +32,7 @@ from memory.facts.entities import SELF, bare, key, named
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.rendering import one_line, plain, without_blocks
-from search_index.analysis import ENGLISH
+from search_index.analysis import ENGLISH, PAIRED
 
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
@@ -49,11 +49,8 @@ RELATIVE_TIME = pattern(lambda language: language.relative_times)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
-_UNSPACED = re.compile(  # scripts without spaces between words
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-_TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_UNSPACED.pattern}+|[^\W\d_]+(?:'[^\W\d_]+)?")
+_PAIRED = re.compile(f"[{PAIRED}]+")
+_TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_PAIRED.pattern}|[^\W\d_]+(?:'[^\W\d_]+)?")
 _ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which would make normalising quadratic
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
@@ -144,10 +141,7 @@ class Grounding:
         if not missing:
             return True
         about = _topics(text)
-        own = (without_blocks(message.content) for message in self._material.messages if message.role == "user")
-        known = (fact.text for fact in self._material.known_facts)
-        others = (*own, *known, *self._material.previous.lines())
-        elsewhere = set[str]().union(*(_forms(other) for other in others if about & _topics(other)))
+        elsewhere = set[str]().union(*(_forms(other) for other in self._told if about & _topics(other)))
         return all(forms & elsewhere for forms in missing)
 
     def _names_known(self, text: str, said: str) -> bool:
@@ -162,7 +156,7 @@ class Grounding:
         """What the person said, in these messages or before."""
         material = self._material
         own = (without_blocks(message.content) for message in material.messages if message.role == "user")
-        return [*own, *(fact.text for fact in material.known_facts), str(material.previous)]
+        return [*own, *(fact.text for fact in material.known_facts), *material.previous.lines()]
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -212,7 +206,7 @@ def stands_in(quote: str, said: str) -> bool:
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
         quote = quote.strip(_EDGES)
-    if _UNSPACED.search(quote):
+    if _PAIRED.search(quote):
         return quote in said
     return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
 

@@ -25,11 +25,7 @@ class Ranking:
     def __init__(self, settings: Settings) -> None:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
-        analysis = analysis_in(settings.search_language)
-
-        def words(text: str) -> frozenset[str]:
-            return frozenset(analysis.terms(text))
-
+        words = analysis_in(settings.search_language).words
         self._words, self._asked = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
 
     def for_head(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:

@@ -18,7 +18,7 @@ from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import Conflict, NotFound
 from memory.jobs.order import IN_QUEUE
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
@@ -58,11 +58,9 @@ class Jobs:
         limit: int = 100,
     ) -> Page[JobInfo]:
         """The caller's jobs, oldest first.  Raises NotFound for a session that is not there, or not the caller's."""
-        query = _visible(caller).order_by(JobRow.id).limit(limit + 1)
+        query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
         if state:
             query = query.where(JobRow.state == state)
-        if cursor is not None:
-            query = query.where(JobRow.id > decode_cursor(cursor, int)[0])
         with self.database.read() as tx:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"

@@ -138,18 +138,12 @@ class Outbox:
         now = self._now()
         rows = [
             {
-                "kind": request.kind,
+                **vars(request),
                 "key": str(request.key),
-                "tenant": request.tenant,
-                "owner_id": request.owner_id,
-                "session_id": request.session_id,
-                "payload": request.payload,
                 "state": "pending",
                 "run_at": now + timedelta(seconds=request.delay),
                 "created_at": now,
                 "updated_at": now,
-                "insist": request.insist,
-                "postpone": request.postpone,
                 "in_kind": request.kind,
                 "in_tenant": request.tenant,
                 "of_owner": request.owner_id,

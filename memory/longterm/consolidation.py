@@ -160,8 +160,9 @@ class Consolidation:
         """The pairs with the mini model's verdicts; none if it was asked today, or the day's tokens are spent."""
         with self.database.write() as tx:
             row, now = lock_owner(tx, owner_id), self.now()
-            asked = row is None or (row.consolidated_at is not None and row.consolidated_at.date() == now.date())
-            if row is None or asked or self.mini.budgets.left(tx, owner_id) <= 0:
+            if row is None or self.mini.budgets.left(tx, owner_id) <= 0:
+                return []
+            if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
                 return []
             row.consolidated_at = now
         lines = (

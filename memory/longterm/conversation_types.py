@@ -43,7 +43,7 @@ ENOUGH = 2  # cue words that tell a type
 _BUILT_IN = tuple((name, cue) for language in LANGUAGES for name, cues in language.types.items() for cue in cues)
 BUILT_IN = frozenset(name for name, _ in _BUILT_IN)
 _SETTINGS = ("recall", "recall_tokens", "fact_tokens", "example_tokens")
-Cues = Mapping[str, Sequence[tuple[str, frozenset[str]]]]  # by one of their terms: a type, and all terms of the cue
+Cues = defaultdict[str, list[tuple[str, frozenset[str]]]]  # by one of their terms: a type, and all terms of the cue
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,14 @@ class ConversationTypes:
         self._settings = settings
         self._database = database
         self._now = now
-        analysis = analysis_in(settings.search_language)
-
-        def words(text: str) -> frozenset[str]:
-            return frozenset(analysis.terms(text))
+        words = analysis_in(settings.search_language).words
 
         def cues(named: Iterable[tuple[str, str]]) -> Cues:
-            found: defaultdict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
+            found: Cues = defaultdict(list)
             for name, cue in named:
                 if terms := words(cue):
                     found[min(terms)].append((name, terms))
-            return dict(found)
+            return found
 
         self._words, self._cues, self._built_in = cached(TEXTS_KEPT)(words), cached(TEXTS_KEPT)(cues), cues(_BUILT_IN)
 

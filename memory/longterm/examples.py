@@ -15,7 +15,7 @@ from typing import Any
 from memory.access.owners import WHOSE, find_owner, find_session, make_owner
 from memory.domain import Caller
 from memory.longterm.exchanges import Exchange, find_exchange
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from memory.store import documents
 from memory.store.finding import found
 from memory.store.values import OWN, Item, Put
@@ -83,9 +83,7 @@ class Examples:
         with self.database.read() as tx:
             owner = find_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
             query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
-            if cursor is not None:
-                query = query.where(_I.id < decode_cursor(cursor, int)[0])
-            rows = tx.execute(query.order_by(_I.id.desc()).limit(limit + 1)).all()
+            rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
         return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda one: (one.id,))
 
     def similar(self, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:

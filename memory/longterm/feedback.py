@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 
 from config import Settings
@@ -93,14 +94,17 @@ class Feedback:
             item = waiting[0]
             name: str = item.value["instruction"]
             before, room = self.instructions.text_of(tx, owner, name), self.instructions.room(tx, owner, name)
-            said = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *SAID)
-            message, reply = (Message._make(row) for row in tx.execute(said.order_by(MessageRow.position)))
+            exchange = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *SAID)
+            message, reply = (Message._make(row) for row in tx.execute(exchange.order_by(MessageRow.position)))
             prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), one) for one in ("feedback", "repair"))
-        judged = _Judged(before, room, message.content, reply.content, item.value["thumbs"], item.value["text"])
-        request = request_for(prompt.render(), judged.blocks(), judged.material, SCHEMA)
+        thumbs, text = item.value["thumbs"], item.value["text"]
+        asked, answered = _own_words(message.content)[:MATERIAL_CHARS], reply.content[:MATERIAL_CHARS]
+        material = FeedbackMaterial(before, asked, answered, thumbs, _own_words(text))
+        request = request_for(prompt.render(), _blocks(material), material, SCHEMA)
+        usable = partial(_proposal, material, f"{message.content}\n{reply.content}\n{text}", room)
         proposed, state, reason = None, "unchanged", ""
         try:
-            proposed = self.mini.ask(owner.id, request, repair, judged.proposal).made
+            proposed = self.mini.ask(owner.id, request, repair, usable).made
         except Unusable as problem:
             state, reason = "refused", str(problem)
         with self.database.write() as tx:
@@ -125,51 +129,40 @@ class Feedback:
         return sorted((one for one in given if one.value["state"] == WAITING), key=lambda one: one.updated_at)
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """An exchange that a person judges, and the instruction that it may change, which may have `room` characters."""
+def _blocks(read: FeedbackMaterial) -> list[str]:
+    """What the mini model reads."""
+    thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
+    parts = {
+        "instruction": [read.instruction],
+        "question": [read.message],
+        "reply": [read.reply],
+        "feedback": [thumbs, read.feedback],
+    }
+    return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
 
-    instruction: str
-    room: int
-    message: str
-    reply: str
-    thumbs: str | None
-    feedback: str
 
-    @property
-    def material(self) -> FeedbackMaterial:
-        asked, judged = _own_words(self.message)[:MATERIAL_CHARS], _own_words(self.feedback)
-        return FeedbackMaterial(self.instruction, asked, self.reply[:MATERIAL_CHARS], self.thumbs, judged)
+def _proposal(read: FeedbackMaterial, said: str, room: int, answer: str) -> dict[str, str] | None:
+    """The proposal in an answer; None when it changes nothing.
 
-    def blocks(self) -> list[str]:
-        read = self.material
-        thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
-        parts = {
-            "instruction": [read.instruction],
-            "question": [read.message],
-            "reply": [read.reply],
-            "feedback": [thumbs, read.feedback],
-        }
-        return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
-
-    def proposal(self, answer: str) -> dict[str, str] | None:
-        """The proposal in an answer; None when it changes nothing.  Raises Unusable."""
-        given: dict[str, str] = first_object(answer, SCHEMA)
-        text, before = given["text"].strip(), self.instruction.strip()
-        if text in ("", before):
-            return None
-        if len(text) > self.room:
-            raise Unusable(f"Its `text` has {len(text):,} characters, but this instruction may have {self.room:,}.")
-        own = f"{_own_words(self.message)}\n{_own_words(self.feedback)}"
-        if not given["quote"].strip() or not stands_in(given["quote"], own):
-            raise Unusable("Its `quote` is not in the person's own words.")
-        added = [line for line in text.splitlines() if line not in before.splitlines()]
-        if any(unmarked(line) != line for line in added):
-            raise Unusable("Its `text` has markup, which an instruction does not need.")
-        foreign = _pairs(f"{self.message}\n{self.reply}\n{self.feedback}") - _pairs(f"{own}\n{before}")
-        if not foreign.isdisjoint(_pairs("\n".join(added))):
-            raise Unusable("Its `text` repeats what was only recalled or quoted.")
-        return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
+    `said` are the exchange and the feedback with what they quote, `room` the characters that the instruction may have.
+    Raises Unusable.
+    """
+    given: dict[str, str] = first_object(answer, SCHEMA)
+    text, before = given["text"].strip(), read.instruction.strip()
+    if text in ("", before):
+        return None
+    if len(text) > room:
+        raise Unusable(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
+    own = f"{read.message}\n{read.feedback}"
+    if not given["quote"].strip() or not stands_in(given["quote"], own):
+        raise Unusable("Its `quote` is not in the person's own words.")
+    added = [line for line in text.splitlines() if line not in before.splitlines()]
+    if any(unmarked(line) != line for line in added):
+        raise Unusable("Its `text` has markup, which an instruction does not need.")
+    foreign = _pairs(said) - _pairs(f"{own}\n{before}")
+    if not foreign.isdisjoint(_pairs("\n".join(added))):
+        raise Unusable("Its `text` repeats what was only recalled or quoted.")
+    return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
 
 
 def _own_words(text: str) -> str:

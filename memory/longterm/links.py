@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from memory.access.owners import find_session, find_user
+from memory.access.owners import whose
 from memory.domain import Caller, Fact, Link
-from memory.errors import InvalidRequest
 from memory.facts.entities import SELF, Names, key
 from memory.facts.facts import FACTS, held, in_scope
 from memory.paging import Page, decode_cursor, page_of
@@ -79,10 +78,7 @@ class Links:
         """
         query = _FACTS.where(held(as_of))
         with self.database.read() as tx:
-            session = find_session(tx, caller, session_id) if session_id is not None else None
-            if session is None and caller.user_id is None:
-                raise InvalidRequest("owner_needed", "Say whose links to read: a user_id or a session_id.")
-            owner = session.owner if session is not None else find_user(tx, caller)
+            owner, session = whose(tx, caller, session_id)
             if session is not None:
                 query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(query, {"owner": owner.id}).all() if owner is not None else []

@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, select
 
-from memory.access.owners import find_session, find_user
+from memory.access.owners import whose
 from memory.domain import Caller, Message
-from memory.errors import InvalidRequest, NotFound
+from memory.errors import NotFound
 from memory.longterm.exchanges import find_exchange
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, SAID
 from memory.store import documents
 from memory.store.values import OWN, Put
@@ -87,16 +87,12 @@ class Unhelpful:
 
         Raises NotFound, and InvalidRequest when neither a session nor a user is named.
         """
-        if session_id is None and caller.user_id is None:
-            raise InvalidRequest("owner_needed", "Say whose marks to list: a user_id or a session_id.")
         with self.database.read() as tx:
-            owner = find_session(tx, caller, session_id).owner if session_id is not None else find_user(tx, caller)
+            owner, _ = whose(tx, caller, session_id)
             wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
             if message_id is not None:
                 wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
-            if cursor is not None:
-                wanted = wanted.where(_I.id < decode_cursor(cursor, int)[0])
-            found = marks(tx, _I.id.in_(wanted.order_by(_I.id.desc()).limit(limit + 1)))
+            found = marks(tx, _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
         return page_of(found, limit, lambda one: (one.id,))
 
 

@@ -77,14 +77,14 @@ class Indexing:
 
         generation = self._index.add(owner.index_key, documents())
         if batch.gone:
-            self._index.remove(owner.index_key, message_ids=batch.gone, scrub=bool(batch.erased))
+            self._index.remove(owner.index_key, message_ids=batch.gone, scrub=batch.erased)
         if batch.erased:  # a search may have read it a moment ago, and cached it
             self._index.clear_caches()
         noted = [document.message_id for document in batch.messages]
         with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
             tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
-        return len(noted), len(batch) == BATCH or replaced
+        return len(noted), len(noted) + len(batch.gone) == BATCH or replaced
 
     def clear(self, job: JobRow) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""

@@ -18,9 +18,8 @@ from sqlalchemy import Connection, and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
-from memory.access.owners import find_session, find_user
+from memory.access.owners import whose
 from memory.domain import Caller, Excerpt, Message
-from memory.errors import InvalidRequest
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.languages import analysis_in
 from memory.llm.mini import Mini
@@ -123,10 +122,7 @@ class Recall:
         Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
         """
         with self._database.read() as tx:
-            session = find_session(tx, caller, session_id) if session_id is not None else None
-            if session is None and caller.user_id is None:
-                raise InvalidRequest("owner_needed", "Say whose messages to search: a user_id or a session_id.")
-            owner = session.owner if session is not None else find_user(tx, caller)
+            owner, session = whose(tx, caller, session_id)
         if owner is None:
             return []
         times = [(time.after, time.before) for time in time_ranges(text, now, zone)]
@@ -232,9 +228,9 @@ class Recall:
             marks = marks_on(tx, past.owner_id, [hit.message_id for hit in hits])
         if not marks:
             return hits
+        questions = [mark.question for mark in marks]
         asked = [
-            triggers.decide(one.content, (), one.created_at, UTC, self._analysis, always=True).text
-            for one in (mark.question for mark in marks)
+            triggers.decide(one.content, (), one.created_at, UTC, self._analysis, always=True).text for one in questions
         ]
         similar = compress(marks, self._index.alike(prepared, asked))
         unhelpful = {message.id for mark in similar for message in mark.messages}
@@ -286,19 +282,17 @@ class Recall:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of replaced and erased ones
-    that it may still hold and that nobody may find, of which `erased` are the erased.
+    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of those `gone`, replaced or
+    erased, that it may still hold and that nobody may find.
 
-    `lost`: another generation was told of some, and no job is there that would tell this one.
+    `erased`: some of these were erased.  `lost`: another generation was told of some, and no job is there that would
+    tell this one.
     """
 
     messages: Sequence[Document] = ()
     gone: Sequence[int] = ()
-    erased: Sequence[int] = ()
+    erased: bool = False
     lost: bool = False
-
-    def __len__(self) -> int:
-        return len(self.messages) + len(self.gone)
 
 
 _M, _J = MessageRow.__table__.c, JobRow.__table__.c
@@ -337,6 +331,6 @@ def waiting(tx: Connection | Transaction, owner_id: int, generation: str, *, lim
     return Waiting(
         messages=[Document(*columns) for *columns, said, _, _, _ in rows if said],
         gone=[row[0] for row in rows if not row.said],
-        erased=[row[0] for row in rows if row.erased],
+        erased=any(row.erased for row in rows),
         lost=any(not row.untold and not row.asked for row in rows),
     )

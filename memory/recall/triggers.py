@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from memory.languages import LANGUAGES, analysis_in, pattern, vocabulary
 from memory.recall.times import TimeRange, time_ranges
-from search_index.analysis import MAX_TERM, Analysis
+from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
 READ_CHARS = 2000
 SMALL_TALK_CHARS = 300  # no longer text is small talk
@@ -178,13 +178,10 @@ def _missing(text: str, before: Sequence[str], small_talk: bool, analysis: Analy
 
 # -- keywords
 
-# Scripts written without spaces: Thai to Burmese, Khmer, kana, bopomofo and Han.
-_UNSPACED = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-_UNSPACED += "\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTER = f"(?:[^\\W_{_UNSPACED}]|[\u0900-\u0963\u0970-\u0dff])"
+_LETTER = f"(?:[^\\W_{UNSPACED}]|[\u0900-\u0963\u0970-\u0dff])"
 _TOKEN = re.compile(
     # words, joined by single marks into a compound, as the index joins them; paths and addresses
-    rf"(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::|://|/(?=\w)|(?<=\d)[:,](?=\d)){_LETTER}++)*+(?:\+\+|\#(?!\w))?)|(?P<unspaced>[{_UNSPACED}]++)"
+    rf"(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::|://|/(?=\w)|(?<=\d)[:,](?=\d)){_LETTER}++)*+(?:\+\+|\#(?!\w))?)|(?P<unspaced>[{UNSPACED}]++)"
 )
 _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # endless marks and accents, which would make normalising quadratic
 _CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)

@@ -95,7 +95,7 @@ def compare(
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
     """Whether the summary still says the fact, judged by words."""
-    there, wanted = set(analysis.terms(summary)), set(analysis.terms(fact))
+    there, wanted = analysis.words(summary), analysis.words(fact)
     numbers = {term for term in wanted if any(character.isdigit() for character in term)}
     words = wanted - numbers
     return numbers <= there and len(words & there) >= HELD_SHARE * len(words)

@@ -21,7 +21,7 @@ from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import JobRequest, Outbox
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from memory.sections import SECTIONS, Sections
 from memory.sessions.head import show_newest, summary_state
 from memory.sessions.messages import SHOWN
@@ -88,9 +88,7 @@ class Summaries:
         """All versions, newest first.  Raises NotFound."""
         with self.database.read() as tx:
             query = select(SummaryRow).where(SummaryRow.session_id == find_session(tx, caller, session_id).id)
-            if cursor is not None:
-                query = query.where(SummaryRow.version < decode_cursor(cursor, int)[0])
-            rows = tx.scalars(query.order_by(SummaryRow.version.desc()).limit(limit + 1))
+            rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
             return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))
 
     def edit(self, caller: Caller, session_id: str, sections: Sections, expected: int | None = None) -> SummaryState:
