@@ -113,15 +113,6 @@ def test_nothing_that_was_erased_before_is_in_a_backup(app: Flask, run: Flasks, 
     assert b"quicksilver" not in (tmp_path / "b.db").read_bytes()
 
 
-def test_a_damaged_database_gives_no_backup(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
-    database = tmp_path / "data" / "recap.db"
-    _damage(database)
-    result = run("backup", tmp_path / "b.db")
-    assert result.exit_code == 1 and "flask restore" in result.output
-    assert not (tmp_path / "b.db").exists()
-    assert list(tmp_path.glob(".*part*")) == []
-
-
 # -- bringing one back
 
 
@@ -234,12 +225,16 @@ def test_no_server_starts_while_a_restore_is_under_way(make_app: MakeApp, tmp_pa
     services_of(app).start()
 
 
-def test_a_damaged_database_is_replaced_and_kept(
+def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(
     stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "data" / "recap.db"
     _damage(database)
     damaged = database.read_bytes()
+    refused = run("backup", tmp_path / "b.db")
+    assert refused.exit_code == 1 and "flask restore" in refused.output
+    assert not (tmp_path / "b.db").exists()
+    assert list(tmp_path.glob(".*part*")) == []
     result = run("restore", backup)
     assert result.exit_code == 0, result.output
     (former,) = (tmp_path / "data").glob("recap-until-*.db")

@@ -152,6 +152,8 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
     jobs_done(past)
     assert traces(past) == {}
     assert SENTINEL not in str(model_server.requests[came:][0].body), "the summary is made from what is left"
+    forget = services_of(past.application).settings.index_dir / ".forget"
+    assert forget.exists(), "other processes are told to clear their caches"
     assert neighbours(past, model_server) == before
 
 
@@ -453,16 +455,23 @@ def test_not_a_byte_of_a_forgotten_fact_is_left(client: FlaskClient, model_serve
     assert neighbours(client, model_server) == before
 
 
-def test_many_facts_are_forgotten_with_one_receipt(client: FlaskClient) -> None:
-    ids = [good(client.post("/api/facts", json={"user_id": "ada", "text": f"{SENTINEL} {n}"}))["id"] for n in range(3)]
-    receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": [*ids, 999]}))
+def test_many_facts_are_forgotten_with_one_receipt_and_nobody_elses(client: FlaskClient) -> None:
+    def state(user: str, text: str) -> int:
+        return int(good(client.post("/api/facts", json={"user_id": user, "text": text}))["id"])
+
+    ids = [state("ada", f"{SENTINEL} {number}") for number in range(3)]
+    bobs = state("bob", "Has a dog")
+    forget = {"user_id": "ada", "ids": [*ids, ids[0], bobs, 999]}
+    receipt = good(client.post("/api/facts/forget", json=forget))
     assert (receipt["forgotten"], receipt["pending"]) == (3, ["database_files"])
     assert counted(receipt) == {"facts": 3, "fact_revisions": 3}
     jobs_done(client)
     assert traces(client) == {}
-    receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": ids}))
+    receipt = good(client.post("/api/facts/forget", json=forget))
     assert (receipt["forgotten"], receipt["pending"], counted(receipt)) == (0, [], {})
     assert read_all(client, "/api/jobs") == []
+    assert [item["text"] for item in read_all(client, "/api/facts")] == ["Has a dog"]
+    assert good(client.post("/api/facts/forget", json={"ids": [bobs]}))["forgotten"] == 1, "nobody is named: anyone's"
 
 
 def test_a_corrected_fact_is_forgotten_without_its_correction(client: FlaskClient, model_server: ModelServer) -> None:
@@ -522,12 +531,3 @@ def test_not_a_byte_of_an_erased_session_is_left(
     assert stored(client, "stays")[0]["content"] == "I like mate."
     assert summary(client, "stays")["latest"]["sections"]["topic"] == "Mate"
     assert neighbours(client, model_server) == before
-
-
-# -- caches
-
-
-def test_other_processes_are_told_to_clear_their_caches(client: FlaskClient) -> None:
-    append(client, "s", [said(SECRET)], user_id="ada")
-    erase(client, SECRET)
-    assert (services_of(client.application).settings.index_dir / ".forget").exists()

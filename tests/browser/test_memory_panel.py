@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.chatting import ME, chat, fits, known, messages, send, state, stored, stored_facts, talk
 from tests.browsing import watch_of
 from tests.live import Live
-from tests.model_server import Body, Dictation, ModelServer, Status
+from tests.model_server import Delay, Dictation, ModelServer, Status
 from tests.resources import digest_of
 from tests.resources import fact as a_fact
 
@@ -68,7 +68,7 @@ def porto(live: Live, model_server: ModelServer) -> list[int]:
 # -- it appears
 
 
-def test_a_summary_and_facts_appear_after_the_first_reply(page: Page, model_server: ModelServer) -> None:
+def test_a_summary_and_facts_appear_and_stay_while_they_are_updated(page: Page, model_server: ModelServer) -> None:
     model_server.mini.queue(digest(WALNUTS))
     page.goto("/")
     expect(panel(page)).to_contain_text("A summary appears after a reply or two.")
@@ -80,19 +80,8 @@ def test_a_summary_and_facts_appear_after_the_first_reply(page: Page, model_serv
     expect(fact(page, "Is allergic to walnuts")).to_contain_text("in all chats")
     expect(facts(page).get_by_role("img", name="importance 5 of 5")).to_be_visible()
 
-
-def test_while_it_is_updated_the_old_one_stays_and_says_so(
-    page: Page, porto: list[int], model_server: ModelServer
-) -> None:
     release = threading.Event()
-
-    def slowly(body: Body) -> Any:
-        release.wait(20.0)
-        return digest(topic="A weekend in Porto with Noor")
-
-    page.goto("/#/porto")
-    expect(panel(page)).to_contain_text("Version 1")
-    model_server.mini.queue(slowly)
+    model_server.mini.queue(Delay(release, digest(topic="A weekend in Porto with Noor")))
     chat(page, model_server, "Noor comes along.")
     expect(panel(page)).to_contain_text("updating")
     expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])

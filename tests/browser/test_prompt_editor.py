@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, fits, messages, open_prompts, talk
-from tests.browsing import PHONE, watch_of
+from tests.browser.chatting import ME, messages, open_prompts, talk
+from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of
@@ -160,18 +160,3 @@ def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     summary: Any = porto.client.get(f"/api/sessions/porto/summary?user_id={ME}").json
     assert summary["latest"]["version"] == 1 and summary["latest"]["sections"]["topic"] == NOW["topic"]
     assert stored(porto, "summary")[0] == 0
-
-
-@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_it_fits_and_is_accessible(page: Page, porto: Live, model_server: ModelServer) -> None:
-    page.goto("/#/porto")
-    expect(messages(page)).to_have_count(2)
-    editor = open_prompts(page)
-    text(page).fill("{{ max_words }} " + "averylongwordwithoutspaces" * 12)
-    long = ["anotherlongwordwithoutspaces" * 12]
-    model_server.mini.queue(digest_of(**{**TRIED, "requirements": long}))
-    editor.get_by_role("button", name="Try it on this chat").click()
-    expect(editor.get_by_role("heading", name="The summary with this prompt")).to_be_visible()
-    fits(page)
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog", name="Settings")).to_be_visible()  # only the topmost is closed

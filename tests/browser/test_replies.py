@@ -99,18 +99,6 @@ def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
     expect(messages(page).first).to_be_in_viewport()
 
 
-def test_in_a_temporary_chat_each_reply_has_its_own_explanation(page: Page, model_server: ModelServer) -> None:
-    page.goto("/")
-    page.get_by_role("button", name="Temporary").click()
-    for number in (1, 2):
-        chat(page, model_server, f"Question {number}", f"Answer {number}.")
-        expect(page.get_by_role("button", name=WHY)).to_have_count(number)
-    expect(page.get_by_role("article", name=re.compile("^You")).get_by_role("button", name=WHY)).to_have_count(0)
-    messages(page).nth(1).get_by_role("button", name=WHY).click()
-    told = messages(page).nth(1).get_by_role("region", name="Why this answer")
-    expect(told).to_contain_text("The model read only your message")
-
-
 @pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
 def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
     page: Page, live: Live, model_server: ModelServer, stopped: bool
