@@ -241,22 +241,6 @@ def test_answers_what_holds_now() -> None:
     assert both.startswith("Noted: has a cat called Fig.\n\nYou told me on") and "I live in Tallinn" in both
 
 
-@pytest.mark.parametrize(
-    ("said", "question", "expected", "stale"),
-    [
-        ("My boss is Priya. / Priya leaves, so my boss will be Oskar.", "Who is my boss?", "Oskar", "is Priya"),
-        ("The choir class is on Tuesday. / Choir class is Thursdays, oh.", "When is choir?", "Thursdays", "Tuesday"),
-        ("I can help on Mondays. / We changed help to Fridays.", "Which days do I help?", "Fridays", "Mondays"),
-        ("We are 34 people. / I pay 165 per person. / Now we are 36 people.", "How many people?", "36", "34"),
-        ("I wear Asics shoes. / I sold the Asics and bought Hokas.", "What shoes do I wear?", "Hokas", "wear Asics"),
-        ("My cousin bakes a cake. / I bake bread.", "Who bakes the cake?", "cousin", "bread"),
-    ],
-)  # fmt: skip
-def test_the_newest_of_what_answers_counts(said: str, question: str, expected: str, stale: str) -> None:
-    answered = reply(question, said.split(" / "))
-    assert expected in answered and stale not in answered
-
-
 def test_lists_what_it_knows_and_what_the_summary_holds() -> None:
     said = [
         "My name is Ada and I live in Tallinn.",

@@ -50,7 +50,9 @@ def kept(page: Page) -> tuple[str, str]:
     return storage
 
 
-def test_the_key_opens_the_page_and_stays_with_the_tab(page: Page, model_server: ModelServer) -> None:
+def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(
+    page: Page, model_server: ModelServer
+) -> None:
     page.goto("/#/garden")
     expect(asked(page)).to_contain_text("RECAP_API_KEYS")
     expect(asked(page).get_by_label("API key")).to_have_attribute("type", "password")
@@ -63,6 +65,16 @@ def test_the_key_opens_the_page_and_stays_with_the_tab(page: Page, model_server:
     page.reload()
     expect(messages(page).first).to_contain_text("The roses need water")
     expect(asked(page)).to_be_hidden()
+
+    page.get_by_role("button", name="Sign out").click()
+    expect(asked(page)).to_be_visible()
+    expect(asked(page).get_by_role("alert")).to_be_hidden()  # no key was refused
+    expect(page.get_by_text("The roses need water")).to_have_count(0)
+    assert KEY not in "".join(kept(page))
+    watch_of(page).expect(r"status of 404")  # the address still names the chat
+    with page.expect_console_message(lambda told: "404" in told.text):
+        sign_in(page, OTHER)
+    expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
 
 
 @pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
@@ -79,21 +91,6 @@ def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
     expect(asked(page).get_by_label("API key")).to_have_value("")
     sign_in(page, KEY)
     expect(messages(page)).to_contain_text(["The roses need water"])
-
-
-def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
-    page.goto("/#/garden")
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-    page.get_by_role("button", name="Sign out").click()
-    expect(asked(page)).to_be_visible()
-    expect(asked(page).get_by_role("alert")).to_be_hidden()  # no key was refused
-    expect(page.get_by_text("The roses need water")).to_have_count(0)
-    assert KEY not in "".join(kept(page))
-    watch_of(page).expect(r"status of 404")  # the address still names the chat
-    with page.expect_console_message(lambda told: "404" in told.text):
-        sign_in(page, OTHER)
-    expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
 
 
 def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
