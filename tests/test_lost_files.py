@@ -4,7 +4,6 @@ that is lost, readiness says what to do, and once the file is back the server go
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import sqlite3
 import threading
@@ -12,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -22,9 +22,8 @@ from memory.services import Services
 from models import Database
 from models.errors import DatabaseLost
 from tests.conftest import MakeApp
-from tests.faults import report
 from tests.faults.chatters import Answer, Refused, say
-from tests.serving import Api, Server, eventually, migrated_server
+from tests.serving import Api, eventually, migrated_server
 from tests.talking import ask, chat
 
 INSERT = text(
@@ -195,58 +194,44 @@ def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: Mak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["removed, then copied", "folder renamed"])
-def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(
-    tmp_path: Path, migrated: Path, how: str
-) -> None:
-    lose, put_back = LOST[how]
-    chance, over = random.Random(1), threading.Event()
-    answers: list[tuple[float, Answer]] = []
+def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(tmp_path: Path, migrated: Path) -> None:
+    over = threading.Event()
+    answers: list[tuple[float, Answer]] = []  # each with when it was asked for
+    refusals: list[float] = []
+
+    def talk(name: str) -> None:
+        number = 0
+        with Api(server) as api:
+            while not over.is_set():
+                number += 1
+                begun, words = time.monotonic(), f"{name} says thing number {number}."
+                try:
+                    answers.append((begun, say(api.http, name, name, words, words, stream=number % 2 == 0)))
+                except Refused:
+                    refusals.append(begun)
+
+    def more(wanted: list[Any], count: int) -> bool:
+        enough = len(wanted) + count
+        return eventually(lambda: len(wanted) >= enough, 60.0)
+
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         server.start()
         file = server.data_dir / "recap.db"
-        talking = [threading.Thread(target=_talk, args=(server, name, answers, over)) for name in "abcd"]
+        talking = [threading.Thread(target=talk, args=(name,)) for name in "abcd"]
         for thread in talking:
             thread.start()
         with Api(server) as api:
-            _more(answers, chance.randint(5, 30))
-            assert server.flask("backup", str(tmp_path / "backup.db")).returncode == 0
-            _more(answers, chance.randint(1, 10))
-            lose(file)
+            assert more(answers, 20)
+            folder_away(file)
             lost_at = time.monotonic()
-            assert eventually(lambda: api.http.get("/health/ready").status_code == 503), how
-            time.sleep(chance.uniform(0.0, 0.5))
+            assert eventually(lambda: api.http.get("/health/ready").status_code == 503)
+            assert more(refusals, 12)
             assert [answer for begun, answer in answers if begun > lost_at] == []
-            kept = [answer.words for _, answer in answers] if put_back is folder_back else []
-            put_back(file)
-            assert eventually(lambda: api.http.get("/health/ready").status_code == 200), api.http.get(
-                "/health/ready"
-            ).text
-            back_at = time.monotonic()
-            _more(answers, 12)
-            kept += [answer.words for begun, answer in list(answers) if begun > back_at]
-            assert len(kept) > 4 and set(kept) <= set(words(file))
+            folder_back(file)
+            assert eventually(lambda: api.http.get("/health/ready").status_code == 200)
+            assert more(answers, 12), "turns go on"
         over.set()
         for thread in talking:
             thread.join(60.0)
+        assert {answer.words for _, answer in answers} <= set(words(file))
         assert server.stop() == 0
-        report(f"database {how}", acknowledged=len(answers))
-
-
-def _talk(server: Server, name: str, answers: list[tuple[float, Answer]], over: threading.Event) -> None:
-    with Api(server) as api:
-        number = 0
-        while not over.is_set():
-            number += 1
-            begun, said = time.monotonic(), f"{name} says thing number {number}."
-            try:
-                answers.append(
-                    (begun, say(api.http, f"{name}-{number // 9}", name, said, said, stream=number % 2 == 0))
-                )
-            except Refused:
-                over.wait(0.02)
-
-
-def _more(answers: list[tuple[float, Answer]], count: int) -> None:
-    wanted = len(answers) + count
-    assert eventually(lambda: len(answers) >= wanted, 60.0), "turns do not go on"
