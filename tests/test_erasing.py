@@ -157,11 +157,10 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
     assert neighbours(past, model_server) == before
 
 
-def test_an_erased_message_is_nowhere_to_be_seen(past: FlaskClient, model_server: ModelServer) -> None:
+def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
     recalled = good(past.get(f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}"))
     assert SECRET in str(recalled["memory"]), "the other session's turn shows it"
     secret = id_of(past, SECRET)
-    model_server.mini.queue(digest_of(topic="Tea alone"))
     erase(past, SECRET)
     for address in (
         "/api/sessions?user_id=ada",
@@ -185,10 +184,6 @@ def test_an_erased_message_is_nowhere_to_be_seen(past: FlaskClient, model_server
     assert error(past.delete(f"/api/sessions/s/messages/{secret}"), 404)["code"] == "message_not_found"
     failed(ask(past, "Otherwise.", session_id="s", replaces=secret), 404, "message_not_found")
     assert [fact["text"] for fact in read_all(past, "/api/facts", user_id="ada")] == ["Likes green tea"]
-
-
-def test_an_erased_message_is_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
-    erase(past, SECRET)
     chat(past, "What is my secret?", session_id="s", user_id="ada", recall="always")
     chat(past, "Do you know my secret?", session_id="new", user_id="ada", recall="always")
     jobs_done(past)

@@ -148,23 +148,6 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live
 # -- forgetting
 
 
-def test_forget_says_what_it_does_and_forgets_the_fact(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol")
-    state(live, "Likes swimming")
-    page.goto("/")
-    asked = page.get_by_role("dialog", name="Forget this fact?")
-    for answer, left in (("Escape", 2), ("Enter", 1)):
-        fact(page, "Lives in Bristol").focus()
-        page.keyboard.press("Delete")
-        expect(asked).to_contain_text("Lives in Bristol")
-        expect(asked).to_contain_text("no longer use what you forget")
-        expect(asked.get_by_role("button", name="Erase the words too")).to_have_count(0)  # it came from no message
-        page.keyboard.press(answer)
-        expect(asked).to_be_hidden()
-        expect(facts(page)).to_have_count(left)
-    assert known(live) == ["Likes swimming"]
-
-
 @pytest.mark.parametrize("words_too", [False, True], ids=["the fact", "the words too"])
 def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: list[int], words_too: bool) -> None:
     page.goto("/#/porto")
@@ -172,6 +155,7 @@ def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: lis
     fact(page, "Is allergic to walnuts").hover()
     fact(page, "Is allergic to walnuts").get_by_role("button", name="Forget").click()
     asked = page.get_by_role("dialog", name="Forget this fact?")
+    expect(asked).to_contain_text("no longer use what you forget")
     expect(asked).to_contain_text("The words it came from stay in their chat")
     fits(page)
     asked.get_by_role("button", name="Erase the words too" if words_too else "Forget the fact").click()

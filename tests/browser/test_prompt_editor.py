@@ -58,15 +58,23 @@ def tried(page: Page, section: str) -> Locator:
     return shown.get_by_role("list", name=section, exact=True).get_by_role("listitem")
 
 
-def test_a_prompt_is_changed_and_saved_as_a_new_version(page: Page, live: Live) -> None:
+def test_a_prompt_is_changed_and_saved_as_a_new_version_unless_it_is_no_template(page: Page, live: Live) -> None:
+    watch_of(page).expect(r"status of 422")
     page.goto("/")
     editor = open_prompts(page)
     expect(prompts(page)).to_have_text([re.compile(name) for name in PACKAGED])
     expect(text(page)).to_have_value(stored(live, "summary")[1])
     save = editor.get_by_role("button", name="Save", exact=True)
     expect(save).to_be_disabled()
-    text(page).fill("Keep the figures.")
+    text(page).fill("{% if first %}Summarise")
     expect(prompts(page).filter(has_text="summary")).to_contain_text("not saved")
+    save.click()
+    expect(text(page)).to_have_accessible_description(re.compile(r"not a valid template \(line 1\)"))
+    expect(text(page)).to_have_attribute("aria-invalid", "true")
+    expect(text(page)).to_have_value("{% if first %}Summarise")
+    assert stored(live, "summary")[0] == 0
+    text(page).fill("Keep the figures.")
+    expect(text(page)).not_to_have_attribute("aria-invalid", "true")
     save.click()
     expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
     expect(prompts(page).filter(has_text="summary")).to_contain_text("saved here, version 1")
@@ -115,22 +123,6 @@ def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page,
     assert stored(live, "summary")[0] == 0
     assert live.client.get("/api/prompts/brief").status_code == 404
     assert page.evaluate("localStorage.getItem('recap.prompt')") is None
-
-
-def test_a_template_that_cannot_be_used_is_refused_under_the_field(page: Page, live: Live) -> None:
-    watch_of(page).expect(r"status of 422")
-    page.goto("/")
-    editor = open_prompts(page)
-    text(page).fill("{% if first %}Summarise")
-    editor.get_by_role("button", name="Save", exact=True).click()
-    expect(text(page)).to_have_accessible_description(re.compile(r"not a valid template \(line 1\)"))
-    expect(text(page)).to_have_attribute("aria-invalid", "true")
-    expect(text(page)).to_have_value("{% if first %}Summarise")
-    assert stored(live, "summary")[0] == 0
-    text(page).fill("{{ first }}")
-    expect(text(page)).not_to_have_attribute("aria-invalid", "true")
-    editor.get_by_role("button", name="Save", exact=True).click()
-    expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
 
 
 def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(

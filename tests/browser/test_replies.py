@@ -14,7 +14,7 @@ from tests.live import Live
 from tests.model_server import ModelServer, Text
 from tests.serving import Server
 
-SENDS = 12
+SENDS = 6
 WHY = re.compile("Why this answer")
 # Hands a streamed reply to the page in pieces with frames in between, as a network does, or at once.
 IN_PIECES = """const reach = window.fetch;
