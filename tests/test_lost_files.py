@@ -6,12 +6,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import threading
-import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -22,7 +19,7 @@ from memory.services import Services
 from models import Database
 from models.errors import DatabaseLost
 from tests.conftest import MakeApp
-from tests.faults.chatters import Answer, Refused, say
+from tests.faults.chatters import Chatter, stored_once
 from tests.serving import Api, eventually, migrated_server
 from tests.talking import ask, chat
 
@@ -195,43 +192,32 @@ def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: Mak
 
 @pytest.mark.slow
 def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(tmp_path: Path, migrated: Path) -> None:
-    over = threading.Event()
-    answers: list[tuple[float, Answer]] = []  # each with when it was asked for
-    refusals: list[float] = []
-
-    def talk(name: str) -> None:
-        number = 0
-        with Api(server) as api:
-            while not over.is_set():
-                number += 1
-                begun, words = time.monotonic(), f"{name} says thing number {number}."
-                try:
-                    answers.append((begun, say(api.http, name, name, words, words, stream=number % 2 == 0)))
-                except Refused:
-                    refusals.append(begun)
-
-    def more(wanted: list[Any], count: int) -> bool:
-        enough = len(wanted) + count
-        return eventually(lambda: len(wanted) >= enough, 60.0)
-
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
-        server.start()
+        chatters = [Chatter(server, name, name, stream=name in "ac", away=(503,)) for name in "abcd"]
         file = server.data_dir / "recap.db"
-        talking = [threading.Thread(target=talk, args=(name,)) for name in "abcd"]
-        for thread in talking:
-            thread.start()
+
+        def answered() -> list[int]:
+            return [len(chatter.answers) for chatter in chatters]
+
+        def refused() -> list[int]:
+            return [chatter.broken for chatter in chatters]
+
+        server.start()
+        for chatter in chatters:
+            chatter.start()
+        assert eventually(lambda: min(answered()) > 4, 60.0)
+        folder_away(file)
+        assert eventually(lambda: min(refused()) > 0, 60.0)
+        before = answered()
+        assert eventually(lambda: min(refused()) > 5, 60.0)
         with Api(server) as api:
-            assert more(answers, 20)
-            folder_away(file)
-            lost_at = time.monotonic()
-            assert eventually(lambda: api.http.get("/health/ready").status_code == 503)
-            assert more(refusals, 12)
-            assert [answer for begun, answer in answers if begun > lost_at] == []
+            assert api.http.get("/health/ready").status_code == 503
+            assert answered() == before, "nothing is acknowledged"
             folder_back(file)
             assert eventually(lambda: api.http.get("/health/ready").status_code == 200)
-            assert more(answers, 12), "turns go on"
-        over.set()
-        for thread in talking:
-            thread.join(60.0)
-        assert {answer.words for _, answer in answers} <= set(words(file))
+        assert eventually(lambda: min(answered()) > max(before) + 2, 60.0), "turns go on"
+        for chatter in chatters:
+            chatter.finish()
+            assert chatter.problems == []
+            stored_once(server, chatter)
         assert server.stop() == 0
