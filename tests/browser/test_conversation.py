@@ -28,6 +28,7 @@ from tests.browsing import USUAL, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Status, Text
 from tests.resources import digest_of, fact, good
+from tests.talking import prompts
 
 
 def done(page: Page) -> None:
@@ -216,15 +217,15 @@ def test_with_memory_off_a_chat_neither_uses_nor_feeds_it(page: Page, live: Live
     switch.click()
     off = page.get_by_role("button", name="Memory off")
     chat(page, model_server, "What flowers do I like?", "I can't tell.")
-    prompts = [request.body["messages"] for request in model_server.requests if request.model == "main"]
-    assert len(prompts) == 1 and "lilies" not in str(prompts)
+    (prompt,) = prompts(model_server)
+    assert "lilies" not in str(prompt)
     assert live.client.get(f"/api/sessions/{session_shown(page)}/messages?user_id={ME}").json["items"][0]["extra"]
     page.reload()
     expect(off).to_be_visible()  # it is kept for this chat
     page.get_by_role("button", name="New chat", exact=True).click()
     expect(switch).to_be_visible()
     chat(page, model_server, "What flowers do I like?", "Lilies.")
-    assert "lilies" in str([request.body for request in model_server.requests if request.model == "main"][-1])
+    assert "lilies" in str(prompts(model_server)[-1])
 
 
 MANY = 200

@@ -13,6 +13,7 @@ from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of
+from tests.talking import prompts as sent
 
 PACKAGED = ("consolidation", "feedback", "memory", "profile", "repair", "summary", "system")
 NOW: dict[str, Any] = {
@@ -147,8 +148,7 @@ def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     expect(tried(page, "Facts and figures").get_by_role("insertion")).to_contain_text(["Booking KX7QRP"])
     expect(tried(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
     expect(tried(page, "Discussed")).to_have_count(0)
-    asked = [request for request in model_server.requests if request.model == "mini"][-1]
-    assert "Keep what was ruled out." in str(asked.body["messages"][0]["content"])
+    assert "Keep what was ruled out." in sent(model_server, "mini")[-1][0]["content"]
     summary: Any = porto.client.get(f"/api/sessions/porto/summary?user_id={ME}").json
     assert summary["latest"]["version"] == 1 and summary["latest"]["sections"]["topic"] == NOW["topic"]
     assert stored(porto, "summary")[0] == 0

@@ -15,6 +15,7 @@ from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, Screen, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Status
+from tests.talking import prompts
 
 KEY = "sk-sentinel-of-7319"
 
@@ -30,8 +31,7 @@ def sent(page: Page, text: str) -> dict[str, Any]:
 
 def head(model_server: ModelServer) -> str:
     """How the main model's last prompt begins."""
-    request = [request for request in model_server.requests if request.model == "main"][-1]
-    return str(request.body["messages"][0]["content"])
+    return prompts(model_server)[-1][0]["content"]
 
 
 def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
@@ -141,8 +141,7 @@ def test_a_summary_prompt_can_be_read_and_chosen(page: Page, live: Live, model_s
     close_settings(page)
     assert sent(page, "The roses need water")["prompt"] == "figures"
     live.settle()
-    asked = [request for request in model_server.requests if request.model == "mini"][-1]
-    assert "Keep <b>figures</b> only." in str(asked.body["messages"][0]["content"])
+    assert "Keep <b>figures</b> only." in prompts(model_server, "mini")[-1][0]["content"]
 
 
 # -- models
