@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +19,8 @@ from app import services_of
 from cli import register_commands
 from memory.ops.backup import DataLock, examine
 from tests.conftest import MakeApp
-from tests.serving import Api, Server, eventually, migrated_server, rows, sound
+from tests.faults.chatters import Chatter
+from tests.serving import Api, eventually, migrated_server, rows, sound
 from tests.talking import chat, stored
 
 Flasks = Callable[..., Result]
@@ -111,15 +111,6 @@ def test_nothing_that_was_erased_before_is_in_a_backup(app: Flask, run: Flasks, 
     everything = b"".join(file.read_bytes() for file in (tmp_path / "data").glob("recap.db*"))
     assert b"quicksilver" in everything, "the control: it is still in the database's pages"
     assert b"quicksilver" not in (tmp_path / "b.db").read_bytes()
-
-
-def test_a_damaged_database_gives_no_backup(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
-    database = tmp_path / "data" / "recap.db"
-    _damage(database)
-    result = run("backup", tmp_path / "b.db")
-    assert result.exit_code == 1 and "flask restore" in result.output
-    assert not (tmp_path / "b.db").exists()
-    assert list(tmp_path.glob(".*part*")) == []
 
 
 # -- bringing one back
@@ -234,12 +225,16 @@ def test_no_server_starts_while_a_restore_is_under_way(make_app: MakeApp, tmp_pa
     services_of(app).start()
 
 
-def test_a_damaged_database_is_replaced_and_kept(
+def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(
     stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "data" / "recap.db"
     _damage(database)
     damaged = database.read_bytes()
+    refused = run("backup", tmp_path / "b.db")
+    assert refused.exit_code == 1 and "flask restore" in refused.output
+    assert not (tmp_path / "b.db").exists()
+    assert list(tmp_path.glob(".*part*")) == []
     result = run("restore", backup)
     assert result.exit_code == 0, result.output
     (former,) = (tmp_path / "data").glob("recap-until-*.db")
@@ -275,15 +270,23 @@ def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began
     file = tmp_path / "backup.db"
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         server.start()
-        acknowledged, made = _while_chatting(server, lambda: server.flask("backup", str(file)))
+        chatters = [Chatter(server, f"s{number}", "ada", stream=False) for number in range(4)]
+        for chatter in chatters:
+            chatter.start()
+        assert eventually(lambda: all(len(chatter.said) > 2 for chatter in chatters), 60.0)
+        acknowledged = {words for chatter in chatters for words in chatter.said}
+        made = server.flask("backup", str(file))
+        for chatter in chatters:
+            chatter.finish()
         assert made.returncode == 0, made.stdout + made.stderr
+        assert sum(len(chatter.said) for chatter in chatters) > len(acknowledged), "they went on meanwhile"
         refused = server.flask("restore", str(file))
         assert refused.returncode == 1 and "stop it first" in refused.stderr
         assert server.stop() == 0
         done = server.flask("restore", str(file))
         assert done.returncode == 0, done.stdout + done.stderr
         there = {row[0] for row in rows(server, "SELECT content FROM messages WHERE role = 'user'")}
-        assert acknowledged and acknowledged - there == set()
+        assert acknowledged <= there
         server.start()
         with Api(server) as api:
             api.jobs_done()
@@ -291,32 +294,3 @@ def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began
             api.jobs_done()
         assert server.stop() == 0
         sound(server)
-
-
-def _while_chatting(server: Server, work: Callable[[], Any]) -> tuple[set[str], Any]:
-    """Do `work` while four clients chat; what was acknowledged before it began, and what it gave."""
-    acknowledged: set[str] = set()
-    over = threading.Event()
-
-    def talk(number: int) -> None:
-        with Api(server) as api:
-            for turn in range(10_000):
-                if over.is_set():
-                    return
-                text = f"I am client {number}, and this is message {turn}."
-                api.chat(f"s{number}", text, user_id="ada")
-                acknowledged.add(text)
-
-    threads = [threading.Thread(target=talk, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    try:
-        assert eventually(lambda: len(acknowledged) > 12, 60.0)
-        before = set(acknowledged)
-        result = work()
-        assert len(acknowledged) > len(before), "they went on meanwhile"
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join(60.0)
-    return before, result

@@ -43,10 +43,10 @@ def work(client: FlaskClient, *kinds: str) -> None:
     services.outbox.run_due(kinds or None)
 
 
-def found(client: FlaskClient, q: str, **query: Any) -> list[str]:
-    """The words of the messages that a search finds."""
+def found(client: FlaskClient, q: str, **query: Any) -> list[dict[str, Any]]:
+    """What a search finds."""
     answer = client.get("/api/search", query_string={"q": q, "session_id": "s", **query})
-    return [result["content"] for result in good(answer)["results"]]
+    return list(good(answer)["results"])
 
 
 def line(*exchanges: str) -> list[tuple[str, str]]:
@@ -179,27 +179,6 @@ def test_every_version_comes_back_with_what_followed_it(client: FlaskClient) -> 
     assert said(client, "s") == line("one", "two", "drei")
 
 
-def test_what_comes_back_is_found_summarised_and_read_for_facts_again(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
-    (first,) = talk(client, "I live in Bergen")
-    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), topic="Bergen"))
-    work(client)
-    talk(client, "I live in Oslo", replaces=first)
-    model_server.mini.queue(digest_of(fact("Lives in Oslo", 1, "I live in Oslo"), topic="Oslo"))
-    work(client)
-    assert set(facts(client)) == {"Lives in Oslo"} and found(client, "Bergen") == []
-    restore(client, first)
-    assert facts(client) == {} and found(client, "Oslo") == []
-    assert summary(client, "s")["state"] == "pending" and version(client)["sections"]["topic"] == ""
-    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), topic="Bergen"))
-    work(client)
-    assert set(facts(client)) == {"Lives in Bergen"} and version(client)["sections"]["topic"] == "Bergen"
-    assert set(found(client, "Bergen")) == {"I live in Bergen", "Answer to I live in Bergen"}
-    assert good(client.get(URL))["title"] == "Bergen"
-    assert all(one.consistent for one in services_of(client.application).indexing.verify())
-
-
 # -- what can't be replaced
 
 
@@ -273,24 +252,6 @@ def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(
 
 
 # -- search and recall
-
-
-@pytest.mark.parametrize("indexed", [False, True])
-@pytest.mark.parametrize("unindexed", [False, True])
-def test_replaced_words_are_not_found_whether_the_index_holds_them_or_not(
-    client: FlaskClient, indexed: bool, unindexed: bool
-) -> None:
-    ids = talk(client, "The zeppelin lands", "The zeppelin starts")
-    if indexed:
-        work(client, "index")
-    assert len(found(client, "zeppelin", role="user")) == 2
-    talk(client, "The balloon starts", replaces=ids[1])
-    if unindexed:
-        work(client, "index")
-    assert found(client, "zeppelin", role="user") == ["The zeppelin lands"]
-    assert found(client, "starts", role="user", window=2) == ["The balloon starts"]
-    (result,) = client.get("/api/search?q=lands&session_id=s&role=user&window=9").json["results"]
-    assert [near["content"] for near in result["window"]] == [content for _, content in said(client, "s")]
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -449,7 +410,7 @@ def listing(body: Body) -> Any:
     """A summary that lists every word the mini model was shown, and facts that are the words of the person."""
     material = body["messages"][1]["content"]
     shown = sorted(set(WORD.findall(re.sub(r"<known_facts>.*?</known_facts>", "", material, flags=re.DOTALL))))
-    own = re.findall(r"^\[(\d+)\] \S+ \S+ user: (w\d+)$", material, re.MULTILINE)
+    own = re.findall(r"^\[(\d+)\] (?:\S+ )?\S+ user: (w\d+)$", material, re.MULTILINE)
     chunks = [" ".join(shown[at : at + 20]) for at in range(0, len(shown), 20)]
     return digest_of(*(fact(word, int(position), word) for position, word in own), data=chunks)
 
@@ -458,8 +419,7 @@ def said_words(client: FlaskClient, **query: Any) -> list[str]:
     return [word for _, content in said(client, "s", **query) for word in WORD.findall(content)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
 def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
     make_app: MakeApp, model_server: ModelServer, seed: int
 ) -> None:
@@ -485,11 +445,21 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
         elif latest := version(client):
             older = {"version": max(1, latest["version"] - 2)}
             assert client.post(f"{URL}/summary/rollback", json=older).status_code in (200, 409)
+    only_the_line_is_found(client)  # though the index still holds more
     client.post(f"{URL}/summary/refresh")
     work(client)
-    known = set(said_words(client))
-    assert set(WORD.findall(str(version(client)["sections"]))) == known
-    assert {item["source_message_id"] for item in facts(client).values()} <= {one["id"] for one in stored(client, "s")}
-    for word in known | {word for branch in range(1, 30) for word in said_words(client, branch=branch)}:
-        assert bool(found(client, word)) is (word in known), word
+    only_the_line_is_found(client)
+    messages = stored(client, "s")
+    assert set(WORD.findall(str(version(client)["sections"]))) == set(said_words(client))
+    assert {one["content"]: one["id"] for one in messages if one["role"] == "user"} == {
+        text: item["source_message_id"] for text, item in facts(client).items()
+    }
     assert all(one.consistent for one in services_of(app).indexing.verify())
+
+
+def only_the_line_is_found(client: FlaskClient) -> None:
+    known = set(said_words(client))
+    for word in known | {word for branch in range(1, 15) for word in said_words(client, branch=branch)}:
+        results = found(client, word, window=9)
+        assert bool(results) is (word in known), word
+        assert all(set(WORD.findall(str(near["content"]))) <= known for one in results for near in one["window"])

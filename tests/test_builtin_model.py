@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,16 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.domain import FACT_CATEGORIES, Excerpt, Fact
+from memory.domain import FACT_CATEGORIES, Excerpt
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
 from memory.sections import Excluded, Sections
 from memory.summary.digest import read
 from tests.builtin_calls import (
     ADA,
-    CORRECTIONS,
     MODEL,
     MOVE,
-    QUESTIONS,
     START,
     cases,
     chat_of,
@@ -33,40 +30,6 @@ from tests.builtin_calls import (
     texts,
 )  # fmt: skip
 from tests.resources import soon_over
-
-
-def known_of(said: Sequence[str]) -> tuple[Sections, list[Fact]]:
-    """The summary and the facts of a chat, as a later session has them."""
-    summary, found = digest(said)
-    return summary, [fact(n, one["text"], one["quote"], one["source"] - 1) for n, one in enumerate(found, 1)]
-
-
-@pytest.mark.parametrize("later", [False, True], ids=["in the chat", "from memory"])
-@pytest.mark.parametrize(("said", "question", "expected"), cases(QUESTIONS))
-def test_answers_with_what_was_said(said: list[str], question: str, expected: str, later: bool) -> None:
-    if later:
-        summary, known = known_of(said)
-        found = reply(question, facts=known, summary=summary)
-    else:
-        found = reply(question, said)
-    assert expected in found
-
-
-@pytest.mark.parametrize("later", [False, True], ids=["in the chat", "from memory"])
-@pytest.mark.parametrize(("said", "correction", "question", "expected", "stale"), cases(CORRECTIONS))
-def test_a_correction_holds(
-    said: list[str], correction: str, question: str, expected: str, stale: str, later: bool
-) -> None:
-    if later:
-        before, known = known_of(said)
-        summary, found = digest([message(30, correction)], before, known)
-        ended = {number for one in found for number in one["supersedes"]}
-        new = [fact(100 + n, one["text"], one["quote"], 29) for n, one in enumerate(found)]
-        answered = reply(question, facts=[one for one in known if one.id not in ended] + new, summary=summary)
-    else:
-        answered = reply(question, [*said, correction])
-    assert expected in answered and stale not in answered
-
 
 # -- facts
 
@@ -276,22 +239,6 @@ def test_answers_what_holds_now() -> None:
     assert reply("hello", facts=[fact(1, "Name: Ada", "My name is Ada")]).startswith("Hello, Ada!")
     both = reply("I have a cat called Fig. Where do I live?", ADA)
     assert both.startswith("Noted: has a cat called Fig.\n\nYou told me on") and "I live in Tallinn" in both
-
-
-@pytest.mark.parametrize(
-    ("said", "question", "expected", "stale"),
-    [
-        ("My boss is Priya. / Priya leaves, so my boss will be Oskar.", "Who is my boss?", "Oskar", "is Priya"),
-        ("The choir class is on Tuesday. / Choir class is Thursdays, oh.", "When is choir?", "Thursdays", "Tuesday"),
-        ("I can help on Mondays. / We changed help to Fridays.", "Which days do I help?", "Fridays", "Mondays"),
-        ("We are 34 people. / I pay 165 per person. / Now we are 36 people.", "How many people?", "36", "34"),
-        ("I wear Asics shoes. / I sold the Asics and bought Hokas.", "What shoes do I wear?", "Hokas", "wear Asics"),
-        ("My cousin bakes a cake. / I bake bread.", "Who bakes the cake?", "cousin", "bread"),
-    ],
-)  # fmt: skip
-def test_the_newest_of_what_answers_counts(said: str, question: str, expected: str, stale: str) -> None:
-    answered = reply(question, said.split(" / "))
-    assert expected in answered and stale not in answered
 
 
 def test_lists_what_it_knows_and_what_the_summary_holds() -> None:

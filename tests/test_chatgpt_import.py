@@ -99,20 +99,16 @@ def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
     assert messages[3]["created_at"] == "2023-11-14T22:14:30.125000+00:00"
 
 
-def test_the_same_again_changes_nothing(app: Flask, client: FlaskClient) -> None:
+def test_the_same_again_changes_nothing_and_what_was_said_since_is_added(app: Flask, client: FlaskClient) -> None:
     bring_in(client, tea())
+    append(client, "6f2b-tea", [said("Meanwhile, here.")], user_id="ada")
     rows = rows_of(services_of(app))
     done = bring_in(client, tea())
     assert (done["created"]["messages"], done["known"]["messages"], done["known"]["sessions"]) == (0, 4, 1)
     assert rows_of(services_of(app)) == rows
-
-
-def test_what_was_said_since_is_added(client: FlaskClient) -> None:
-    bring_in(client, tea())
     longer = tea()
     longer["mapping"]["u3"] = {**node("a2-again", "user", "Thanks!"), "id": "u3"}
     longer["current_node"] = "u3"
-    append(client, "6f2b-tea", [said("Meanwhile, here.")], user_id="ada")
     done = bring_in(client, longer)
     assert (done["created"]["messages"], done["known"]["messages"]) == (1, 4)
     assert stored(client, "6f2b-tea")[-2:] == [("user", "Meanwhile, here."), ("user", "Thanks!")]

@@ -23,6 +23,7 @@ import openai
 import pytest
 from pydantic import SecretStr
 
+from tests.completing import sent
 from tests.model_server import CutStream, ModelServer, Status, ToolCalls
 from tests.openai_calls import scripted_server
 from tests.serving import Server, migrated_server, model_settings
@@ -99,11 +100,6 @@ def client(base_url: str) -> Iterator[openai.OpenAI]:
 
 def asked(text: str) -> list[Any]:
     return [{"role": "user", "content": text}]
-
-
-def sent(model: ModelServer) -> list[dict[str, Any]]:
-    """The bodies of the requests that the main model got."""
-    return [request.body for request in list(model.requests) if request.model == "main"]
 
 
 def stored(base_url: str, session: str, user: str | None = None) -> list[tuple[str, str]]:

@@ -2,70 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
-from memory.services import Services
-from tests.conftest import MakeApp
-from tests.resources import good
+from tests.jobbing import Bench
+from tests.resources import good, read_all
 from tests.talking import chat, jobs, said, stored, summary
 
 AHEAD = datetime(2026, 5, 20, 15, 0, tzinfo=UTC)
 RIGHT = AHEAD - timedelta(days=3)  # Sunday the 17th
 
 
-class Clock:
-    """What a machine believes the time is; each look at it is a little later than the last."""
-
-    def __init__(self, now: datetime) -> None:
-        self._now = now
-
-    def __call__(self) -> datetime:
-        self._now += timedelta(milliseconds=1)
-        return self._now
-
-    def set(self, now: datetime) -> None:
-        self._now = now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock(AHEAD)
+def bench(bench: Bench) -> Bench:
+    bench.clock.now = AHEAD
+    return bench
 
 
-@pytest.fixture
-def make(make_app: MakeApp, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Flask]:
-    """Applications that go by the clock."""
-    monkeypatch.setattr("app.Services", partial(Services, now=clock))
-    return make_app
+def says(bench: Bench, words: str, session: str = "s") -> dict[str, Any]:
+    """Ada says something, and the jobs that are due are done."""
+    answer = chat(bench.client, words, session_id=session, user_id="ada")
+    bench.clock.tick(0.001)
+    bench.services.outbox.run_due()
+    return answer
 
 
-@pytest.fixture
-def app(make: Callable[..., Flask]) -> Flask:
-    return make()
-
-
-@pytest.fixture
-def ada(app: Flask) -> Callable[..., dict[str, Any]]:
-    """Says something in session s and lets the jobs that are due be done."""
-
-    def says(words: str, **more: Any) -> dict[str, Any]:
-        answer = chat(app.test_client(), words, session_id=more.pop("session_id", "s"), user_id="ada", **more)
-        services_of(app).outbox.run_due()
-        return answer
-
-    return says
-
-
-def facts(client: FlaskClient, **query: Any) -> list[str]:
-    return [fact["text"] for fact in good(client.get("/api/facts", query_string={"user_id": "ada", **query}))["items"]]
+def facts(client: FlaskClient) -> list[str]:
+    return [fact["text"] for fact in read_all(client, "/api/facts", user_id="ada")]
 
 
 def found(client: FlaskClient, q: str, **query: Any) -> list[str]:
@@ -73,80 +39,45 @@ def found(client: FlaskClient, q: str, **query: Any) -> list[str]:
     return [result["content"] for result in results if result["role"] == "user"]
 
 
-def test_turns_go_on_and_messages_keep_their_order(ada: Callable[..., Any], clock: Clock, client: FlaskClient) -> None:
-    ada("My cat is called Miso.")
-    clock.set(RIGHT)
-    ada("My dog is called Rex.")
-    ada("What is my cat called?")
-    listed = stored(client, "s")
-    assert [message["position"] for message in listed] == [1, 2, 3, 4, 5, 6]
-    assert [message["content"] for message in listed if message["role"] == "user"] == [
-        "My cat is called Miso.",
-        "My dog is called Rex.",
-        "What is my cat called?",
-    ]
-    assert "Miso" in listed[-1]["content"]
-    assert listed[0]["created_at"] > listed[2]["created_at"], "times are what the clock said then"
-
-
-def test_facts_that_begin_in_what_is_now_the_future_hold(
-    ada: Callable[..., Any], clock: Clock, client: FlaskClient
-) -> None:
-    ada("I live in Tallinn.")
-    (tallinn,) = [text for text in facts(client) if "Tallinn" in text]
-    clock.set(RIGHT)
-    assert tallinn in facts(client)
-    answer = ada("Where do I live?", session_id="other")
-    assert "Tallinn" in answer["reply"]
-
-
-def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(
-    ada: Callable[..., Any], clock: Clock, client: FlaskClient
-) -> None:
+def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(bench: Bench) -> None:
     """Words that are older than a fact, as those of an import are, do not correct it; these can't be told from them."""
-    ada("I live in Tallinn.")
-    clock.set(RIGHT)
-    ada("We moved: I live in Lyon now.")
-    assert any("Tallinn" in text for text in facts(client))
-    clock.set(AHEAD + timedelta(minutes=1))
-    ada("Yes, we moved to Lyon.")
-    now = facts(client)
+    says(bench, "I live in Tallinn.")
+    bench.clock.now = RIGHT
+    says(bench, "We moved: I live in Lyon now.")
+    assert any("Tallinn" in text for text in facts(bench.client))
+    bench.clock.now = AHEAD + timedelta(minutes=1)
+    says(bench, "Yes, we moved to Lyon.")
+    now = facts(bench.client)
     assert any("Lyon" in text for text in now)
     assert not any("Tallinn" in text for text in now)
-    assert "Lyon" in ada("Where do I live?", session_id="other")["reply"]
+    assert "Lyon" in says(bench, "Where do I live?", "other")["reply"]
 
 
-def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(
-    ada: Callable[..., Any], clock: Clock, client: FlaskClient
-) -> None:
-    ada("The lighthouse was painted red.")
-    clock.set(RIGHT)
-    ada("The lighthouse was painted white.")
-    assert sorted(found(client, "lighthouse painted")) == [
+def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(bench: Bench) -> None:
+    says(bench, "The lighthouse was painted red.")
+    bench.clock.now = RIGHT
+    says(bench, "The lighthouse was painted white.")
+    assert sorted(found(bench.client, "lighthouse painted")) == [
         "The lighthouse was painted red.",
         "The lighthouse was painted white.",
     ]
     early = {"after": "2026-05-17T00:00:00Z", "before": "2026-05-18T00:00:00Z"}
     late = {"after": "2026-05-20T00:00:00Z", "before": "2026-05-21T00:00:00Z"}
-    assert found(client, "lighthouse", **early) == ["The lighthouse was painted white."]
-    assert found(client, "lighthouse", **late) == ["The lighthouse was painted red."]
+    assert found(bench.client, "lighthouse", **early) == ["The lighthouse was painted white."]
+    assert found(bench.client, "lighthouse", **late) == ["The lighthouse was painted red."]
 
 
-def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(
-    ada: Callable[..., Any], app: Flask, clock: Clock, client: FlaskClient
-) -> None:
+def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench: Bench) -> None:
     for number in range(12):
-        clock.set(AHEAD + timedelta(hours=(-1) ** number * 7 * number))
-        ada(f"Thing number {number} is a boat called Boat{number}.")
-    services_of(app).outbox.run_due()
-    clock.set(AHEAD + timedelta(days=30))
-    services_of(app).outbox.run_due()
-    assert [position for position, _ in enumerate(stored(client, "s"), 1)] == [
-        m["position"] for m in stored(client, "s")
-    ]
-    users = [words for role, words in said(client, "s") if role == "user"]
+        bench.clock.now = AHEAD + timedelta(hours=(-1) ** number * 7 * number)
+        says(bench, f"Thing number {number} is a boat called Boat{number}.")
+    bench.services.outbox.run_due()
+    bench.clock.now = AHEAD + timedelta(days=30)
+    bench.services.outbox.run_due()
+    assert [message["position"] for message in stored(bench.client, "s")] == list(range(1, 25))
+    users = [words for role, words in said(bench.client, "s") if role == "user"]
     assert users == [f"Thing number {number} is a boat called Boat{number}." for number in range(12)]
-    assert summary(client, "s")["state"] == "current"
-    assert jobs(client) == jobs(client, "index") == []
-    (verified,) = services_of(app).indexing.verify()
+    assert summary(bench.client, "s")["state"] == "current"
+    assert jobs(bench.client) == jobs(bench.client, "index") == []
+    (verified,) = bench.services.indexing.verify()
     assert verified.consistent and not verified.waiting

@@ -152,14 +152,15 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
     jobs_done(past)
     assert traces(past) == {}
     assert SENTINEL not in str(model_server.requests[came:][0].body), "the summary is made from what is left"
+    forget = services_of(past.application).settings.index_dir / ".forget"
+    assert forget.exists(), "other processes are told to clear their caches"
     assert neighbours(past, model_server) == before
 
 
-def test_an_erased_message_is_nowhere_to_be_seen(past: FlaskClient, model_server: ModelServer) -> None:
+def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
     recalled = good(past.get(f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}"))
     assert SECRET in str(recalled["memory"]), "the other session's turn shows it"
     secret = id_of(past, SECRET)
-    model_server.mini.queue(digest_of(topic="Tea alone"))
     erase(past, SECRET)
     for address in (
         "/api/sessions?user_id=ada",
@@ -183,10 +184,6 @@ def test_an_erased_message_is_nowhere_to_be_seen(past: FlaskClient, model_server
     assert error(past.delete(f"/api/sessions/s/messages/{secret}"), 404)["code"] == "message_not_found"
     failed(ask(past, "Otherwise.", session_id="s", replaces=secret), 404, "message_not_found")
     assert [fact["text"] for fact in read_all(past, "/api/facts", user_id="ada")] == ["Likes green tea"]
-
-
-def test_an_erased_message_is_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
-    erase(past, SECRET)
     chat(past, "What is my secret?", session_id="s", user_id="ada", recall="always")
     chat(past, "Do you know my secret?", session_id="new", user_id="ada", recall="always")
     jobs_done(past)
@@ -453,16 +450,23 @@ def test_not_a_byte_of_a_forgotten_fact_is_left(client: FlaskClient, model_serve
     assert neighbours(client, model_server) == before
 
 
-def test_many_facts_are_forgotten_with_one_receipt(client: FlaskClient) -> None:
-    ids = [good(client.post("/api/facts", json={"user_id": "ada", "text": f"{SENTINEL} {n}"}))["id"] for n in range(3)]
-    receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": [*ids, 999]}))
+def test_many_facts_are_forgotten_with_one_receipt_and_nobody_elses(client: FlaskClient) -> None:
+    def state(user: str, text: str) -> int:
+        return int(good(client.post("/api/facts", json={"user_id": user, "text": text}))["id"])
+
+    ids = [state("ada", f"{SENTINEL} {number}") for number in range(3)]
+    bobs = state("bob", "Has a dog")
+    forget = {"user_id": "ada", "ids": [*ids, ids[0], bobs, 999]}
+    receipt = good(client.post("/api/facts/forget", json=forget))
     assert (receipt["forgotten"], receipt["pending"]) == (3, ["database_files"])
     assert counted(receipt) == {"facts": 3, "fact_revisions": 3}
     jobs_done(client)
     assert traces(client) == {}
-    receipt = good(client.post("/api/facts/forget", json={"user_id": "ada", "ids": ids}))
+    receipt = good(client.post("/api/facts/forget", json=forget))
     assert (receipt["forgotten"], receipt["pending"], counted(receipt)) == (0, [], {})
     assert read_all(client, "/api/jobs") == []
+    assert [item["text"] for item in read_all(client, "/api/facts")] == ["Has a dog"]
+    assert good(client.post("/api/facts/forget", json={"ids": [bobs]}))["forgotten"] == 1, "nobody is named: anyone's"
 
 
 def test_a_corrected_fact_is_forgotten_without_its_correction(client: FlaskClient, model_server: ModelServer) -> None:
@@ -522,12 +526,3 @@ def test_not_a_byte_of_an_erased_session_is_left(
     assert stored(client, "stays")[0]["content"] == "I like mate."
     assert summary(client, "stays")["latest"]["sections"]["topic"] == "Mate"
     assert neighbours(client, model_server) == before
-
-
-# -- caches
-
-
-def test_other_processes_are_told_to_clear_their_caches(client: FlaskClient) -> None:
-    append(client, "s", [said(SECRET)], user_id="ada")
-    erase(client, SECRET)
-    assert (services_of(client.application).settings.index_dir / ".forget").exists()

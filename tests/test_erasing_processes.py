@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from tests.faults.chatters import Chatter
 from tests.serving import Api, Server, eventually, migrated_server, rows, sound
 from tests.traces import traces as traces_in
 
@@ -34,38 +33,13 @@ def live(api: Api, sessions: int = 4, messages: int = 50) -> None:
     assert eventually(lambda: not api.get("/api/jobs", user_id="ada")["items"], 40)
 
 
-@contextmanager
-def others_talking(server: Server, people: int = 3) -> Iterator[None]:
-    """Others who chat and search all the while."""
-    over = threading.Event()
-    problems: list[Exception] = []
-
-    def talk(number: int) -> None:
-        with Api(server) as api:
-            for turn in range(10_000):
-                if over.is_set():
-                    return
-                try:
-                    api.chat(f"s{number}", f"I like thing {turn}.", user_id=f"user-{number}")
-                    api.get("/api/search", q="thing", user_id=f"user-{number}")
-                except httpx2.HTTPError as error:
-                    problems.append(error)
-                    return
-
-    threads = [threading.Thread(target=talk, args=(number,), daemon=True) for number in range(people)]
-    for thread in threads:
-        thread.start()
-    yield
-    over.set()
-    for thread in threads:
-        thread.join(30)
-    assert problems == []
-
-
 def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
         server.start()
-        with Api(server) as api, others_talking(server):
+        others = [Chatter(server, f"s{number}", f"user-{number}", stream=False) for number in range(3)]
+        for other in others:
+            other.start()
+        with Api(server) as api:
             live(api)
             before = traces(server)
             assert any(path.startswith("recap.db") for path in before), "the scan finds what is there"
@@ -76,7 +50,9 @@ def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
             api.jobs_done(*REST)
             assert traces(server) == {}
             assert receipt["erased"]["messages"] == 200
-        with Api(server) as api:
+            for other in others:
+                other.finish()
+                assert other.answers and other.problems == []
             api.jobs_done()
         assert server.stop() == 0
         assert traces(server) == {}

@@ -297,17 +297,6 @@ def test_facts_are_found_by_their_words_newest_first(client: FlaskClient) -> Non
         assert [item["text"] for item in items][::-1] == found
 
 
-def test_many_facts_are_forgotten_at_once(client: FlaskClient) -> None:
-    mine = state(client, "Likes tea", "Likes coffee", "Has a cat", user_id="ada")
-    theirs = state(client, "Has a dog", user_id="bob")
-    body = {"user_id": "ada", "ids": [*mine[:2], mine[0], *theirs, 999]}
-    assert good(client.post("/api/facts/forget", json=body))["forgotten"] == 2
-    assert good(client.post("/api/facts/forget", json=body))["forgotten"] == 0
-    assert [item["text"] for item in read_all(client, "/api/facts")] == ["Has a dog", "Has a cat"]
-    assert client.get(f"/api/facts/{mine[0]}/history").status_code == 404
-    assert good(client.post("/api/facts/forget", json={"ids": theirs}))["forgotten"] == 1
-
-
 @pytest.mark.parametrize("ids", [None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))])
 def test_ids_that_cannot_be_forgotten(shared: FlaskClient, ids: Any) -> None:
     assert error(shared.post("/api/facts/forget", json={"ids": ids}), 422)["param"].startswith("ids")

@@ -1,62 +1,16 @@
-"""What a turn reads of the memory at its beginning: documents as of when the head was chosen, and what there is."""
+"""What a turn reads of the memory at its beginning: only the kinds that are there."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from app import services_of
-from memory.access.owners import find_owner, find_session, make_owner
-from memory.domain import Caller
-from memory.store import documents
-from memory.store.values import Put
-from memory.turn.head import read_stored
-from memory.turn.values import StoredHead
-from tests.jobbing import Bench
 from tests.remembering import Talk
 from tests.resources import digest_of, fact, good, link
 from tests.sql import statements
 from tests.talking import chat
 
 KINDS = re.compile(r"FROM (facts|links|items)\b")
-PROFILE, INSTRUCTIONS = ("recap", "profile"), ("recap", "instructions")
-
-
-def write(bench: Bench, whose: Caller, namespace: tuple[str, ...], value: Any, author: str, key: str = "k") -> None:
-    with bench.services.database.write() as tx:
-        owner = find_owner(tx, whose) or make_owner(tx, whose, bench.clock())
-        documents.write(tx, owner.id, Put(namespace, key, value), bench.clock(), author=author)
-
-
-def head(bench: Bench) -> StoredHead:
-    with bench.services.database.read() as tx:
-        row = find_session(tx, Caller(user_id="ada"), "s")
-        with statements(bench.services.database) as sent:
-            found = read_stored(tx, row)
-        assert len(sent) == 1
-        return found
-
-
-def test_a_document_stays_as_it_was_when_the_head_was_chosen_unless_a_person_changed_it(bench: Bench) -> None:
-    ada = Caller(user_id="ada")
-    chat(bench.client, "Hello.", session_id="s", user_id="ada")
-    assert (head(bench).instructions, head(bench).profile) == ("", None)
-    bench.clock.tick(1)
-    write(bench, ada, PROFILE, "later", "model")
-    write(bench, Caller(user_id="bob"), PROFILE, "bob's", "person")
-    write(bench, ada, ("recap", "profiles"), "of another kind", "person")
-    assert (head(bench).instructions, head(bench).profile) == ("", None)
-    write(bench, ada, INSTRUCTIONS, {"text": "hers"}, "person", "polite")
-    write(bench, Caller(), INSTRUCTIONS, {"text": "of all"}, "person", "polite")
-    write(bench, Caller(), INSTRUCTIONS, {"text": "first of all"}, "person", "a")
-    assert head(bench).instructions == "first of all\n\nhers"
-    write(bench, ada, PROFILE, "hers", "person")
-    write(bench, ada, PROFILE, "later still", "model")
-    assert head(bench).profile == (2, "hers")
-    with bench.services.database.write() as tx:
-        find_session(tx, ada, "s").head_facts = None  # as when the tail folds
-    chat(bench.client, "Hello again.", session_id="s", user_id="ada")
-    assert head(bench).profile == (3, "later still")
 
 
 def asked_for(talk: Talk) -> list[str]:

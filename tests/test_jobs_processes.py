@@ -1,9 +1,8 @@
-"""Jobs in whole processes: workers of their own, ended, killed and suspended, and gunicorn as `make run` starts it."""
+"""Jobs in whole processes: a worker of its own beside gunicorn as `make run` starts it."""
 
 from __future__ import annotations
 
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -13,12 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from app import create_app, services_of
 from benchmarks.serving import ROOT
-from config import Settings
-from memory.leases import LEASE_SECONDS
 from tests.model_server import Delay, ModelServer
-from tests.resources import append, digest_of, said
+from tests.resources import digest_of, said
 from tests.serving import Api, Server, eventually, migrated_server, model_settings, rows
 
 pytestmark = pytest.mark.slow
@@ -55,66 +51,32 @@ def worker(server: Server) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def fill(server: Server, count: int) -> None:
-    """Store so many sessions, each with something to summarise, without a server."""
-    client = create_app(Settings(data_dir=server.data_dir, log_level="warning")).test_client()
-    for number in range(count):
-        append(client, f"session-{number}", [said(f"I am session-{number}.")])
-    services_of(client.application).stop()
-    services_of(client.application).database.engine.dispose()
-
-
 def asked(model_server: ModelServer) -> list[str]:
     """The sessions that the mini model was asked about, in order."""
     prompts = (str(request.body["messages"]) for request in list(model_server.requests) if request.model == "mini")
     return [match[1] for prompt in prompts if (match := NAMED.search(prompt))]
 
 
-def test_a_worker_of_its_own_does_what_the_web_workers_leave(server: Server, model_server: ModelServer) -> None:
-    server.start()
-    with worker(server) as process, Api(server) as api:
-        for number in range(3):
-            assert api.chat("s", f"Thing {number}.", user_id="ada")["reply"]
-        api.jobs_done()
-        assert api.get("/api/sessions/s/summary")["state"] == "current"
-        assert "jobs_late" not in api.get("/health/ready")
-        process.terminate()
-        assert process.wait(20) == 0
-        api.chat("s", "Thing 3.", user_id="ada")
-        assert {job["state"] for job in api.get("/api/jobs")["items"]} == {"pending"}
-    assert server.stop() == 0
-
-
-def test_a_worker_that_is_ended_finishes_what_it_does_and_leaves_the_rest(
+def test_a_worker_of_its_own_does_what_the_web_leaves_and_ends_with_what_it_has_begun(
     server: Server, model_server: ModelServer
 ) -> None:
-    fill(server, 8)
+    server.start()
     release = threading.Event()
     model_server.mini.default = lambda body: Delay(release, digest_of(topic="Done"))
-    with worker(server) as process:
-        assert model_server.wait_for(lambda: len(asked(model_server)) == 4, 30)  # as many as it does at once
-        process.terminate()
-        assert eventually(lambda: "Finishing the jobs that run" in log_of(server))
-        release.set()
-        assert process.wait(20) == 0
-    assert len(set(asked(model_server))) == len(rows(server, VERSIONS)) == 4
-    assert [(state, attempts) for _, state, attempts in rows(server, JOBS)] == [("pending", 0)] * 4
+    with Api(server) as api:
+        for number in range(8):
+            api.append(f"session-{number}", [said(f"I am session-{number}.")])
+        with worker(server) as process:
+            assert model_server.wait_for(lambda: len(asked(model_server)) == 4, 30)  # as many as it does at once
+            process.terminate()
+            assert eventually(lambda: "Finishing the jobs that run" in log_of(server))
+            release.set()
+            assert process.wait(20) == 0
+        assert len(set(asked(model_server))) == len(rows(server, VERSIONS)) == 4
+        assert [(state, attempts) for _, state, attempts in rows(server, JOBS)] == [("pending", 0)] * 4
+        with worker(server):
+            api.jobs_done()
+        assert "jobs_late" not in api.get("/health/ready")
+    assert len(rows(server, VERSIONS)) == 8
+    assert server.stop() == 0
     assert "Traceback" not in log_of(server)
-
-
-def test_what_a_killed_worker_did_another_does_when_its_lease_has_run_out(
-    server: Server, model_server: ModelServer
-) -> None:
-    fill(server, 1)
-    release = threading.Event()
-    model_server.mini.queue(Delay(release, digest_of(topic="Lost")))
-    try:
-        with worker(server) as killed:
-            assert model_server.wait_for(lambda: len(asked(model_server)) == 1, 30)
-            killed.send_signal(signal.SIGKILL)
-            killed.wait(10)
-            with worker(server):
-                assert eventually(lambda: not rows(server, JOBS), LEASE_SECONDS + 40)
-    finally:
-        release.set()
-    assert rows(server, VERSIONS) == [("session-0", 1)]

@@ -7,7 +7,7 @@ without anybody waiting.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -42,59 +42,23 @@ def other(bench: Bench) -> Iterator[Services]:
     services.stop()
 
 
-def versions(bench: Bench) -> list[tuple[int, str, int]]:
-    """The summary's versions, oldest first: number, topic, the last message covered."""
-    items = read_all(bench.client, "/api/sessions/s/summary/versions")
-    return [(item["version"], item["sections"]["topic"], item["through"]) for item in reversed(items)]
-
-
-def late(bench: Bench, model_server: ModelServer, before: Callable[[], None]) -> None:
-    """A process updates the summary and is suspended while the mini model works, during which `before` is done."""
-    release = threading.Event()
-    model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")))
-    asked = len(model_server.requests)
-    with meanwhile(lambda: bench.services.outbox.run_due(["summary"])):
-        model_server.wait_for_requests(asked + 1)
-        before()
-        release.set()
-
-
-def taken_over(bench: Bench, other: Services, model_server: ModelServer, topic: str) -> None:
-    """The other process notices that the lease has run out, waits the pause, and does the job."""
-    model_server.mini.queue(digest_of(TEA, topic=topic))
-    bench.clock.tick(LEASE_SECONDS + 1)
-    assert other.outbox.run_due(["summary"]) == 0
-    bench.clock.tick(BACKOFF_FIRST)
-    assert other.outbox.run_due(["summary"]) == 1
-
-
 def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Services, model_server: ModelServer) -> None:
     append(bench.client, "s", [said("I drink tea.")])
-
-    def meanwhile_elsewhere() -> None:
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")), digest_of(TEA, topic="In time"))
+    with meanwhile(lambda: bench.services.outbox.run_due(["summary"])):  # and is suspended while the mini model works
+        model_server.wait_for_requests(1)
         append(bench.client, "s", [said("And coffee.")])
-        taken_over(bench, other, model_server, "In time")
-
-    late(bench, model_server, meanwhile_elsewhere)
-    assert versions(bench) == [(1, "In time", 2)]
+        bench.clock.tick(LEASE_SECONDS + 1)
+        assert other.outbox.run_due(["summary"]) == 0, "it waits the pause"
+        bench.clock.tick(BACKOFF_FIRST)
+        assert other.outbox.run_due(["summary"]) == 1
+        release.set()
+    (version,) = read_all(bench.client, "/api/sessions/s/summary/versions")
+    assert (version["version"], version["sections"]["topic"], version["through"]) == (1, "In time", 2)
     assert [one["text"] for one in read_all(bench.client, "/api/facts", session_id="s")] == ["Drinks tea"]
     assert [job for job in bench.jobs() if job["kind"] == "summary"] == []
     assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
-
-
-def test_a_late_summary_that_was_overtaken_goes_on_with_what_is_new(
-    bench: Bench, other: Services, model_server: ModelServer
-) -> None:
-    append(bench.client, "s", [said("I drink tea.")])
-
-    def meanwhile_elsewhere() -> None:
-        taken_over(bench, other, model_server, "In time")
-        append(bench.client, "s", [said("And coffee.")])
-        model_server.mini.queue(digest_of(topic="All of it"))
-
-    late(bench, model_server, meanwhile_elsewhere)
-    bench.services.outbox.run_due(["summary"])
-    assert versions(bench) == [(1, "In time", 1), (2, "All of it", 2)]
 
 
 # -- clocks that jump

@@ -4,11 +4,8 @@ that is lost, readiness says what to do, and once the file is back the server go
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import sqlite3
-import threading
-import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -22,9 +19,8 @@ from memory.services import Services
 from models import Database
 from models.errors import DatabaseLost
 from tests.conftest import MakeApp
-from tests.faults import report
-from tests.faults.chatters import Answer, Refused, say
-from tests.serving import Api, Server, eventually, migrated_server
+from tests.faults.chatters import Chatter, stored_once
+from tests.serving import Api, eventually, migrated_server
 from tests.talking import ask, chat
 
 INSERT = text(
@@ -195,58 +191,33 @@ def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: Mak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["removed, then copied", "folder renamed"])
-def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(
-    tmp_path: Path, migrated: Path, how: str
-) -> None:
-    lose, put_back = LOST[how]
-    chance, over = random.Random(1), threading.Event()
-    answers: list[tuple[float, Answer]] = []
+def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(tmp_path: Path, migrated: Path) -> None:
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
-        server.start()
+        chatters = [Chatter(server, name, name, stream=name in "ac", away=(503,)) for name in "abcd"]
         file = server.data_dir / "recap.db"
-        talking = [threading.Thread(target=_talk, args=(server, name, answers, over)) for name in "abcd"]
-        for thread in talking:
-            thread.start()
+
+        def answered() -> list[int]:
+            return [len(chatter.answers) for chatter in chatters]
+
+        def refused() -> list[int]:
+            return [chatter.broken for chatter in chatters]
+
+        server.start()
+        for chatter in chatters:
+            chatter.start()
+        assert eventually(lambda: min(answered()) > 4, 60.0)
+        folder_away(file)
+        assert eventually(lambda: min(refused()) > 0, 60.0)
+        before = answered()
+        assert eventually(lambda: min(refused()) > 5, 60.0)
         with Api(server) as api:
-            _more(answers, chance.randint(5, 30))
-            assert server.flask("backup", str(tmp_path / "backup.db")).returncode == 0
-            _more(answers, chance.randint(1, 10))
-            lose(file)
-            lost_at = time.monotonic()
-            assert eventually(lambda: api.http.get("/health/ready").status_code == 503), how
-            time.sleep(chance.uniform(0.0, 0.5))
-            assert [answer for begun, answer in answers if begun > lost_at] == []
-            kept = [answer.words for _, answer in answers] if put_back is folder_back else []
-            put_back(file)
-            assert eventually(lambda: api.http.get("/health/ready").status_code == 200), api.http.get(
-                "/health/ready"
-            ).text
-            back_at = time.monotonic()
-            _more(answers, 12)
-            kept += [answer.words for begun, answer in list(answers) if begun > back_at]
-            assert len(kept) > 4 and set(kept) <= set(words(file))
-        over.set()
-        for thread in talking:
-            thread.join(60.0)
+            assert api.http.get("/health/ready").status_code == 503
+            assert answered() == before, "nothing is acknowledged"
+            folder_back(file)
+            assert eventually(lambda: api.http.get("/health/ready").status_code == 200)
+        assert eventually(lambda: min(answered()) > max(before) + 2, 60.0), "turns go on"
+        for chatter in chatters:
+            chatter.finish()
+            assert chatter.problems == []
+            stored_once(server, chatter)
         assert server.stop() == 0
-        report(f"database {how}", acknowledged=len(answers))
-
-
-def _talk(server: Server, name: str, answers: list[tuple[float, Answer]], over: threading.Event) -> None:
-    with Api(server) as api:
-        number = 0
-        while not over.is_set():
-            number += 1
-            begun, said = time.monotonic(), f"{name} says thing number {number}."
-            try:
-                answers.append(
-                    (begun, say(api.http, f"{name}-{number // 9}", name, said, said, stream=number % 2 == 0))
-                )
-            except Refused:
-                over.wait(0.02)
-
-
-def _more(answers: list[tuple[float, Answer]], count: int) -> None:
-    wanted = len(answers) + count
-    assert eventually(lambda: len(answers) >= wanted, 60.0), "turns do not go on"

@@ -11,6 +11,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browsing import accessibility
 from tests.live import Live
 from tests.model_server import Dictation, ModelServer
+from tests.resources import append, good, read_all
+from tests.resources import said as message
+from tests.talking import said
 
 ME = "me"  # whose memory the page shows unless told otherwise
 
@@ -57,30 +60,24 @@ def open_chat(page: Page, title: str) -> None:
 def talk(client: FlaskClient, session_id: str, *words: str, user_id: str = ME) -> list[int]:
     """Messages stored beforehand, the person's and the model's in turns; their ids."""
     roles = ("user", "assistant")
-    drafts = [{"role": roles[i % 2], "content": text} for i, text in enumerate(words)]
-    body = {"user_id": user_id, "messages": drafts}
-    answer = client.post(f"/api/sessions/{session_id}/messages", json=body)
-    assert answer.status_code == 200, answer.text
-    ids: list[int] = answer.json["message_ids"]
+    messages = [message(text, roles[place % 2]) for place, text in enumerate(words)]
+    ids: list[int] = append(client, session_id, messages, user_id=user_id)["message_ids"]
     return ids
 
 
 def stored(live: Live, session_id: str) -> list[tuple[str, str]]:
     """What the server holds of a chat: role and words."""
-    page: dict[str, Any] = live.client.get(f"/api/sessions/{session_id}/messages?limit=100&user_id={ME}").json
-    return [(item["role"], item["content"]) for item in page["items"]]
+    return said(live.client, session_id, user_id=ME)
 
 
 def state(live: Live, text: str, **more: Any) -> None:
     """A fact the person states beforehand."""
-    answer = live.client.post("/api/facts", json={"user_id": ME, "text": text, **more})
-    assert answer.status_code == 201, answer.text
+    good(live.client.post("/api/facts", json={"user_id": ME, "text": text, **more}))
 
 
 def stored_facts(live: Live, user_id: str = ME) -> list[dict[str, Any]]:
     """All facts the server holds, newest first."""
-    page: Any = live.client.get(f"/api/facts?user_id={user_id}&limit=100").json
-    return list(page["items"])
+    return read_all(live.client, "/api/facts", user_id=user_id)
 
 
 def known(live: Live, user_id: str = ME) -> list[str]:

@@ -72,8 +72,16 @@ def test_chats_are_archived_and_come_back(page: Page, live: Live) -> None:
     assert live.client.get(f"/api/sessions/kitchen?user_id={ME}").json["archived"]
 
 
-def test_several_chats_are_deleted_at_once(page: Page, live: Live) -> None:
+def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page: Page, live: Live) -> None:
     three(live)
+    talk(live.client, "cellar", "The lamp flickers", "Noted.")
+    page.goto("/#/cellar")
+    expect(messages(page)).to_have_count(2)
+    for answer, count in (("Cancel", 2), ("Delete", 0)):
+        press(page, "Delete The lamp flickers")
+        page.get_by_role("dialog").get_by_role("button", name=answer, exact=True).click()
+        expect(messages(page)).to_have_count(count)
+    expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
     page.get_by_role("button", name="Memory on").click()
@@ -106,19 +114,6 @@ def test_a_chat_is_saved_as_markdown(page: Page, live: Live, tmp_path: Path) -> 
     assert text.startswith("# Roses: red/white?\n\n## You, ")
     assert re.search(r"\n## Recap, .*\n\n\*\*White\*\*, \*perhaps\*\.\n\n## You, .*\n\nLine 0\n", text)
     assert text.endswith("\n\nLine 119\n")
-
-
-def test_a_chat_is_deleted_only_when_that_is_confirmed(page: Page, live: Live) -> None:
-    talk(live.client, "garden", "The roses need water", "Noted.")
-    page.goto("/#/garden")
-    delete = chats(page).get_by_role("button", name=re.compile("^Delete The roses"))
-    delete.click()
-    page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    expect(messages(page)).to_have_count(2)
-    delete.click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
-    expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
-    assert live.client.get(f"/api/sessions/garden?user_id={ME}").status_code == 404
 
 
 def test_the_search_goes_through_all_chats_and_leads_to_the_words(page: Page, live: Live) -> None:

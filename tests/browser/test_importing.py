@@ -89,15 +89,22 @@ def home(page: Page, live: Live) -> Page:
     return page
 
 
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
 def test_a_dropped_file_is_imported_and_dropped_again_changes_nothing(
     home: Page, live: Live, model_server: ModelServer
 ) -> None:
+    drag(home, "dragenter", ("a.json", "application/json", b"[]"))
+    expect(home.get_by_text("Drop the file to import its chats")).to_be_visible()
+    fits(home)
+    drag(home, "dragleave", ("a.json", "application/json", b"[]"))
+    expect(home.get_by_text("Drop the file to import its chats")).to_be_hidden()
     manage = drop(home, ("conversations.json", "application/json", export_of(3)))
     expect(manage).to_contain_text("conversations.json was imported. New: 3 chats, 6 messages.")
     expect(manage).to_contain_text("3 chats are stored but not summarised.")
     drop(home, ("conversations.json", "application/json", export_of(3)))
     expect(manage).to_contain_text("Everything in conversations.json was stored already.")
     home.keyboard.press("Escape")
+    home.get_by_role("button", name="Open chats").click()
     expect(home.get_by_role("button", name=re.compile("^On tea 2"))).to_be_visible()
     assert titles(live) == {"On tea 0", "On tea 1", "On tea 2"}
     assert not [request for request in model_server.requests if request.method == "POST"]
@@ -118,42 +125,20 @@ def test_of_a_zip_only_the_chats_are_sent_in_the_order_of_its_files(home: Page, 
     assert len(sent) == 2 and sum(sent) < 10_000
 
 
-def test_a_large_file_is_sent_in_parts_and_goes_on_after_the_connection_broke(
+def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_connection_broke(
     home: Page, live: Live, tmp_path: Path
 ) -> None:
     file = tmp_path / "conversations.json"
     file.write_bytes(export_of(30, size=3 * PART))
     watch_of(home).expect("ERR_CONNECTION_RESET")
     parts: list[int] = []
-
-    def breaks_at_the_second(route: Route) -> None:
-        parts.append(len(route.request.post_data_buffer or b""))
-        route.abort("connectionreset") if len(parts) == 2 else route.continue_()
-
-    home.route("**/api/import*", breaks_at_the_second)
-    manage = open_manage(home)
-    choose(home, file)
-    alert = manage.get_by_role("alert").filter(has_text="of 30 chats were imported and are kept")
-    expect(alert).to_contain_text("Recap can't be reached")
-    kept = len(titles(live))
-    assert 0 < kept < 30
-    alert.get_by_role("button", name="Continue").click()
-    expect(manage).to_contain_text(re.compile("was imported. New: 30 chats"))
-    assert len(titles(live)) == 30
-    assert len(parts) >= 4 and max(parts) < 2 * PART
-
-
-def test_the_progress_shows_the_number_of_chats(home: Page, tmp_path: Path) -> None:
-    file = tmp_path / "conversations.json"
-    file.write_bytes(export_of(30, size=3 * PART))
     held: list[Route] = []
-    sent: list[str] = []
 
-    def holds_from_the_second(route: Route) -> None:
-        sent.append(route.request.url)
-        held.append(route) if len(sent) == 2 else route.continue_()
+    def holds_the_second(route: Route) -> None:
+        parts.append(len(route.request.post_data_buffer or b""))
+        held.append(route) if len(parts) == 2 else route.continue_()
 
-    home.route("**/api/import*", holds_from_the_second)
+    home.route("**/api/import*", holds_the_second)
     manage = open_manage(home)
     choose(home, file)
     bar = manage.get_by_role("progressbar", name="Imported chats")
@@ -163,8 +148,15 @@ def test_the_progress_shows_the_number_of_chats(home: Page, tmp_path: Path) -> N
     home.keyboard.press("Escape")
     manage = open_manage(home)  # the import goes on while no dialog shows it
     expect(bar).to_be_visible()
-    held[0].continue_()
-    expect(manage).to_contain_text("New: 30 chats")
+    held[0].abort("connectionreset")
+    alert = manage.get_by_role("alert").filter(has_text="of 30 chats were imported and are kept")
+    expect(alert).to_contain_text("Recap can't be reached")
+    kept = len(titles(live))
+    assert 0 < kept < 30
+    alert.get_by_role("button", name="Continue").click()
+    expect(manage).to_contain_text(re.compile("was imported. New: 30 chats"))
+    assert len(titles(live)) == 30
+    assert len(parts) >= 4 and max(parts) < 2 * PART
 
 
 def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path) -> None:
@@ -196,12 +188,3 @@ def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(
     assert {"Tea", "Tea shop", "On tea"} <= titles(live)
     manage = drop(home, ("user.json", "application/json", b'{"chatgpt_plus_user": true}'))
     expect(manage.get_by_role("alert")).to_contain_text("This is ChatGPT's user.json")
-
-
-@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_dropping_fits_and_is_accessible(home: Page) -> None:
-    drag(home, "dragenter", ("a.json", "application/json", b"[]"))
-    expect(home.get_by_text("Drop the file to import its chats")).to_be_visible()
-    fits(home)
-    drag(home, "dragleave", ("a.json", "application/json", b"[]"))
-    expect(home.get_by_text("Drop the file to import its chats")).to_be_hidden()

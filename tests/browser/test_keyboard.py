@@ -114,7 +114,12 @@ def test_a_row_of_facts_keeps_the_focus_where_it_goes(page: Page, live: Live) ->
     expect(form).to_be_focused()
     page.keyboard.press("Escape")
     expect(facts.first).to_be_focused()
-    page.keyboard.press("Delete")
-    page.keyboard.press("Enter")
-    expect(facts).to_have_count(2)
+    asked = page.get_by_role("dialog", name="Forget this fact?")
+    for answer, left in (("Escape", 3), ("Enter", 2)):
+        page.keyboard.press("Delete")
+        expect(asked).to_contain_text("Lives in Bristol")
+        expect(asked.get_by_role("button", name="Erase the words too")).to_have_count(0)  # it came from no message
+        page.keyboard.press(answer)
+        expect(asked).to_be_hidden()
+        expect(facts).to_have_count(left)
     expect(facts.first).to_be_focused()  # the neighbour of what is gone

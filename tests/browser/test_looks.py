@@ -119,8 +119,8 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     yield "the settings"
     prompts.locator("button").click()
     expect(page.locator("dialog textarea.mono")).to_be_enabled()
-    model_server.mini.queue(digest_of(topic="Ein Garten"))
-    page.locator("dialog textarea.mono").fill("Kurz.")
+    model_server.mini.queue(digest_of(topic="Ein Garten", requirements=[LONG[:390]]))
+    page.locator("dialog textarea.mono").fill("{{ max_words }} " + LONG)
     page.locator("dialog [aria-describedby=try-note]").click()
     expect(page.locator("dialog .stack > h4").first).to_be_visible()
     yield "a prompt that is tried"

@@ -43,7 +43,9 @@ def household(live: Live, model_server: ModelServer) -> Live:
     return live
 
 
-def test_searching_and_filtering_leave_what_fits(page: Page, household: Live) -> None:
+def test_facts_are_searched_filtered_and_those_selected_forgotten_once_that_is_confirmed(
+    page: Page, household: Live
+) -> None:
     page.goto("/")
     manage = open_manage(page)
     expect(facts(page)).to_have_count(4)
@@ -58,22 +60,17 @@ def test_searching_and_filtering_leave_what_fits(page: Page, household: Live) ->
     manage.get_by_label("Category").select_option("Preference")
     expect(facts(page)).to_have_text([re.compile("Likes short answers")])
 
-
-def test_selected_facts_are_forgotten_once_that_is_confirmed(page: Page, household: Live) -> None:
-    page.goto("/")
-    manage = open_manage(page)
+    manage.get_by_label("Category").select_option("All categories")
     expect(manage.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
     select(page, "Oven is broken")
     select(page, "Likes short answers")
     expect(manage.get_by_role("checkbox", name="Select all shown")).to_be_checked(indeterminate=True)
-    manage.get_by_role("button", name="Forget 2 facts").click()
     asked = page.get_by_role("dialog", name="Forget 2 facts?")
-    expect(asked).to_contain_text("also erases 1 message")
-    asked.get_by_role("button", name="Cancel").click()
-    expect(facts(page)).to_have_count(4)
-    manage.get_by_role("button", name="Forget 2 facts").click()
-    asked.get_by_role("button", name="Forget the facts").click()
-    expect(facts(page)).to_have_text([re.compile("Allergic"), re.compile("Roses")])
+    for answer, left in (("Cancel", 4), ("Forget the facts", 2)):
+        manage.get_by_role("button", name="Forget 2 facts").click()
+        expect(asked).to_contain_text("also erases 1 message")
+        asked.get_by_role("button", name=answer).click()
+        expect(facts(page)).to_have_count(left)
     expect(manage.get_by_role("button", name="Forget", exact=True)).to_be_disabled()
     assert known(household) == ["Allergic to walnuts", "Roses need water"]
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.chatting import ME, chat, fits, known, messages, send, state, stored, stored_facts, talk
 from tests.browsing import watch_of
 from tests.live import Live
-from tests.model_server import Body, Dictation, ModelServer, Status
+from tests.model_server import Delay, Dictation, ModelServer, Status
 from tests.resources import digest_of
 from tests.resources import fact as a_fact
 
@@ -68,7 +68,7 @@ def porto(live: Live, model_server: ModelServer) -> list[int]:
 # -- it appears
 
 
-def test_a_summary_and_facts_appear_after_the_first_reply(page: Page, model_server: ModelServer) -> None:
+def test_a_summary_and_facts_appear_and_stay_while_they_are_updated(page: Page, model_server: ModelServer) -> None:
     model_server.mini.queue(digest(WALNUTS))
     page.goto("/")
     expect(panel(page)).to_contain_text("A summary appears after a reply or two.")
@@ -80,19 +80,8 @@ def test_a_summary_and_facts_appear_after_the_first_reply(page: Page, model_serv
     expect(fact(page, "Is allergic to walnuts")).to_contain_text("in all chats")
     expect(facts(page).get_by_role("img", name="importance 5 of 5")).to_be_visible()
 
-
-def test_while_it_is_updated_the_old_one_stays_and_says_so(
-    page: Page, porto: list[int], model_server: ModelServer
-) -> None:
     release = threading.Event()
-
-    def slowly(body: Body) -> Any:
-        release.wait(20.0)
-        return digest(topic="A weekend in Porto with Noor")
-
-    page.goto("/#/porto")
-    expect(panel(page)).to_contain_text("Version 1")
-    model_server.mini.queue(slowly)
+    model_server.mini.queue(Delay(release, digest(topic="A weekend in Porto with Noor")))
     chat(page, model_server, "Noor comes along.")
     expect(panel(page)).to_contain_text("updating")
     expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])
@@ -159,23 +148,6 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live
 # -- forgetting
 
 
-def test_forget_says_what_it_does_and_forgets_the_fact(page: Page, live: Live) -> None:
-    state(live, "Lives in Bristol")
-    state(live, "Likes swimming")
-    page.goto("/")
-    asked = page.get_by_role("dialog", name="Forget this fact?")
-    for answer, left in (("Escape", 2), ("Enter", 1)):
-        fact(page, "Lives in Bristol").focus()
-        page.keyboard.press("Delete")
-        expect(asked).to_contain_text("Lives in Bristol")
-        expect(asked).to_contain_text("no longer use what you forget")
-        expect(asked.get_by_role("button", name="Erase the words too")).to_have_count(0)  # it came from no message
-        page.keyboard.press(answer)
-        expect(asked).to_be_hidden()
-        expect(facts(page)).to_have_count(left)
-    assert known(live) == ["Likes swimming"]
-
-
 @pytest.mark.parametrize("words_too", [False, True], ids=["the fact", "the words too"])
 def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: list[int], words_too: bool) -> None:
     page.goto("/#/porto")
@@ -183,6 +155,7 @@ def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: lis
     fact(page, "Is allergic to walnuts").hover()
     fact(page, "Is allergic to walnuts").get_by_role("button", name="Forget").click()
     asked = page.get_by_role("dialog", name="Forget this fact?")
+    expect(asked).to_contain_text("no longer use what you forget")
     expect(asked).to_contain_text("The words it came from stay in their chat")
     fits(page)
     asked.get_by_role("button", name="Erase the words too" if words_too else "Forget the fact").click()

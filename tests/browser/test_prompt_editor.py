@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, fits, messages, open_prompts, talk
-from tests.browsing import PHONE, watch_of
+from tests.browser.chatting import ME, messages, open_prompts, talk
+from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.resources import digest_of
+from tests.talking import prompts as sent
 
 PACKAGED = ("consolidation", "feedback", "memory", "profile", "repair", "summary", "system")
 NOW: dict[str, Any] = {
@@ -58,15 +59,23 @@ def tried(page: Page, section: str) -> Locator:
     return shown.get_by_role("list", name=section, exact=True).get_by_role("listitem")
 
 
-def test_a_prompt_is_changed_and_saved_as_a_new_version(page: Page, live: Live) -> None:
+def test_a_prompt_is_changed_and_saved_as_a_new_version_unless_it_is_no_template(page: Page, live: Live) -> None:
+    watch_of(page).expect(r"status of 422")
     page.goto("/")
     editor = open_prompts(page)
     expect(prompts(page)).to_have_text([re.compile(name) for name in PACKAGED])
     expect(text(page)).to_have_value(stored(live, "summary")[1])
     save = editor.get_by_role("button", name="Save", exact=True)
     expect(save).to_be_disabled()
-    text(page).fill("Keep the figures.")
+    text(page).fill("{% if first %}Summarise")
     expect(prompts(page).filter(has_text="summary")).to_contain_text("not saved")
+    save.click()
+    expect(text(page)).to_have_accessible_description(re.compile(r"not a valid template \(line 1\)"))
+    expect(text(page)).to_have_attribute("aria-invalid", "true")
+    expect(text(page)).to_have_value("{% if first %}Summarise")
+    assert stored(live, "summary")[0] == 0
+    text(page).fill("Keep the figures.")
+    expect(text(page)).not_to_have_attribute("aria-invalid", "true")
     save.click()
     expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
     expect(prompts(page).filter(has_text="summary")).to_contain_text("saved here, version 1")
@@ -117,22 +126,6 @@ def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page,
     assert page.evaluate("localStorage.getItem('recap.prompt')") is None
 
 
-def test_a_template_that_cannot_be_used_is_refused_under_the_field(page: Page, live: Live) -> None:
-    watch_of(page).expect(r"status of 422")
-    page.goto("/")
-    editor = open_prompts(page)
-    text(page).fill("{% if first %}Summarise")
-    editor.get_by_role("button", name="Save", exact=True).click()
-    expect(text(page)).to_have_accessible_description(re.compile(r"not a valid template \(line 1\)"))
-    expect(text(page)).to_have_attribute("aria-invalid", "true")
-    expect(text(page)).to_have_value("{% if first %}Summarise")
-    assert stored(live, "summary")[0] == 0
-    text(page).fill("{{ first }}")
-    expect(text(page)).not_to_have_attribute("aria-invalid", "true")
-    editor.get_by_role("button", name="Save", exact=True).click()
-    expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
-
-
 def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     page: Page, porto: Live, model_server: ModelServer
 ) -> None:
@@ -155,23 +148,7 @@ def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
     expect(tried(page, "Facts and figures").get_by_role("insertion")).to_contain_text(["Booking KX7QRP"])
     expect(tried(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
     expect(tried(page, "Discussed")).to_have_count(0)
-    asked = [request for request in model_server.requests if request.model == "mini"][-1]
-    assert "Keep what was ruled out." in str(asked.body["messages"][0]["content"])
+    assert "Keep what was ruled out." in sent(model_server, "mini")[-1][0]["content"]
     summary: Any = porto.client.get(f"/api/sessions/porto/summary?user_id={ME}").json
     assert summary["latest"]["version"] == 1 and summary["latest"]["sections"]["topic"] == NOW["topic"]
     assert stored(porto, "summary")[0] == 0
-
-
-@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_it_fits_and_is_accessible(page: Page, porto: Live, model_server: ModelServer) -> None:
-    page.goto("/#/porto")
-    expect(messages(page)).to_have_count(2)
-    editor = open_prompts(page)
-    text(page).fill("{{ max_words }} " + "averylongwordwithoutspaces" * 12)
-    long = ["anotherlongwordwithoutspaces" * 12]
-    model_server.mini.queue(digest_of(**{**TRIED, "requirements": long}))
-    editor.get_by_role("button", name="Try it on this chat").click()
-    expect(editor.get_by_role("heading", name="The summary with this prompt")).to_be_visible()
-    fits(page)
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog", name="Settings")).to_be_visible()  # only the topmost is closed

@@ -41,13 +41,17 @@ ATTACKS = (
 
 def test_no_reply_is_more_than_words(page: Page, model_server: ModelServer) -> None:
     """One reply with all of them, streamed, then read again as a stored one."""
-    model_server.main.queue(Text("\n\n".join(ATTACKS) + "\n\nThe end."))
+    link = "[the manual](https://example.com/manual)"
+    model_server.main.queue(Text("\n\n".join(ATTACKS) + f"\n\n{link}\n\nThe end."))
     page.goto("/")
     send(page, "Show me everything you have")
     expect(messages(page).last).to_contain_text("The end.")
     page.reload()
     expect(messages(page).last).to_contain_text("The end.")
     inert(page)
+    manual = messages(page).last.get_by_role("link", name="the manual")  # whose page never gets at this one
+    expect(manual).to_have_attribute("rel", "noopener noreferrer")
+    expect(manual).to_have_attribute("target", "_blank")
 
 
 def test_nothing_stored_is_more_than_words(page: Page, live: Live) -> None:
@@ -90,12 +94,3 @@ def inert(page: Page) -> None:
     links = page.evaluate("[...document.querySelectorAll('#messages a[href]')].map(a => a.protocol)")
     assert set(links) <= {"http:", "https:", "mailto:"}, links
     assert page.get_by_role("log", name="Messages").locator("img").count() == 0
-
-
-def test_a_links_target_never_gets_at_the_page(page: Page, model_server: ModelServer) -> None:
-    model_server.main.queue(Text("See [the manual](https://example.com/manual) and https://example.org/x."))
-    page.goto("/")
-    send(page, "Where is the manual?")
-    link = messages(page).last.get_by_role("link", name="the manual")
-    expect(link).to_have_attribute("rel", "noopener noreferrer")
-    expect(link).to_have_attribute("target", "_blank")

@@ -15,6 +15,7 @@ from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, Screen, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer, Status
+from tests.talking import prompts
 
 KEY = "sk-sentinel-of-7319"
 
@@ -30,8 +31,7 @@ def sent(page: Page, text: str) -> dict[str, Any]:
 
 def head(model_server: ModelServer) -> str:
     """How the main model's last prompt begins."""
-    request = [request for request in model_server.requests if request.model == "main"][-1]
-    return str(request.body["messages"][0]["content"])
+    return prompts(model_server)[-1][0]["content"]
 
 
 def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
@@ -141,8 +141,7 @@ def test_a_summary_prompt_can_be_read_and_chosen(page: Page, live: Live, model_s
     close_settings(page)
     assert sent(page, "The roses need water")["prompt"] == "figures"
     live.settle()
-    asked = [request for request in model_server.requests if request.model == "mini"][-1]
-    assert "Keep <b>figures</b> only." in str(asked.body["messages"][0]["content"])
+    assert "Keep <b>figures</b> only." in prompts(model_server, "mini")[-1][0]["content"]
 
 
 # -- models
@@ -152,37 +151,31 @@ def header(page: Page) -> Locator:
     return page.get_by_label("The model that answers this chat")  # a phone hides it while there is no choice
 
 
-def test_each_chat_keeps_the_model_that_was_chosen_for_it(page: Page, live: Live) -> None:
+def test_each_chat_keeps_the_model_that_was_chosen_for_it_while_there_is_one(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
     page.goto("/")
     expect(header(page).get_by_role("option")).to_have_text(["main-model", "gpt-4o", "gpt-4o-mini"])
     assert "model" not in sent(page, "The oven is broken")
     page.get_by_role("button", name="New chat").click()
     header(page).select_option("gpt-4o")
     assert sent(page, "The roses need water")["model"] == "gpt-4o"
-    expect(messages(page).last).to_contain_text("gpt-4o")  # which wrote it
     page.reload()
+    expect(messages(page).last).to_contain_text("gpt-4o")  # which wrote it
     expect(header(page)).to_have_value("gpt-4o")
-    assert sent(page, "How much water?")["model"] == "gpt-4o"
     open_chat(page, "The oven")
+    expect(messages(page).last).to_contain_text("main-model")
     expect(header(page)).to_have_value("")
     open_chat(page, "The roses")
-    header(page).select_option("main-model")
-    assert "model" not in sent(page, "And when?")
-
-
-def test_a_model_that_is_gone_is_explained_and_another_can_be_chosen(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
-    page.goto("/")
-    header(page).select_option("gpt-4o")
-    gone = Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}})
+    expect(header(page)).to_have_value("gpt-4o")
     watch_of(page).expect(r"status of 502")
-    model_server.main.queue(gone)
-    send(page, "The roses need water")
+    model_server.main.queue(Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}))
+    send(page, "How much water?")
     expect(page.get_by_text("Choose another one at the top.")).to_be_visible()
     header(page).select_option("main-model")
     page.get_by_role("button", name="Try again").click()
     expect(messages(page).last).to_contain_text("main-model")
+    assert "model" not in sent(page, "And when?")
 
 
 def open_model_server(page: Page) -> Locator:
@@ -228,14 +221,6 @@ def test_an_administrator_connects_a_model_on_the_page(
     dialog.get_by_role("button", name="Disconnect").click()
     expect(dialog.get_by_role("status")).to_contain_text("Disconnected.")
     expect(header(page)).to_be_disabled()
-
-
-def test_without_an_encryption_key_the_page_says_how_to_make_one(serve: Serve, browse: Browse) -> None:
-    page = browse(serve(builtin=True))
-    page.goto("/")
-    dialog = open_model_server(page)
-    expect(dialog.get_by_text("this server has no ENCRYPTION_KEY")).to_be_visible()
-    expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
 
 
 def test_only_administrators_are_offered_to_connect_a_model(serve: Serve, browse: Browse) -> None:

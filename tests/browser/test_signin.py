@@ -10,8 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 from app import services_of
 from config import ApiKey
 from tests.browser.chatting import ME, chat, close_settings, messages, open_settings
-from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, WIDE, Screen, accessibility, watch_of
+from tests.browser.conftest import Serve
+from tests.browsing import PHONE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 
@@ -50,7 +50,9 @@ def kept(page: Page) -> tuple[str, str]:
     return storage
 
 
-def test_the_key_opens_the_page_and_stays_with_the_tab(page: Page, model_server: ModelServer) -> None:
+def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(
+    page: Page, model_server: ModelServer
+) -> None:
     page.goto("/#/garden")
     expect(asked(page)).to_contain_text("RECAP_API_KEYS")
     expect(asked(page).get_by_label("API key")).to_have_attribute("type", "password")
@@ -64,24 +66,6 @@ def test_the_key_opens_the_page_and_stays_with_the_tab(page: Page, model_server:
     expect(messages(page).first).to_contain_text("The roses need water")
     expect(asked(page)).to_be_hidden()
 
-
-def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
-    page.goto("/#/garden")
-    sign_in(page, "")
-    expect(asked(page).get_by_role("alert")).to_contain_text("Type or paste the key first")
-    sign_in(page, "clé-№1-ключ")  # such a key can't even be sent
-    expect(asked(page).get_by_role("alert")).to_contain_text("Copy it again")
-    sign_in(page, KEY[:-1])
-    expect(asked(page).get_by_role("alert")).to_contain_text("did not accept that key")
-    expect(asked(page).get_by_label("API key")).to_have_value("")
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
-
-
-def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
-    page.goto("/#/garden")
-    sign_in(page, KEY)
-    expect(messages(page)).to_contain_text(["The roses need water"])
     page.get_by_role("button", name="Sign out").click()
     expect(asked(page)).to_be_visible()
     expect(asked(page).get_by_role("alert")).to_be_hidden()  # no key was refused
@@ -91,6 +75,22 @@ def test_signing_out_forgets_the_key_and_what_it_showed(page: Page) -> None:
     with page.expect_console_message(lambda told: "404" in told.text):
         sign_in(page, OTHER)
     expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
+
+
+@pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
+def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
+    page.goto("/#/garden")
+    expect(asked(page)).to_be_visible()
+    assert accessibility(page) == []
+    sign_in(page, "")
+    expect(asked(page).get_by_role("alert")).to_contain_text("Type or paste the key first")
+    sign_in(page, "clé-№1-ключ")  # such a key can't even be sent
+    expect(asked(page).get_by_role("alert")).to_contain_text("Copy it again")
+    sign_in(page, KEY[:-1])
+    expect(asked(page).get_by_role("alert")).to_contain_text("did not accept that key")
+    expect(asked(page).get_by_label("API key")).to_have_value("")
+    sign_in(page, KEY)
+    expect(messages(page)).to_contain_text(["The roses need water"])
 
 
 def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
@@ -119,12 +119,3 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
         sign_in(page, KEY)
     expect(page.get_by_role("button", name=re.compile("^The roses need water"))).to_be_visible()  # `me` again
     expect(page.get_by_text("The boat leaks")).to_have_count(0)
-
-
-@pytest.mark.parametrize("screen", [PHONE, WIDE.at_night], ids=str)
-def test_the_question_is_accessible(browse: Browse, live: Live, screen: Screen) -> None:
-    page = browse(live, screen)
-    watch_of(page).expect(r"status of 401")
-    page.goto("/")
-    expect(asked(page)).to_be_visible()
-    assert accessibility(page) == []

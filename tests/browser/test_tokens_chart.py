@@ -48,10 +48,14 @@ def test_it_begins_with_the_second_turn(page: Page, live: Live, model_server: Mo
     expect(strip(page).get_by_role("row")).to_have_count(3)  # its heading, and the two turns
 
 
-def test_its_figures_are_those_of_the_api(page: Page, live: Live) -> None:
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
+def test_its_figures_are_those_of_the_api_and_it_fits(page: Page, live: Live) -> None:
     usages = take_turns(live, 5)
     page.goto("/#/garden")
     unfold(page)
+    expect(chart(page)).to_be_visible()
+    area, picture = chart(page).bounding_box(), chart(page).locator(".token-plot").bounding_box()
+    assert area and picture and abs(area["width"] - picture["width"]) < 1
     rows = strip(page).get_by_role("row")
     expect(rows).to_have_count(6)
     for number, usage in enumerate(usages, 1):
@@ -72,15 +76,3 @@ def test_it_opens_by_itself_once_memory_has_saved_tokens(serve: Serve, browse: B
     page.goto("/#/garden")
     expect(chart(page)).to_be_visible()
     expect(strip(page)).to_contain_text("instead of")
-
-
-@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_it_fits(page: Page, live: Live) -> None:
-    take_turns(live, 6)
-    page.goto("/#/garden")
-    unfold(page)
-    expect(chart(page)).to_be_visible()
-    area, picture = chart(page).bounding_box(), chart(page).locator(".token-plot").bounding_box()
-    assert area and picture
-    assert abs(area["width"] - picture["width"]) < 1
-    assert picture["x"] + picture["width"] <= page.evaluate("innerWidth")
