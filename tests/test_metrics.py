@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
 from app import services_of
+from benchmarks.serving import ROOT
 from config import ApiKey
 from memory.ops.metrics import Metrics, Standing
 from memory.services import Services
@@ -23,10 +24,10 @@ from models import JobRow
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, Text
 from tests.resources import append, said
-from tests.serving import Api, Server, eventually, migrated_server, rows
+from tests.serving import Api, Server, eventually, migrated_server, rows, workers
 from tests.talking import ask, at, chat, failed
+from tests.test_auth import bearer
 
-ROOT = Path(__file__).resolve().parent.parent
 OPERATIONS = ROOT / "docs/operations.md"
 METRICS_KEY = "prometheus-reads-with-this"
 
@@ -188,7 +189,7 @@ def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Services
 
 def test_a_database_that_cannot_be_read_is_told_and_not_fatal(make_app: MakeApp, tmp_path: Path) -> None:
     client = make_app(database_url=f"sqlite:///{tmp_path / 'empty.db'}", metrics_key=METRICS_KEY).test_client()
-    figures = scraped(client, **_bearer(METRICS_KEY))
+    figures = scraped(client, **bearer(METRICS_KEY))
     assert figures("recap_database_up") == 0
     assert figures("recap_build_info", version=client.application.config["API_VERSION"]) == 1
 
@@ -196,20 +197,16 @@ def test_a_database_that_cannot_be_read_is_told_and_not_fatal(make_app: MakeApp,
 def test_with_api_keys_the_metrics_have_a_key_of_their_own(make_app: MakeApp) -> None:
     tenants = (ApiKey("acme", "key-of-acme-0123456789"),)
     client = make_app(api_keys=tenants, metrics_key=METRICS_KEY).test_client()
-    for headers in ({}, _bearer("key-of-acme-0123456789"), {"Authorization": METRICS_KEY}, _bearer(METRICS_KEY[:-1])):
+    for headers in ({}, bearer("key-of-acme-0123456789"), {"Authorization": METRICS_KEY}, bearer(METRICS_KEY[:-1])):
         failed(client.get("/metrics", headers=headers), 401, "metrics_key_missing")
-    assert scraped(client, **_bearer(METRICS_KEY))("recap_errors_total", code="metrics_key_missing") == 4
-    refused = client.get("/api/sessions", headers=_bearer(METRICS_KEY))
+    assert scraped(client, **bearer(METRICS_KEY))("recap_errors_total", code="metrics_key_missing") == 4
+    refused = client.get("/api/sessions", headers=bearer(METRICS_KEY))
     failed(refused, 401, "api_key_unknown")  # and opens nothing else
 
 
 def test_without_keys_the_metrics_are_for_this_machine(client: FlaskClient) -> None:
     refused = client.get("/metrics", environ_base={"REMOTE_ADDR": "203.0.113.7"})
     failed(refused, 403, "not_local")
-
-
-def _bearer(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}"}
 
 
 def test_every_metric_is_described_and_no_other() -> None:
@@ -242,10 +239,10 @@ def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path: Path
         assert done == 2 * served
         assert _scraped(server)("recap_jobs") == 0
         assert _scraped(server)("recap_jobs_run_total", outcome="done") > 0
-        victims = _workers(server)
+        victims = set(workers(server))
         for victim in victims:
             os.kill(victim, signal.SIGKILL)
-        assert eventually(lambda: len(_workers(server) - victims) == 2)
+        assert eventually(lambda: len({*workers(server)} - victims) == 2)
         assert _scraped(server)("recap_turns_total", outcome="answered") == served
         assert _scraped(server)("recap_http_requests_in_flight") == 1
         assert server.stop() == 0
@@ -278,8 +275,3 @@ def _chat_with_both(server: Server) -> int:
 
     assert eventually(both, 60.0)
     return served
-
-
-def _workers(server: Server) -> set[int]:
-    children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
-    return {int(pid) for pid in children.read_text().split()}

@@ -116,17 +116,15 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
 
 
-def test_where_nothing_is_being_written_there_is_nothing_to_stop(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_where_nothing_is_being_written_there_is_nothing_to_stop(client: FlaskClient) -> None:
     failed(client.post("/api/sessions/s/stop"), 404, "session_not_found")
     chat(client, "Hello", session_id="s", user_id="ada")
     assert not stop(client)
     failed(client.post("/api/sessions/s/stop?user_id=bob"), 404, "session_not_found")
 
 
-def test_other_sessions_go_on(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+def test_other_sessions_go_on(model_app: Flask, model_server: ModelServer) -> None:
+    app, client = model_app, model_app.test_client()
     release = threading.Event()
     chat(client, "Hello", session_id="t")
     with speaking(model_server, app):
@@ -139,10 +137,9 @@ def test_other_sessions_go_on(make_app: MakeApp, model_server: ModelServer) -> N
     assert answers[0]["reply"] == "Unharmed." and answers[0]["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(model_app: Flask, model_server: ModelServer) -> None:
     """The turn ends by itself at the moment it is stopped; the one that waited for it is not stopped."""
-    app = make_app(**at(model_server))
-    client = app.test_client()
+    app, client = model_app, model_app.test_client()
     release = threading.Event()
     model_server.main.queue(Delay(release, "First."), "Second.")
     with meanwhile(lambda: ask(client, "one", session_id="s")):
@@ -178,8 +175,8 @@ def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(
     assert said(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
 
 
-def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
+def test_an_idempotency_key_gets_the_stopped_reply_again(model_app: Flask, model_server: ModelServer) -> None:
+    app = model_app
     with speaking(model_server, app, key="k"):
         stop(app.test_client())
     again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json
