@@ -9,7 +9,6 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
 from benchmarks.serving import free_port
 from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
@@ -246,15 +245,3 @@ def test_prompts_go_with_the_sessions_key_where_the_server_takes_it(make_app: Ma
     client = make_app(**at(server)).test_client()  # `auto`, and this is not OpenAI's own server
     complete(client, talk("Hello"), "v")
     assert "prompt_cache_key" not in sent(server)[-1]
-
-
-def test_recap_and_openai_clients_share_one_session(client: FlaskClient, server: ModelServer) -> None:
-    """And one pipeline: what one of them says, the other remembers, summarises and finds."""
-    complete(client, talk("My locker code is 7319."), user="ada")
-    answer = client.post("/api/chat", json={"message": "And my locker?", "session_id": "s", "user_id": "ada"})
-    assert answer.status_code == 200
-    assert [text for _, text in said(client, "s")][::2] == ["My locker code is 7319.", "And my locker?"]
-    services_of(client.application).outbox.run_due()
-    assert client.get("/api/sessions/s/summary").json["state"] == "current"
-    found = client.get("/api/search", query_string={"q": "locker", "user_id": "ada"}).json["results"]
-    assert {one["session_id"] for one in found} == {"s"}

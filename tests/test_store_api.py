@@ -129,9 +129,18 @@ def test_a_batch_does_all_in_their_order_or_nothing(client: FlaskClient) -> None
     assert done[0] == {"item": None} and done[1]["item"]["version"] == 1
     assert [item["key"] for item in done[2]["items"]] == ["k"] and done[3] == {"namespaces": [["a"]]}
     assert done[4:] == [{"erased": {"items": 1, "item_versions": 0}}, {"erased": {}}]
-    wrong = {"operations": [{"op": "put", **name, "value": 1}, {"op": "put", **name, "value": 2, "version": 7}]}
-    assert error(client.post("/api/store/batch", json=wrong), 409)["code"] == "item_changed"
-    assert search(client) == []
+    first, second = batch(client, *({"op": "put", **name, "value": n, "version": n} for n in (0, 1)))
+    assert (second["item"]["version"], second["item"]["created_at"]) == (2, first["item"]["created_at"])
+    missing = {**name, "key": "missing"}
+    for wrong in (
+        *({"op": "put", **name, "value": 2, "version": version} for version in (0, 1, 7)),
+        {"op": "delete", **name, "version": 1},
+        {"op": "put", **missing, "value": 2, "version": 1},
+    ):
+        operations = {"operations": [{"op": "put", **name, "key": "other", "value": 1}, wrong]}
+        assert error(client.post("/api/store/batch", json=operations), 409)["code"] == "item_changed"
+    assert search(client) == [("a", "k")]
+    assert good(client.get(ITEMS, query_string=name))["value"] == 1
 
 
 def nested(depth: int) -> Any:
@@ -203,9 +212,14 @@ def test_the_largest_value_and_the_longest_names_fit(client: FlaskClient) -> Non
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"filter": {"a": {"$near": 1}}}, "filter"),
-        ({"filter": []}, "filter"),
-        ({"filter": {"a": float("nan")}}, "filter"),
+        *(
+            ({"filter": wanted}, "filter")
+            for wanted in (
+                *([], {"$or": []}, {'a"b': 1}, {"a": float("nan")}, {"a": {"$near": 1}}, {"a": {"$gt": 1, "b": 2}}),
+                *({"a": {"$gt": None}}, {"a": {"$gt": True}}, {"a": {"$eq": {"b": 1}}}, {"a": {"$in": 1}}),
+                {"a": {"$in": list(range(101))}},
+            )
+        ),
         ({"limit": 0}, "limit"),
         ({"namespace_prefix": ["a."]}, "namespace_prefix"),
     ],
