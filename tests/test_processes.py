@@ -114,20 +114,3 @@ def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migr
         for command in (("run",), ("jobs", "list"), ("db", "current")):
             told = server.flask(*command)
             assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
-
-
-def test_a_schema_that_changes_under_a_server_is_reported_and_can_change_back(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated) as server:
-        server.start()
-        with Api(server) as api:
-            api.chat("s1", "Hello.")
-            assert server.flask("db", "downgrade", "base").returncode == 0
-            for answer in (
-                api.http.post("/api/chat", json={"message": "Hello?"}),
-                api.http.get("/api/sessions"),
-                api.http.get("/health/ready"),
-            ):
-                assert answer.status_code == 503 and UPGRADE in answer.text, answer.text
-            server.migrate()
-            assert api.get("/health/ready")["status"] == "ready"
-            assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart

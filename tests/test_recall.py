@@ -178,9 +178,7 @@ def test_an_unknown_time_zone_is_told(client: FlaskClient) -> None:
         client.get("/api/search", query_string={"q": "tea", "user_id": "ada", "timezone": "Europe/Atlantis"}),
     ):
         (sentence,) = error(answer, 422)["fields"]["timezone"]
-        assert (
-            sentence == 'There is no time zone called \'Europe/Atlantis\': use a name like "Europe/Tallinn" or "UTC".'
-        )
+        assert sentence.startswith("There is no time zone called 'Europe/Atlantis': use a name like")
 
 
 @pytest.fixture

@@ -134,8 +134,11 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
     assert {"recap.db", "recap.db-wal"} <= set(before), "the scan finds what is there"
     words = [f"{SENTINEL}{number}" for number in range(4)]  # an index has whole words alone, as numbers
     assert all(any(path.startswith("index/") for path in traces(model_app, word)) for word in words)
+    good(client.get(f"/api/search?q={SENTINEL}&user_id={SENTINEL}-user"))
+    assert sum(search_index.caches.sizes()) > 10
 
     receipt = good(client.delete(f"/api/users/{SENTINEL}-user"))
+    assert sum(search_index.caches.sizes()) == 0
     assert [traces(model_app, word) for word in (SENTINEL, *words)] == [{}] * 5
     assert receipt["pending"] == []
     assert receipt["user_id"] == f"{SENTINEL}-user"
@@ -174,19 +177,6 @@ def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: Mode
     assert error(client.delete("/api/users/ada"), 404)["code"] == "user_not_found"
     assert error(client.get("/api/sessions/Tea-session-0"), 404)["code"] == "session_not_found"
     assert good(client.get("/api/search?q=Tea&user_id=ada"))["results"] == []
-
-
-def test_the_caches_of_this_process_forget(model_app: Flask, model_server: ModelServer) -> None:
-    live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    client = model_app.test_client()
-    good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))
-
-    def cached() -> int:
-        return sum(search_index.caches.sizes())
-
-    assert cached() > 10
-    good(client.delete("/api/users/ada"))
-    assert cached() == 0
 
 
 def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
