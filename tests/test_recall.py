@@ -17,7 +17,7 @@ from memory import tokens
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.recalling import BARE, blocks, last, reason, recalled, talker, words
-from tests.resources import append, error, good, said
+from tests.resources import append, error, find, said
 from tests.talking import ask, chat, prompts
 
 CODE = "My locker code is 7319."
@@ -201,8 +201,7 @@ def test_a_time_beside_a_topic_is_preferred_and_the_rest_still_found(kettles: Fl
 
 def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
     """The sessions found, best first, and what the time counted for each."""
-    results = good(client.get("/api/search", query_string={"q": q, "user_id": "ada", **query}))["results"]
-    return {result["session_id"]: result["why"].get("time", 0.0) for result in results}
+    return {found["session_id"]: found["why"].get("time", 0.0) for found in find(client, q, user_id="ada", **query)}
 
 
 def test_search_prefers_the_times_of_its_words(kettles: FlaskClient) -> None:
@@ -320,8 +319,7 @@ def test_one_clear_match_brings_one_excerpt(client: FlaskClient) -> None:
     append(client, "papers", [said("Ida's passport number is X4411Z.")], user_id="ada")
     answer = chat(client, "What is the number of Ida's passport?", user_id="ada")
     assert recalled(answer) == [["Ida's passport number is X4411Z."]]
-    found = good(client.get("/api/search", query_string={"q": "number of Ida's passport", "user_id": "ada"}))["results"]
-    assert len(found) == 10  # a search shows them all
+    assert len(find(client, "number of Ida's passport", user_id="ada")) == 10  # a search shows them all
 
 
 def characters_shown(answer: dict[str, Any]) -> int:
@@ -359,8 +357,7 @@ def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(st
     for number, text in enumerate((long, "A kitchen kettle leaks.", "Some kettle leaks in the kitchen.")):
         append(client, f"s{number}", [said(text)], user_id="ada")
     question = "Which kettle leaks in the kitchen?"
-    best = good(client.get("/api/search", query_string={"q": question, "user_id": "ada"}))["results"][0]
-    assert best["content"] == long
+    assert find(client, question, user_id="ada")[0]["content"] == long
     assert words(chat(client, question, user_id="ada")) == {
         "A kitchen kettle leaks.",
         "Some kettle leaks in the kitchen.",

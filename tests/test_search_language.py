@@ -16,7 +16,7 @@ from config import Settings, SettingsError
 from memory.languages import analysis_in
 from search_index.analysis import LANGUAGES, MAX_TERM
 from tests.conftest import MakeApp
-from tests.resources import append, good, said, soon_over
+from tests.resources import append, find, said, soon_over
 from tests.searching import folders
 from tests.talking import chat
 
@@ -162,8 +162,7 @@ def test_a_megabyte_takes_no_more_than_seconds(piece: str) -> None:
 
 
 def contents(client: FlaskClient, q: str) -> list[str]:
-    results = good(client.get("/api/search", query_string={"q": q, "user_id": "ida"}))["results"]
-    return [result["content"] for result in results]
+    return [result["content"] for result in find(client, q, user_id="ida")]
 
 
 GERMAN = ["Die Häuser am Hafen sind gelb.", "Unser Hund bellt nachts."]

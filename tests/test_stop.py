@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,10 +11,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from app import services_of
 from tests.conftest import MakeApp
 from tests.model_replies import Exchange, Reply
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.serving import eventually
+from tests.sql import statements
 from tests.talking import ask, at, chat, events, failed, meanwhile, prompts, said, stream, streamed_text
 
 
@@ -103,10 +104,9 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
         model_server.wait_for_requests(1)
         assert stop(second.test_client())
-        if streaming:
-            assert eventually(lambda: bool(answers))
-        else:
-            time.sleep(0.6)  # the other process looks for stops every 0.25 s
+        with statements(services_of(first).database) as sent:
+            # A process looks for stops that others noted; with its second look, it has acted on the first.
+            assert eventually(lambda: answers if streaming else sum("stop_token" in one for one in sent) > 1)
         begin.set()
     error = failed(answers[0], 409, "turn_stopped")
     assert "Your message is kept" in error["message"]

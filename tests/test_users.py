@@ -233,24 +233,6 @@ def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_ser
     assert rows_of(services_of(app))["summaries"] == rows_of(services_of(app))["jobs"] == 0
 
 
-def test_messages_that_are_being_indexed_do_not_come_back(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(client, "s", [said(f"I like {SENTINEL} number {number}.") for number in range(5)], user_id="ada")
-    index = services_of(app).index
-    add = index.add
-    erased = []
-
-    def erased_before(owner: str, documents: Any) -> str:
-        if not erased:
-            erased.append(good(client.delete("/api/users/ada")))
-        return add(owner, documents)
-
-    monkeypatch.setattr(index, "add", erased_before)
-    services_of(app).outbox.run_due(["index"])
-    assert erased and traces(app) == {}
-
-
 def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
     app: Flask, client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,8 +27,8 @@ from search_index.vectors import cosines as cosines_of
 from tests.model_replies import Json
 from tests.model_server import HangUp, ModelServer, Status
 from tests.openai_calls import KEY
-from tests.resources import append, good, said
-from tests.talking import at
+from tests.resources import append, find, good, said
+from tests.talking import at, jobs
 
 
 class Given:
@@ -159,10 +159,7 @@ def test_what_is_no_answer_is_said_to_be_none(server: ModelServer, reply: Any, c
 
 
 def search(app: Flask, q: str) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = good(app.test_client().get("/api/search", query_string={"q": q, "user_id": "ada"}))[
-        "results"
-    ]
-    return results
+    return find(app.test_client(), q, user_id="ada")
 
 
 MOVED = [said("We moved to Tallinn in the spring."), said("The kettle is broken again, I fear.")]
@@ -192,11 +189,7 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
     append(app.test_client(), "s", MOVED, user_id="ada")
     services_of(app).outbox.run_due(["index"])
     assert [hit["content"] for hit in search(app, "kettle")] == [MOVED[1]["content"]]
-    (job,) = (
-        job
-        for job in good(app.test_client().get("/api/jobs", query_string={"user_id": "ada"}))["items"]
-        if job["kind"] == "index"
-    )
+    (job,) = jobs(app.test_client(), "index")
     assert "500" in job["error"]
     assert KEY not in caplog.text
     server.reset()
