@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +14,8 @@ from benchmarks.serving import free_port
 from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_replies import Json
-from tests.model_server import CutStream, Html, ModelServer, SseError, Status, Text, ToolCalls
-from tests.openai_calls import scripted_server
+from tests.model_server import CutStream, Html, ModelServer, Raw, SseError, Status, Text, ToolCalls
+from tests.openai_calls import data, scripted_server
 from tests.talking import at, said, sessions, stored
 
 PARAMETERS: dict[str, Any] = {
@@ -82,19 +83,33 @@ def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: Mo
     assert (turn["model"], turn["usage"]["prompt_tokens"], turn["finish_reason"]) == ("gpt-9-2026", 3, "stop")
 
 
+STREAM = [
+    {"id": "c", "object": "chat.completion.chunk", "choices": [], "prompt_filter_results": [{"ok": 1}]},
+    {
+        "id": "c",
+        "choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "Hm."}}],
+        "obfuscation": "x",
+    },
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "He"}, "logprobs": {"content": [{"token": "He"}]}}]},
+    {"id": "c", "choices": [{"index": 1, "delta": {"content": "Hi."}}]},
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "llo."}, "finish_reason": None}], "usage": None},
+    {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "system_fingerprint": "fp_1"},
+]
+USAGE = {"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}}
+
+
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_stream_comes_as_it_is_with_usage_for_who_asked(
+def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(
     client: FlaskClient, server: ModelServer, wanted: bool
 ) -> None:
-    server.main.queue(Text("One two."))
+    server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
     options = {"stream_options": {"include_usage": True}} if wanted else {}
-    *chunks, done = stream(client, talk("Count."), **options)
-    assert done == "[DONE]"
-    assert {(chunk["id"], chunk["object"]) for chunk in chunks} == {("chatcmpl-1", "chat.completion.chunk")}
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    assert deltas == [{"role": "assistant", "content": ""}, {"content": "One"}, {"content": " two."}, {}]
-    assert [chunk["usage"]["completion_tokens"] for chunk in chunks if not chunk["choices"]] == ([2] if wanted else [])
-    assert said(client, "s")[-1] == ("assistant", "One two.")
+    *chunks, done = stream(client, talk("Hello"), n=2, **options)
+    without = [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
+    assert chunks == ([*STREAM, USAGE] if wanted else without) and done == "[DONE]"
+    assert said(client, "s")[-1] == ("assistant", "Hello.")
+    (turn,) = client.get("/api/sessions/s/turns").json["items"]
+    assert (turn["usage"]["prompt_tokens"], turn["usage"]["completion_tokens"]) == (9, 3)
 
 
 def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: FlaskClient, server: ModelServer) -> None:

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from app import services_of
 from memory.domain import Caller
 from memory.errors import InvalidRequest
-from memory.people import erasing
 from memory.services import Services
 from memory.store import documents
 from memory.store.items import Items
 from memory.store.values import Delete, Get, Item, Put, Search
 from models import ItemRow
 from tests.jobbing import Bench
-from tests.resources import an_app, append, derived, good, rows_of, said
+from tests.resources import an_app, append, derived, rows_of, said
 
 ADA = Caller(user_id="ada")
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -162,27 +161,3 @@ def test_callers_read_the_engines_documents_but_never_write_them(services: Servi
     for operation in (Put(own, "default", 1), Delete(own, "default"), Put(("recap",), "k", 1)):
         with pytest.raises(InvalidRequest):
             services.items.run(ADA, [operation])
-
-
-def test_a_document_that_was_rewritten_without_a_message_outlives_it(services: Services, told: list[int]) -> None:
-    item = derived(services, "ada", "default", {"likes": ["jam"]}, told)
-    with services.database.write() as tx:
-        documents.rest_no_more_on(tx, item.id, told[:1])
-        assert list(tx.scalars(documents.resting_on(told[:1]))) == []
-        assert list(tx.scalars(documents.resting_on(told))) == [item.id]
-
-
-@pytest.mark.parametrize("what", ["message", "session", "person"])
-def test_what_came_of_a_message_is_erased_with_it(
-    app: Flask, services: Services, told: list[int], what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(erasing, "SOON", 0.0)
-    derived(services, "ada", "first", {"likes": ["tea"]}, told[:1])
-    derived(services, "ada", "first", {"likes": ["nothing"]}, [])
-    derived(services, "ada", "second", {"likes": ["jam"]}, told[1:])
-    addresses = {"message": f"/api/sessions/s/messages/{told[0]}", "session": "/api/sessions/s"}
-    erased = good(app.test_client().delete(addresses.get(what, "/api/users/ada")))["erased"]
-    expected = (1, 2) if what == "message" else (2, 3)
-    assert (erased["items"], erased["item_versions"]) == expected
-    left = {name: rows_of(services)[name] for name in ("items", "item_versions", "item_sources")}
-    assert set(left.values()) == {2 - expected[0]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ from memory.errors import ModelError
 from memory.llm import ChatMessage, Chunk, Finish, ModelRequest, Piece, ToolCall
 from memory.llm.completions import OpenAIModel
 from tests.model_replies import Json
-from tests.model_server import ModelServer, Raw, Status, ToolCalls
+from tests.model_server import ModelServer, Raw, Status
 from tests.openai_calls import MATERIAL, chunk, connected, data
 
 RAW = {"role": "user", "content": [{"type": "text", "text": "Hello"}], "cache_control": {"type": "ephemeral"}}
@@ -56,45 +55,6 @@ COMPLETION = {
     "system_fingerprint": "fp_1",
     "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12},
 }
-
-
-STREAM = [
-    {"id": "c", "object": "chat.completion.chunk", "choices": [], "prompt_filter_results": [{"ok": 1}]},
-    {
-        "id": "c",
-        "choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "Hm."}}],
-        "obfuscation": "x",
-    },
-    {"id": "c", "choices": [{"index": 0, "delta": {"content": "He"}, "logprobs": {"content": [{"token": "He"}]}}]},
-    {"id": "c", "choices": [{"index": 1, "delta": {"content": "Hi."}}]},
-    {"id": "c", "choices": [{"index": 0, "delta": {"content": "llo."}, "finish_reason": None}], "usage": None},
-    {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "system_fingerprint": "fp_1"},
-]
-USAGE = {"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}}
-
-
-@pytest.mark.parametrize("wanted", [True, False])
-def test_a_stream_comes_chunk_by_chunk_and_usage_only_to_who_wants_it(
-    server: ModelServer, model: OpenAIModel, wanted: bool
-) -> None:
-    server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
-    options = {"stream_options": {"include_usage": True}} if wanted else {}
-    chunks, text, _, end = answered(model, passed(stream=True, n=2, **options))
-    if wanted:
-        assert chunks == [*STREAM, USAGE]
-    else:
-        assert chunks == [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
-    assert (text, end.usage.prompt_tokens, end.usage.completion_tokens) == ("Hello.", 9, 3)
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_calls_of_tools_come_whole_beside_their_chunks(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
-    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}), ("time", {})), text="Let me see."))
-    chunks, text, calls, end = answered(model, passed(stream=stream, tools=[{"type": "function"}]))
-    assert text == "Let me see."
-    assert [(call.name, json.loads(call.arguments)) for call in calls] == [("weather", {"city": "Lyon"}), ("time", {})]
-    assert end.reason == "tool_calls"
-    assert all(call.id in json.dumps(chunks) for call in calls)
 
 
 def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(server: ModelServer, model: OpenAIModel) -> None:
