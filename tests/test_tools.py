@@ -194,8 +194,8 @@ def test_a_flood_of_calls_is_cut(client: FlaskClient, model_server: ModelServer)
     model_server.main.queue(ToolCalls(((RECENT, {}),) * 50), "Done.")
     answer = chat(client, "Look.", session_id="s", recall="tools")
     asked = bodies(model_server)[-1]["messages"][2]
-    assert len(asked["tool_calls"]) == len(told(bodies(model_server)[-1])) == 8
-    assert len(answer["memory"]["recall"]["calls"]) == 8
+    assert len(asked["tool_calls"]) == len(told(bodies(model_server)[-1])) == MOST
+    assert len(answer["memory"]["recall"]["calls"]) == MOST
 
 
 # -- streams
@@ -234,6 +234,45 @@ def test_a_listener_who_leaves_in_mid_loop_loses_nothing(
     assert said(client, "s") == [("user", "My dog?"), ("assistant", "Let me look.\n\nIt is Rex.")]
     (made,) = chat(client, "My dog?", **body)["memory"]["recall"]["calls"]
     assert made["excerpts"] == 1 and len(bodies(model_server)) == 2
+
+
+# -- calls, sensible or not
+
+CALLS: list[tuple[str, Any, str]] = [  # and what is told of them; the last ones find nothing, which is no error
+    ("delete_all", {}, "no tool delete_all"),
+    (SEARCH, "not json", "Invalid JSON"),
+    (SEARCH, "[" * 100_000, "Invalid JSON"),
+    (SEARCH, '["dog"]', "should be an object"),
+    (SEARCH, {"query": "\x00\u200b"}, "query: Value error, name some words"),
+    (SEARCH, {"query": 7}, "query: Input should be a valid string"),
+    (SEARCH, {"query": "dog", "user_id": "bob"}, "user_id: Extra inputs are not permitted"),
+    *((RECENT, {"limit": limit}, "limit: Input should be") for limit in (0, 21, -1, 1.5, "many", [], {}, 10**30)),
+    *((RECENT, {"after": when}, "after: ") for when in ("yesterday", "2026-13-01", "2026", 7, [])),
+    (RECENT, {"before": "9999-12-31T23:59:59-12:00"}, "in the years 1 to 9999"),
+    (RECENT, {"after": "2026-05-12", "before": "2026-05-12"}, "before must be later than after"),
+    (RECENT, {"after": "2026-05-12T10:00Z", "before": "2026-05-12T10:00+01:00"}, "before must be later"),
+    (RECENT, "", ""),
+    (RECENT, {"after": None, "before": "", "limit": None}, ""),
+    (RECENT, {"limit": 5.0, "after": " 2026-05-12 "}, ""),
+    (RECENT, {"after": "0001-01-02", "before": "9999-12-30"}, ""),
+    (SEARCH, {"query": "dog", "after": "0001-01-02", "before": "9999-12-30", "limit": 20}, ""),
+    (SEARCH, {"query": "dog " * 10_000}, ""),
+]
+MOST = 8  # calls of a round
+
+
+def test_a_nonsense_call_is_told_in_one_sentence_what_is_wrong(client: FlaskClient, model_server: ModelServer) -> None:
+    for start in range(0, len(CALLS), MOST):
+        batch = CALLS[start : start + MOST]
+        model_server.main.queue(ToolCalls(tuple((name, given) for name, given, _ in batch)), "Done.")
+        made = chat(client, "Look.", session_id="s", user_id="ann", recall="tools")["memory"]["recall"]["calls"]
+        for (name, given, wrong), text, one in zip(batch, told(bodies(model_server)[-1]), made, strict=True):
+            assert (one["excerpts"], len(one["name"]) <= 81) == (0, True)
+            if not wrong:
+                assert (text, one["error"]) == ("Nothing found.", None), (name, given)
+                continue
+            assert text == f"Error: {one['error']}" and wrong in text and one["query"] is None
+            assert len(text) < 200 and text.endswith(".") and "\n" not in text
 
 
 # -- failures
