@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from app import services_of
 from recap_client import RecapError
 from recap_client.agents import RecapSession
 from recap_client.langgraph import RecapStore
@@ -191,4 +190,3 @@ def test_a_batch_is_stored_whole_or_not_at_all_and_a_session_can_be_cleared(live
     for _ in range(2):
         asyncio.run(session.clear_session())
         assert asyncio.run(session.get_items()) == [] and asyncio.run(session.pop_item()) is None
-    assert services_of(live.app).database.damaged() is False
