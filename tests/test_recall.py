@@ -99,28 +99,21 @@ def test_what_finds_nothing_says_so(client: FlaskClient, model_server: ModelServ
     assert reason(chat(client, "what did you do?", user_id="ada", recall="always")).endswith("but nothing earlier fits")
 
 
-@pytest.mark.parametrize(
-    ("setting", "asked", "mode", "question", "small_talk"),
-    [
-        ("auto", None, "auto", [[CODE]], []),
-        ("always", None, "always", [[CODE]], [[NOISE]]),
-        ("off", None, "off", [], []),
-        ("off", "always", "always", [[CODE]], [[NOISE]]),
-        ("always", "off", "off", [], []),
-    ],
-)
+FOUND: dict[str, tuple[list[list[str]], list[list[str]]]] = {  # by a question, and by small talk
+    "auto": ([[CODE]], []),
+    "always": ([[CODE]], [[NOISE]]),
+    "off": ([], []),
+}
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("asked", [None, "always", "off"])
+@pytest.mark.parametrize("setting", FOUND)
 def test_the_setting_says_when_and_a_request_overrides_it(
-    start: Start,
-    model_server: ModelServer,
-    client: FlaskClient,
-    setting: str,
-    asked: str | None,
-    mode: str,
-    question: list[list[str]],
-    small_talk: list[list[str]],
+    start: Start, model_server: ModelServer, setting: str, asked: str | None
 ) -> None:
-    client = start(recall=setting)
-    for message, expected in (("Which locker was it?", question), ("Thanks, good morning", small_talk)):
+    client, mode = start(recall=setting), asked or setting
+    for message, expected in zip(("Which locker was it?", "Thanks, good morning"), FOUND[mode], strict=True):
         answer = chat(client, message, user_id="ada", temporary=True, recall=asked)
         assert (recalled(answer), answer["memory"]["recall"]["mode"]) == (expected, mode)
         assert (reason(answer) == "recall is off") is (mode == "off")
