@@ -15,7 +15,7 @@ from tests.completing import ADDRESS, assistant, complete, failed, post, result,
 from tests.conftest import MakeApp
 from tests.model_replies import Json
 from tests.model_server import CutStream, Html, ModelServer, Raw, SseError, Status, Text, ToolCalls
-from tests.openai_calls import data, scripted_server
+from tests.openai_calls import chunk, data, scripted_server
 from tests.talking import at, said, sessions, stored
 
 PARAMETERS: dict[str, Any] = {
@@ -59,6 +59,8 @@ def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(
     assert plain == {"model": "gpt-9", "messages": messages, "stream": False, **PARAMETERS}
     options = {"include_obfuscation": False, "include_usage": True}  # so that usage is known here
     assert streamed == {**plain, "messages": talk("Hello again"), "stream": True, "stream_options": options}
+    client.post(ADDRESS, json={"messages": talk("Hello")})
+    assert sent(server)[-1]["model"] == "main-model"  # where none is named
 
 
 def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: ModelServer) -> None:
@@ -112,6 +114,43 @@ def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(
     assert (turn["usage"]["prompt_tokens"], turn["usage"]["completion_tokens"]) == (9, 3)
 
 
+def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(client: FlaskClient, server: ModelServer) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = assistant("Hello.", tool_calls=[call])
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answer = {"id": "c", "created": 123, "model": "gpt-9-2026", "of_theirs": "fp", "usage": USAGE["usage"]}
+    server.main.queue(Json({**answer, "object": "chat.completion", "choices": [choice]}))
+    chunk, done = stream(client, talk("Hello"))
+    (delta,) = chunk.pop("choices")
+    assert (chunk, done) == ({**answer, "object": "chat.completion.chunk"}, "[DONE]")
+    streamed = {**message, "tool_calls": [{"index": 0, **call}]}
+    assert delta == {"index": 0, "delta": streamed, "finish_reason": "tool_calls"}
+    assert stored(client, "s")[-1]["extra"] == {"tool_calls": [call]}
+
+
+def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    first = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
+    rest = {"index": 0, "function": {"arguments": ":1}"}}
+    events = [
+        chunk({"role": "assistant", "content": "He", "reasoning_content": "Hm"}, id="c", model="m", usage=None),
+        chunk({"content": "llo"}),
+        chunk({"tool_calls": [first]}),
+        chunk({"tool_calls": [rest]}),
+        chunk({}, "tool_calls", usage={"prompt_tokens": 1, "completion_tokens": 2}),
+    ]
+    server.main.queue(Raw([data(*events, b"[DONE]")]))
+    shown = post(client, talk("Hello")).json
+    (choice,) = shown["choices"]
+    assert (shown["id"], shown["model"], shown["object"]) == ("c", "m", "chat.completion")
+    assert shown["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    assert (choice["finish_reason"], choice["message"]["content"]) == ("tool_calls", "Hello")
+    whole = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+    assert choice["message"]["tool_calls"] == [whole]
+    assert [(one["content"], one["extra"]) for one in stored(client, "s")[1:]] == [("Hello", {"tool_calls": [whole]})]
+
+
 def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: FlaskClient, server: ModelServer) -> None:
     server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
     asked = talk("Is it warm in Lyon?")
@@ -159,6 +198,26 @@ def test_what_the_model_server_refuses_is_refused_in_its_own_words(
     assert failed(response, status) == error
     assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
     assert said(client, "s") == [("user", "Hello")]  # and the next request takes it up
+
+
+def refusal(message: str) -> Status:
+    return Status(400, {"error": {"message": message, "type": "invalid_request_error"}})
+
+
+def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(make_app: MakeApp, server: ModelServer) -> None:
+    client = make_app(**at(server, prompt_cache_key="on")).test_client()
+    server.main.queue(
+        refusal("Unrecognized request argument: prompt_cache_key"), refusal("Unknown parameter: 'stream_options'.")
+    )
+    stream(client, talk("Hello"))
+    first, second, third = sent(server)
+    assert first["prompt_cache_key"] == "s" and first["stream_options"] == {"include_usage": True}
+    assert "prompt_cache_key" not in second and "stream_options" in second and "stream_options" not in third
+    stream(client, talk("Hello again"), "t")
+    assert sent(server)[3:] == [{**third, "messages": talk("Hello again")}]  # it is not tried again
+    server.main.queue(refusal("Unknown parameter: 'stream_options'."))  # which the client itself sends now
+    failed(post(client, talk("Hello"), "u", stream=True, stream_options={"include_usage": True}), 400)
+    assert len(sent(server)) == 5
 
 
 def test_a_server_that_speaks_no_openai_or_is_not_there_is_a_bad_gateway(
@@ -257,6 +316,8 @@ def test_prompts_go_with_the_sessions_key_where_the_server_takes_it(make_app: Ma
     complete(client, talk("Hello"), "t", prompt_cache_key="mine")
     client.post("/api/chat", json={"message": "Hello", "session_id": "u"})
     assert [body.get("prompt_cache_key") for body in sent(server)] == ["s", "mine", "u"]
+    complete(client, talk("Hello"), "s" * 128)
+    assert len(sent(server)[-1]["prompt_cache_key"]) == 64  # which servers take
     client = make_app(**at(server)).test_client()  # `auto`, and this is not OpenAI's own server
     complete(client, talk("Hello"), "v")
     assert "prompt_cache_key" not in sent(server)[-1]
