@@ -72,37 +72,29 @@ def model_client(model_app: Flask) -> FlaskClient:
 # -- what is counted
 
 
-def test_a_turn_is_counted_with_its_phases(client: FlaskClient) -> None:
-    before = scraped(client)
-    assert before("recap_turns_total") == 0
-    chat(client, "My cat is called Miso.", session_id="s")
-    figures = scraped(client)
+def test_a_turn_is_counted_with_its_phases_and_tokens(model_client: FlaskClient, model_server: ModelServer) -> None:
+    assert scraped(model_client)("recap_turns_total") == 0
+    usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}}
+    model_server.main.queue(Text("Noted.", usage=usage))
+    used = chat(model_client, "My cat is called Miso.", session_id="s")["usage"]
+    figures = scraped(model_client)
     assert figures("recap_turns_total", api="chat", outcome="answered") == figures("recap_turns_total") == 1
     for phase in ("admit", "recall", "compose", "answer", "record"):
         assert figures("recap_turn_phase_seconds_count", phase=phase) == 1
     assert figures("recap_turn_phase_seconds_count", phase="summary") == 0
     assert figures("recap_turn_first_text_seconds_count") == 0, "a reply that is not streamed has no first text"
+    for kind, count in (("prompt", 90), ("cached", 64), ("completion", 7)):
+        assert figures("recap_tokens_total", model="main", kind=kind) == count
+    assert figures("recap_full_history_tokens_total") == used["full_history_tokens"]
+    assert figures("recap_saved_tokens_total") == max(0, used["saved_tokens"])
 
 
-def test_tokens_are_the_providers(model_client: FlaskClient, model_server: ModelServer) -> None:
-    usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}}
-    model_server.main.queue(Text("Noted.", usage=usage))
-    answer = chat(model_client, "My cat is called Miso.")
-    figures = scraped(model_client)
-    assert figures("recap_tokens_total", model="main", kind="prompt") == 90
-    assert figures("recap_tokens_total", model="main", kind="cached") == 64
-    assert figures("recap_tokens_total", model="main", kind="completion") == 7
-    assert figures("recap_full_history_tokens_total") == answer["usage"]["full_history_tokens"]
-    assert figures("recap_saved_tokens_total") == max(0, answer["usage"]["saved_tokens"])
-
-
-def test_an_unusable_summary_is_paid_for_all_the_same(model_app: Flask, model_server: ModelServer) -> None:
-    client = model_app.test_client()
-    chat(client, "My cat is called Miso.", session_id="s")
+def test_an_unusable_summary_is_paid_for_all_the_same(model_client: FlaskClient, model_server: ModelServer) -> None:
+    chat(model_client, "My cat is called Miso.", session_id="s")
     usage = {"prompt_tokens": 50, "completion_tokens": 5}
     model_server.mini.queue(Text("{", usage=usage), Text("{", usage=usage))
-    services_of(model_app).outbox.run_due()
-    figures = scraped(client)
+    services_of(model_client.application).outbox.run_due()
+    figures = scraped(model_client)
     assert figures("recap_tokens_total", model="mini", kind="prompt") == 100, "the repair too"
     assert figures("recap_jobs_run_total", kind="summary", outcome="retried") == 1
 

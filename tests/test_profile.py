@@ -29,14 +29,11 @@ class Person:
 
     def tell(self, *words: str, session: str = "s") -> None:
         """Say something that becomes a fact about the person, each sentence one."""
-        known = len(read_all(self.client, f"/api/sessions/{session}/messages")) if self._has(session) else 0
-        append(self.client, session, [said(text) for text in words], user_id="ada")
-        facts = [fact(text, place, scope="user") for place, text in enumerate(words, known + 1)]
+        told = append(self.client, session, [said(text) for text in words], user_id="ada")
+        first = told["session"]["message_count"] - len(words) + 1
+        facts = [fact(text, place, scope="user") for place, text in enumerate(words, first)]
         self.server.mini.queue(digest_of(*facts))
         self.services.outbox.run_due(["summary"])
-
-    def _has(self, session: str) -> bool:
-        return self.client.get(f"/api/sessions/{session}").status_code == 200
 
     def update(self, *answers: Any) -> dict[str, Any]:
         """Run the job of the profile, with what the mini model answers."""

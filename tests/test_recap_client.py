@@ -131,25 +131,16 @@ def run(model: ScriptedModel, words: str, session: RecapSession, **more: Any) ->
 
 
 def test_an_agent_goes_on_where_it_stopped_and_its_words_are_remembered(live: Live, name: str) -> None:
-    model = ScriptedModel(
-        [
-            ModelStep(output=[function_call("boil", {"litres": 2}, call_id="c1")]),
-            ModelStep(output=[assistant_message("The water boils.")]),
-            ModelStep(output=[assistant_message("Green tea, as always.")]),
-        ]
-    )
+    replies = assistant_message("The water boils."), assistant_message("Green tea, as always.")
+    outputs = function_call("boil", {"litres": 2}, call_id="c1"), *replies
+    model = ScriptedModel([ModelStep(output=[output]) for output in outputs])
     assert run(model, "Boil water for my oolong.", RecapSession("tea", live.url, user_id=name)) == "The water boils."
     session = RecapSession("tea", live.url, user_id=name)
     assert isinstance(session, Session)
     assert run(model, "And now?", session) == "Green tea, as always."
     sent: Any = model.calls[-1].input
-    assert [item.get("type", item.get("role")) for item in sent] == [
-        "user",
-        "function_call",
-        "function_call_output",
-        "message",
-        "user",
-    ]
+    kinds = ["user", "function_call", "function_call_output", "message", "user"]
+    assert [item.get("type", item.get("role")) for item in sent] == kinds
     assert sent[1]["call_id"] == sent[2]["call_id"] == "c1" and sent[2]["output"] == "2 litres boil"
     assert asyncio.run(session.get_items())[: len(sent)] == sent, "each item is what it was"
     messages = good(live.client.get("/api/sessions/tea/messages"))["items"]

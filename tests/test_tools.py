@@ -92,17 +92,13 @@ def test_the_mode_can_be_the_settings_and_others_offer_no_tools(make_app: MakeAp
 def test_recent_chats_are_those_of_the_time_asked_for(client: FlaskClient, model_server: ModelServer) -> None:
     for day in (10, 11, 12):
         remember(client, f"On day {day}.", session=f"d{day}", created_at=f"2026-05-{day}T23:30:00Z")
-    model_server.main.queue(
-        ToolCalls(
-            (
-                (RECENT, {}),
-                (RECENT, {"after": "2026-05-11", "before": "2026-05-12"}),  # a day in Tallinn, three hours ahead
-                (RECENT, {"after": "2026-05-11T00:00:00Z", "limit": 1}),
-                (RECENT, {"before": "2026-05-01"}),
-            )
-        ),
-        "There.",
+    asked = (
+        {},
+        {"after": "2026-05-11", "before": "2026-05-12"},  # a day in Tallinn, three hours ahead
+        {"after": "2026-05-11T00:00:00Z", "limit": 1},
+        {"before": "2026-05-01"},
     )
+    model_server.main.queue(ToolCalls(tuple((RECENT, arguments) for arguments in asked)), "There.")
     answer = chat(client, "And?", session_id="s", user_id="ann", recall="tools", timezone="Europe/Tallinn")
     every, one_day, latest, none = told(bodies(model_server)[-1])
     assert re.findall("day (.*)[.]", every) == ["12", "11", "10"]
