@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +15,12 @@ from hypothesis import strategies as st
 
 from search_index import RECIPES, Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
-from search_index.arrays import Block, Entry, gather
-from search_index.ranking import BESIDE, GRACE_DAYS, Asked, Ranked, rank
-from search_index.vectors import packed
+from search_index.ranking import BESIDE, GRACE_DAYS
 from tests.searching import T0, WORDS, Rows, message
 from tests.searching import search as asked
 
 DEFAULT, WORDS_ALONE = RECIPES["context"], RECIPES["words"]
 EMBEDDER = WordLlamaEmbedder()
-
-
-def compared(texts: Sequence[str], query: str, sessions: Sequence[int] = (), ages: Sequence[float] = ()) -> Asked:
-    """`texts` as messages with the ids 1, 2, ..., said so many hours before 1970."""
-    entries = []
-    for at, (text, vector) in enumerate(zip(texts, packed(EMBEDDER, texts), strict=True)):
-        said = datetime(1970, 1, 1) - timedelta(hours=ages[at] if ages else 0)
-        document = message(at + 1, text, sessions[at] if sessions else 1, created_at=said)
-        entries.append(Entry.of(document, ENGLISH.terms(text), vector))
-    block = Block.of(*([getattr(one, column) for one in entries] for column in ("row", "bag", "vector")))
-    found = gather([], block, ENGLISH.query_terms(query))
-    return Asked(found, found.likeness(packed(EMBEDDER, [query])[0]))
-
-
-def ranked(recipe: Recipe, query: str, texts: Sequence[str], **more: Any) -> Ranked:
-    return rank(compared(texts, query, **more), recipe)
 
 
 def search(root: Path, recipe: Recipe, query: Query, documents: Sequence[Document], indexed: Any = ()) -> list[Hit]:
@@ -105,8 +87,8 @@ def test_meaning_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
     query = Query("Did she adopt a dog, a puppy, from a shelter for animals?")
     found = search(tmp_path, DEFAULT.weighing(neighbours=0.0), query, said)
     assert ids(found)[0] == 2 and found[0].why["meaning"] == 1.0
-    words_alone = ranked(WORDS_ALONE, "canine companion", ["my canine friend", "the dog walks with me daily"])
-    assert words_alone.eligible.tolist() == [True, False]
+    animals = [message(1, "my canine friend"), message(2, "the dog walks with me daily")]
+    assert ids(search(tmp_path, WORDS_ALONE, Query("canine companion"), animals)) == [1]
 
 
 DAY = timedelta(days=1)
@@ -181,14 +163,17 @@ def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about() ->
 # The formulas
 
 
-def test_fuzzy_is_the_studys_formula() -> None:
-    texts = ["kettle tea", "kettle kettle boat", "boat"]
-    result = ranked(RECIPES["fuzzy"], "kettle tea", texts, ages=(0, 12, 48))
-    overlap, cosine, age = result.parts.tolist()
-    assert overlap == pytest.approx([0.4, 0.2, 0.0])
-    assert cosine == pytest.approx([0.4, 0.4 * 2 / math.sqrt(5 * 2), 0.0])
-    assert age == pytest.approx([0.2, 0.2 * 0.85, 0.2 * 0.7])
-    assert result.eligible.tolist() == [True, True, False]
+def test_fuzzy_is_the_studys_formula(tmp_path: Path) -> None:
+    """Two fifths by the words that are shared, two by the cosine of their counts, one by how old it is."""
+    said = (("kettle tea", 0), ("kettle kettle boat", 12), ("tea boat", 48), ("boat", 0))
+    now = datetime.now(UTC)
+    messages = [message(n, text, created_at=now - timedelta(hours=age)) for n, (text, age) in enumerate(said, 1)]
+    found = {hit.message_id: hit for hit in search(tmp_path, RECIPES["fuzzy"], Query("kettle tea"), messages)}
+    assert {number: tuple(hit.why.values()) for number, hit in found.items()} == {
+        1: pytest.approx((0.4, 0.4, 0.2), abs=0.001),  # since time goes on
+        2: pytest.approx((0.2, 0.4 * 2 / math.sqrt(5 * 2), 0.2 * 0.85), abs=0.001),
+        3: pytest.approx((0.2, 0.4 / 2, 0.2 * 0.7), abs=0.001),
+    }
 
 
 # What does not matter, and what does not break
