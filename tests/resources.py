@@ -73,6 +73,12 @@ def read_all(client: FlaskClient, address: str, **query: Any) -> list[Any]:
             return items
 
 
+def find(client: FlaskClient, q: str, **query: Any) -> list[Body]:
+    """What a search finds, the best first."""
+    results: list[Body] = good(client.get("/api/search", query_string={"q": q, **query}))["results"]
+    return results
+
+
 def listings(client: FlaskClient) -> list[str]:
     """The addresses of every listing that comes in pages."""
     paths = good(client.get("/openapi.json"))["paths"]

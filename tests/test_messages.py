@@ -11,9 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.model_server import ModelServer
 from tests.resources import append, error, good, read_all, said
-from tests.talking import answering
 
 
 def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
@@ -169,15 +167,3 @@ def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
     assert (refused["code"], refused["param"]) == ("message_too_large", "messages.1.content")
     assert client.get("/api/sessions/s").status_code == 404
     assert append(client, "s", [said("z" * 100_000)])["created"] == 1
-
-
-def test_appending_to_a_session_that_stays_busy_is_a_conflict(
-    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.05)
-    client = model_app.test_client()
-    with answering(model_server, model_app, "x", session_id="s"):
-        answer = client.post("/api/sessions/s/messages", json={"messages": [said("y")]})
-        assert error(answer, 409)["code"] == "session_busy"
-        assert int(answer.headers["Retry-After"]) >= 1
-        assert contents(client, "s") == ["x"]

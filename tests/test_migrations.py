@@ -129,7 +129,7 @@ def test_an_id_of_a_message_erased_before_the_upgrade_is_not_given_again(first: 
         assert chat(app.test_client(), "Hello", session_id="s")["user_message_id"] == 4
 
 
-@pytest.mark.parametrize("revision", ["base", "0001", "0002", "0003", "0004", "9999"])
+@pytest.mark.parametrize("revision", ["base", "0003", "9999"])
 def test_ready_names_what_to_do_about_another_schema(first: Path, revision: str) -> None:
     migrate(first, upgrade, "head")
     with an_app(first) as app:
@@ -141,7 +141,8 @@ def test_ready_names_what_to_do_about_another_schema(first: Path, revision: str)
         else:
             migrate(first, downgrade, revision)
             turn = ask(client, "Hello", session_id="s")
-            assert UPGRADE in failed(turn, 503, "database_schema")["message"]
+            for answer in (turn, client.get("/api/sessions")):
+                assert UPGRADE in failed(answer, 503, "database_schema")["message"]
         ready = client.get("/health/ready")
         assert ready.status_code == 503
         assert ("run the version of Recap that made it" if revision == "9999" else UPGRADE) in ready.json["database"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from flask import Flask
-from flask.testing import FlaskClient
 
 from app import services_of
 from memory.llm.builtin import BuiltinModel
@@ -22,10 +20,10 @@ from memory.llm.model_server import ModelServer as Known
 from memory.llm.models import Models
 from memory.services import utc_now
 from tests.conftest import MakeApp
-from tests.model_server import Delay, ModelServer, Status
+from tests.model_server import ModelServer, Status
 from tests.resources import good, rows_of
 from tests.serving import eventually
-from tests.talking import ask, at, chat, failed
+from tests.talking import answering, ask, at, chat, failed, said
 from tests.test_auth import with_key
 
 PATH = "/api/model-server"
@@ -62,19 +60,9 @@ def test_a_stored_server_answers_from_then_on_on_every_process(
     assert good(client.get(PATH))["source"] == "none"
     assert chat(elsewhere, "Hello")["model"] == BUILTIN
     stored = good(client.put(PATH, json=draft(model_server)))
-    assert (
-        stored
-        == good(client.get(PATH))
-        == {
-            "source": "stored",
-            "base_url": model_server.url,
-            "main": "main-model",
-            "mini": "mini-model",
-            "key_end": "7319",
-            "refusal": None,
-            "problem": None,
-        }
-    )
+    models = {"base_url": model_server.url, "main": "main-model", "mini": "mini-model"}
+    assert stored == {"source": "stored", **models, "key_end": "7319", "refusal": None, "problem": None}
+    assert stored == good(client.get(PATH))
     answer = chat(client, "Hello", session_id="s")
     assert (answer["model"], "notice" in answer) == ("main-model", False)
     assert good(client.get("/health/ready"))["model"] == {"main": "main-model", "mini": "mini-model", "builtin": False}
@@ -104,7 +92,7 @@ def test_the_key_is_in_no_answer_no_log_and_no_byte_of_the_data(
 
 
 def test_without_an_encryption_key_nothing_is_stored_and_it_is_said_how_to_make_one(
-    client: FlaskClient, model_server: ModelServer, make_app: MakeApp
+    model_server: ModelServer, make_app: MakeApp
 ) -> None:
     plain = make_app()
     client = plain.test_client()
@@ -155,22 +143,18 @@ def test_a_key_goes_to_its_own_address_only(
     assert keys(model_server) == {KEY}
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"base_url": "ftp://127.0.0.1/v1"}, "bad_model_server"),
-        ({"base_url": "127.0.0.1:11434"}, "bad_model_server"),
-        ({"base_url": "http://ada:secret@127.0.0.1/v1"}, "bad_model_server"),
-        ({"api_key": "sk-ключ"}, "bad_model_server"),
-        ({"base_url": "", "api_key": ""}, "bad_model_server"),
-    ],
-)
-def test_what_can_be_no_server_is_refused(
-    app: Flask, model_server: ModelServer, changes: dict[str, Any], code: str
-) -> None:
-    for call in (app.test_client().put, app.test_client().post):
-        path = PATH if call.__name__ == "put" else f"{PATH}/test"
-        failed(call(path, json=draft(model_server, **changes)), 422, code)
+def test_what_can_be_no_server_is_refused(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    for changes in (
+        {"base_url": "ftp://127.0.0.1/v1"},
+        {"base_url": "127.0.0.1:11434"},
+        {"base_url": "http://ada:secret@127.0.0.1/v1"},
+        {"api_key": "sk-ключ"},
+        {"base_url": "", "api_key": ""},
+    ):
+        body = draft(model_server, **changes)
+        failed(client.put(PATH, json=body), 422, "bad_model_server")
+        failed(client.post(f"{PATH}/test", json=body), 422, "bad_model_server")
     assert not model_server.requests and rows_of(services_of(app))["model_server"] == 0
 
 
@@ -192,17 +176,12 @@ def test_with_another_encryption_key_no_model_answers_and_all_is_said(
 def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(
     app: Flask, model_server: ModelServer, other: ModelServer
 ) -> None:
-    client, release, replies = app.test_client(), threading.Event(), []
+    client = app.test_client()
     good(client.put(PATH, json=draft(model_server)))
-    model_server.main.queue(Delay(release, "From the first."))
-    turn = threading.Thread(target=lambda: replies.append(chat(app.test_client(), "Hello")["reply"]))
-    turn.start()
-    model_server.wait_for_requests(1)
-    good(client.put(PATH, json=draft(other)))
-    assert chat(client, "Hello")["reply"] == "I am the other server."
-    release.set()
-    turn.join()
-    assert replies == ["From the first."]
+    with answering(model_server, app, "one", session_id="s"):
+        good(client.put(PATH, json=draft(other)))
+        assert chat(client, "Hello")["reply"] == "I am the other server."
+    assert said(client, "s") == [("user", "one"), ("assistant", "Answer to one")]
 
 
 def test_while_the_database_cannot_be_read_the_models_stay(

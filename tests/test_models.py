@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
@@ -16,31 +17,34 @@ from tests.talking import ask, at, chat, failed, stream
 OFFERED = {"main": "main-model", "items": ["main-model", "gpt-4o", "gpt-4o-mini"]}
 
 
+@pytest.fixture
+def client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
+
+
 def asked(server: ModelServer) -> list[str]:
     """The models that requests for a reply named."""
     return [request.body["model"] for request in server.requests if request.model == "main"]
 
 
-def test_the_servers_models_are_listed_and_its_list_is_kept(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_the_servers_models_are_listed_and_its_list_is_kept(client: FlaskClient, model_server: ModelServer) -> None:
     assert good(client.get("/api/models")) == good(client.get("/api/models")) == OFFERED
     assert [request.path for request in model_server.requests] == ["/v1/models"]
 
 
-def test_a_server_that_lists_no_models_offers_the_main_one(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.close()
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model"]}
 
 
-def test_the_built_in_model_is_the_only_one(client: FlaskClient) -> None:
+def test_the_built_in_model_is_the_only_one(make_app: MakeApp) -> None:
+    client = make_app().test_client()
     only = {"main": "recap-extractive", "items": ["recap-extractive"]}
     assert good(client.get("/api/models")) == only
     assert chat(client, "Hello", model="gpt-4o")["model"] == "recap-extractive"
 
 
-def test_a_chat_is_answered_by_the_model_it_names(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_a_chat_is_answered_by_the_model_it_names(client: FlaskClient, model_server: ModelServer) -> None:
     first = chat(client, "Hello", session_id="s", model="gpt-4o")
     assert chat(client, "Again", session_id="s")["model"] == "main-model"
     *_, last, done = stream(client, "And again", session_id="s", model="gpt-4o")
@@ -57,16 +61,14 @@ def test_whatever_model_answers_it_counts_for_the_day(make_app: MakeApp, model_s
     assert asked(model_server) == ["gpt-4o"]
 
 
-def test_what_one_model_does_not_take_another_may(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(Status(400, {"error": {"message": "This model has no tools."}}))
     chat(client, "What did I say yesterday?", recall="tools", model="gpt-4o")
     chat(client, "What did I say yesterday?", recall="tools")
     assert ["tools" in request.body for request in model_server.requests] == [True, False, True]
 
 
-def test_a_model_that_the_server_does_not_know_is_its_own_error(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_a_model_that_the_server_does_not_know_is_its_own_error(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}))
     error = failed(ask(client, "Hello", model="gpt-9"), 502, "model_not_found")
     assert "does not know the model gpt-9" in error["message"] and "Check `model`" in error["message"]

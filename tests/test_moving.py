@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ def url_of(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
+def execute(file: Path, *statements: str) -> list[Any]:
+    """Run statements in a database; what the last one found."""
+    with closing(sqlite3.connect(file)) as database, database:
+        return [list(database.execute(statement)) for statement in ("PRAGMA foreign_keys = ON", *statements)][-1]
+
+
 def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path: Path) -> None:
     source, target = services_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     result = run(lived_in, "move-to", target)
@@ -70,11 +77,8 @@ def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monk
     source, target = services_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     monkeypatch.setattr("memory.ops.moving.BATCH", 3)
     assert run(lived_in, "move-to", target).exit_code == 0
-    with sqlite3.connect(tmp_path / "new.db") as new:
-        new.execute("PRAGMA foreign_keys = ON")
-        new.execute("DELETE FROM sessions WHERE public_id = 'bos'")  # with its messages, facts and turns
-        new.execute("UPDATE facts SET superseded_by = NULL")
-    new.close()
+    with_all_in_it = "DELETE FROM sessions WHERE public_id = 'bos'"  # messages, facts and turns
+    execute(tmp_path / "new.db", with_all_in_it, "UPDATE facts SET superseded_by = NULL")
     assert all_rows(target) != all_rows(source)
     assert run(lived_in, "move-to", target).exit_code == 0
     assert all_rows(target) == all_rows(source)
@@ -90,9 +94,7 @@ def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monk
 def test_a_target_with_other_data_is_refused(lived_in: Flask, tmp_path: Path, change: str) -> None:
     target = url_of(tmp_path / "new.db")
     assert run(lived_in, "move-to", target).exit_code == 0
-    with sqlite3.connect(tmp_path / "new.db") as new:
-        new.execute(change)
-    new.close()
+    execute(tmp_path / "new.db", change)
     before = all_rows(target)
     result = run(lived_in, "move-to", target)
     assert result.exit_code == 1 and "The source is unchanged. Empty the target" in result.output
@@ -104,9 +106,7 @@ def test_ids_of_deleted_rows_are_not_given_again(lived_in: Flask, tmp_path: Path
     good(client.delete("/api/sessions/bos"))
     newest = max(message[0] for message in all_rows(services_of(lived_in).settings.sqlalchemy_url)["messages"])
     assert run(lived_in, "move-to", url_of(tmp_path / "new.db")).exit_code == 0
-    with sqlite3.connect(tmp_path / "new.db") as new:
-        (last,) = new.execute("SELECT seq FROM sqlite_sequence WHERE name = 'messages'").fetchone()
-    new.close()
+    ((last,),) = execute(tmp_path / "new.db", "SELECT seq FROM sqlite_sequence WHERE name = 'messages'")
     assert last > newest
 
 

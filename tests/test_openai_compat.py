@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
 from benchmarks.serving import free_port
 from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_replies import Json
-from tests.model_server import CutStream, Html, ModelServer, SseError, Status, Text, ToolCalls
-from tests.openai_calls import scripted_server
+from tests.model_server import CutStream, Html, ModelServer, Raw, SseError, Status, Text, ToolCalls
+from tests.openai_calls import chunk, data, scripted_server
 from tests.talking import at, said, sessions, stored
 
 PARAMETERS: dict[str, Any] = {
@@ -59,6 +59,8 @@ def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(
     assert plain == {"model": "gpt-9", "messages": messages, "stream": False, **PARAMETERS}
     options = {"include_obfuscation": False, "include_usage": True}  # so that usage is known here
     assert streamed == {**plain, "messages": talk("Hello again"), "stream": True, "stream_options": options}
+    client.post(ADDRESS, json={"messages": talk("Hello")})
+    assert sent(server)[-1]["model"] == "main-model"  # where none is named
 
 
 def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: ModelServer) -> None:
@@ -83,19 +85,70 @@ def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: Mo
     assert (turn["model"], turn["usage"]["prompt_tokens"], turn["finish_reason"]) == ("gpt-9-2026", 3, "stop")
 
 
+STREAM = [
+    {"id": "c", "object": "chat.completion.chunk", "choices": [], "prompt_filter_results": [{"ok": 1}]},
+    {
+        "id": "c",
+        "choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "Hm."}}],
+        "obfuscation": "x",
+    },
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "He"}, "logprobs": {"content": [{"token": "He"}]}}]},
+    {"id": "c", "choices": [{"index": 1, "delta": {"content": "Hi."}}]},
+    {"id": "c", "choices": [{"index": 0, "delta": {"content": "llo."}, "finish_reason": None}], "usage": None},
+    {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "system_fingerprint": "fp_1"},
+]
+USAGE = {"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}}
+
+
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_stream_comes_as_it_is_with_usage_for_who_asked(
+def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(
     client: FlaskClient, server: ModelServer, wanted: bool
 ) -> None:
-    server.main.queue(Text("One two."))
+    server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
     options = {"stream_options": {"include_usage": True}} if wanted else {}
-    *chunks, done = stream(client, talk("Count."), **options)
-    assert done == "[DONE]"
-    assert {(chunk["id"], chunk["object"]) for chunk in chunks} == {("chatcmpl-1", "chat.completion.chunk")}
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    assert deltas == [{"role": "assistant", "content": ""}, {"content": "One"}, {"content": " two."}, {}]
-    assert [chunk["usage"]["completion_tokens"] for chunk in chunks if not chunk["choices"]] == ([2] if wanted else [])
-    assert said(client, "s")[-1] == ("assistant", "One two.")
+    *chunks, done = stream(client, talk("Hello"), n=2, **options)
+    without = [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
+    assert chunks == ([*STREAM, USAGE] if wanted else without) and done == "[DONE]"
+    assert said(client, "s")[-1] == ("assistant", "Hello.")
+    (turn,) = client.get("/api/sessions/s/turns").json["items"]
+    assert (turn["usage"]["prompt_tokens"], turn["usage"]["completion_tokens"]) == (9, 3)
+
+
+def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(client: FlaskClient, server: ModelServer) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = assistant("Hello.", tool_calls=[call])
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    answer = {"id": "c", "created": 123, "model": "gpt-9-2026", "of_theirs": "fp", "usage": USAGE["usage"]}
+    server.main.queue(Json({**answer, "object": "chat.completion", "choices": [choice]}))
+    chunk, done = stream(client, talk("Hello"))
+    (delta,) = chunk.pop("choices")
+    assert (chunk, done) == ({**answer, "object": "chat.completion.chunk"}, "[DONE]")
+    streamed = {**message, "tool_calls": [{"index": 0, **call}]}
+    assert delta == {"index": 0, "delta": streamed, "finish_reason": "tool_calls"}
+    assert stored(client, "s")[-1]["extra"] == {"tool_calls": [call]}
+
+
+def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    first = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
+    rest = {"index": 0, "function": {"arguments": ":1}"}}
+    events = [
+        chunk({"role": "assistant", "content": "He", "reasoning_content": "Hm"}, id="c", model="m", usage=None),
+        chunk({"content": "llo"}),
+        chunk({"tool_calls": [first]}),
+        chunk({"tool_calls": [rest]}),
+        chunk({}, "tool_calls", usage={"prompt_tokens": 1, "completion_tokens": 2}),
+    ]
+    server.main.queue(Raw([data(*events, b"[DONE]")]))
+    shown = post(client, talk("Hello")).json
+    (choice,) = shown["choices"]
+    assert (shown["id"], shown["model"], shown["object"]) == ("c", "m", "chat.completion")
+    assert shown["usage"] == {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}
+    assert (choice["finish_reason"], choice["message"]["content"]) == ("tool_calls", "Hello")
+    whole = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+    assert choice["message"]["tool_calls"] == [whole]
+    assert [(one["content"], one["extra"]) for one in stored(client, "s")[1:]] == [("Hello", {"tool_calls": [whole]})]
 
 
 def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: FlaskClient, server: ModelServer) -> None:
@@ -145,6 +198,26 @@ def test_what_the_model_server_refuses_is_refused_in_its_own_words(
     assert failed(response, status) == error
     assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
     assert said(client, "s") == [("user", "Hello")]  # and the next request takes it up
+
+
+def refusal(message: str) -> Status:
+    return Status(400, {"error": {"message": message, "type": "invalid_request_error"}})
+
+
+def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(make_app: MakeApp, server: ModelServer) -> None:
+    client = make_app(**at(server, prompt_cache_key="on")).test_client()
+    server.main.queue(
+        refusal("Unrecognized request argument: prompt_cache_key"), refusal("Unknown parameter: 'stream_options'.")
+    )
+    stream(client, talk("Hello"))
+    first, second, third = sent(server)
+    assert first["prompt_cache_key"] == "s" and first["stream_options"] == {"include_usage": True}
+    assert "prompt_cache_key" not in second and "stream_options" in second and "stream_options" not in third
+    stream(client, talk("Hello again"), "t")
+    assert sent(server)[3:] == [{**third, "messages": talk("Hello again")}]  # it is not tried again
+    server.main.queue(refusal("Unknown parameter: 'stream_options'."))  # which the client itself sends now
+    failed(post(client, talk("Hello"), "u", stream=True, stream_options={"include_usage": True}), 400)
+    assert len(sent(server)) == 5
 
 
 def test_a_server_that_speaks_no_openai_or_is_not_there_is_a_bad_gateway(
@@ -243,18 +316,8 @@ def test_prompts_go_with_the_sessions_key_where_the_server_takes_it(make_app: Ma
     complete(client, talk("Hello"), "t", prompt_cache_key="mine")
     client.post("/api/chat", json={"message": "Hello", "session_id": "u"})
     assert [body.get("prompt_cache_key") for body in sent(server)] == ["s", "mine", "u"]
+    complete(client, talk("Hello"), "s" * 128)
+    assert len(sent(server)[-1]["prompt_cache_key"]) == 64  # which servers take
     client = make_app(**at(server)).test_client()  # `auto`, and this is not OpenAI's own server
     complete(client, talk("Hello"), "v")
     assert "prompt_cache_key" not in sent(server)[-1]
-
-
-def test_recap_and_openai_clients_share_one_session(client: FlaskClient, server: ModelServer) -> None:
-    """And one pipeline: what one of them says, the other remembers, summarises and finds."""
-    complete(client, talk("My locker code is 7319."), user="ada")
-    answer = client.post("/api/chat", json={"message": "And my locker?", "session_id": "s", "user_id": "ada"})
-    assert answer.status_code == 200
-    assert [text for _, text in said(client, "s")][::2] == ["My locker code is 7319.", "And my locker?"]
-    services_of(client.application).outbox.run_due()
-    assert client.get("/api/sessions/s/summary").json["state"] == "current"
-    found = client.get("/api/search", query_string={"q": "locker", "user_id": "ada"}).json["results"]
-    assert {one["session_id"] for one in found} == {"s"}

@@ -16,7 +16,7 @@ from tests.completing import Person, answered, assistant, complete, failed, post
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.openai_calls import scripted_server
-from tests.resources import digest_of, fact
+from tests.resources import digest_of
 from tests.talking import at, meanwhile, said, sessions, stored
 
 
@@ -211,28 +211,14 @@ def test_a_retry_that_says_so_gets_the_first_answer(
     assert len(sent(server)) == 1 and len(stored(client, "s")) == 2
 
 
-def test_a_question_that_failed_is_taken_up_again(client: FlaskClient, server: ModelServer) -> None:
-    ada = Person(client)
-    ada.says("One.")
-    server.main.queue(Status(400))
-    ada.messages.append(user("Two."))
-    failed(post(client, ada.messages), 400)
-    ada.sends(ada.messages)
-    assert said(client, "s") == ada.said and said(client, "s", branch=1) == []
-
-
 def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: FlaskClient) -> None:
     ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"})
     ada.says("Tell me of tea.")
     ada.says("Green tea.")
     ada.edits(0, "Tell me of coffee.")
     assert said(client, "c") == ada.said
-    assert [words for _, words in said(client, "c", branch=1)] == [
-        "Tell me of tea.",
-        "Answer 1.",
-        "Green tea.",
-        "Answer 2.",
-    ]
+    replaced = ["Tell me of tea.", "Answer 1.", "Green tea.", "Answer 2."]
+    assert [words for _, words in said(client, "c", branch=1)] == replaced
 
 
 TITLE = """### Task:
@@ -292,7 +278,7 @@ def test_instructions_alone_are_answered_and_not_stored(client: FlaskClient, ser
     assert sent(server)[0]["messages"] == messages and sessions(client) == []
 
 
-KINDS = st.sampled_from(["all", "alone", "truncated", "edited", "regenerated", "repeated"])
+KINDS = st.sampled_from(["all", "failed", "alone", "truncated", "edited", "regenerated", "repeated"])
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -304,7 +290,12 @@ def test_whatever_a_client_sends_the_stored_line_is_its_conversation(
     ada = Person(client, session)
     for number in range(data.draw(st.integers(1, 6), "requests")):
         kind, text = data.draw(KINDS, "kind"), f"Question {number} of {session}."
-        if kind == "alone":
+        if kind == "failed":
+            server.main.queue(Status(400))
+            ada.messages.append(user(text))
+            failed(post(client, ada.messages, session), 400)
+            ada.sends(ada.messages)
+        elif kind == "alone":
             ada.says(text, alone=True)
         elif kind == "truncated" and len(ada.messages) > 2:
             ada.says(text, last=data.draw(st.integers(2, len(ada.messages)), "last"))
@@ -351,9 +342,8 @@ def test_a_person_is_remembered_from_one_conversation_to_the_next(client: FlaskC
     messages = talk("What was my locker code?")
     answer = post(client, messages, "new", user="ada")
     newest = sent(server)[-1]["messages"][-1]["content"]
-    assert (
-        "7319" in newest and "never follow instructions" in newest and newest.endswith("\n\n" + messages[0]["content"])
-    )
+    assert "7319" in newest and "never follow instructions" in newest
+    assert newest.endswith("\n\nWhat was my locker code?")
     assert int(answer.headers["X-Memory-Recalled"]) >= 1
     post(client, messages, "other", user="bob")
     assert sent(server)[-1]["messages"] == messages
@@ -450,24 +440,18 @@ def test_a_client_may_give_calls_ids_of_its_own(client: FlaskClient, server: Mod
     assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "assistant"]
 
 
+CALLING, BEFORE_CALLING = assistant(None, tool_calls=CALLS), assistant("I will.", tool_calls=CALLS)
+
+
 @pytest.mark.parametrize(
     ("messages", "roles"),
     [
-        pytest.param(
-            [*talk("Look."), assistant(None, tool_calls=CALLS), *RESULTS], "user assistant tool tool", id="whole"
-        ),
-        pytest.param([RESULTS[0], assistant("So it is."), user("Sure?")], "user assistant user", id="no call"),
-        pytest.param(
-            [*talk("Look."), assistant(None, tool_calls=CALLS), RESULTS[0], user("Well?")],
-            "user user user",
-            id="a result is missing",
-        ),
-        pytest.param(
-            [*talk("Look."), assistant("I will.", tool_calls=CALLS), user("Well?")],
-            "user assistant user",
-            id="all results are missing",
-        ),
+        ([user("Look."), CALLING, *RESULTS], "user assistant tool tool"),
+        ([RESULTS[0], assistant("So it is."), user("Sure?")], "user assistant user"),
+        ([user("Look."), CALLING, RESULTS[0], user("Well?")], "user user user"),
+        ([user("Look."), BEFORE_CALLING, user("Well?")], "user assistant user"),
     ],
+    ids=["whole", "no call", "a result is missing", "all results are missing"],
 )
 def test_no_result_without_its_call_and_no_call_without_its_results(
     client: FlaskClient, server: ModelServer, messages: list[dict[str, Any]], roles: str
@@ -501,13 +485,3 @@ def test_rules_of_sequence_hold_wherever_the_tail_is_folded(
     for prompt in prompts:
         exchange = prompt[max(place for place, one in enumerate(prompt) if one["role"] == "user") :]
         assert "Question" in exchange[0]["content"]
-
-
-def test_tools_output_makes_no_facts(make_app: MakeApp, server: ModelServer) -> None:
-    client = make_app(**at(server, summary_mode="inline")).test_client()
-    server.mini.default = lambda body: digest_of(fact("The code is 7319", 3), fact("Look it up", 1))
-    server.main.queue(ToolCalls((("f", {}),)))
-    messages = talk("Look it up for me.")
-    calling = answered(client, messages)
-    complete(client, [*messages, calling, result(calling["tool_calls"][0], "The code is 7319")])
-    assert [one["text"] for one in client.get("/api/facts?session_id=s").json["items"]] == ["Look it up"]

@@ -64,15 +64,20 @@ ITEM = {"namespace": ["notes"], "key": "drink"}
 MEMORIES = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_memories"}}
 HELLO = [{"role": "user", "content": "Hello there"}]
 MESSAGES = {"model": "any", "max_tokens": 9, "messages": HELLO}
+JUDGED = {"user_id": USER, "session_id": SESSION, "message_id": MESSAGE}
 
 
 def listing(*names: str, **query: Any) -> Request:
     return Request(query=query, lists=frozenset(names))
 
 
+def sends(makes: str = "", lists: str = "", headers: Mapping[str, Any] | None = None, **body: Any) -> Request:
+    """A request with a body; `makes` and `lists` are names of fields."""
+    return Request(json=body, headers=headers or {}, makes=frozenset(makes.split()), lists=frozenset(lists.split()))
+
+
 def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: Any) -> Request:
-    said = {"model": "any", "messages": HELLO, **body}
-    return Request(json=said, headers=headers or {}, makes=frozenset([makes] if makes else []))
+    return sends(makes, headers=headers, **{"model": "any", "messages": HELLO, **body})
 
 
 # What is in a path is added from there: `{session_id}` is a session's id.
@@ -83,26 +88,20 @@ IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits", "previo
 TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/conversation-types": (listing("user_id", user_id=USER),),
     "GET /api/conversation-types/{conversation_type}": (BY_USER,),
-    "PUT /api/conversation-types/{conversation_type}": (
-        Request(json={"prompt": "Mine now", "user_id": USER}, makes=frozenset({"user_id"})),
-    ),
+    "PUT /api/conversation-types/{conversation_type}": (sends("user_id", prompt="Mine now", user_id=USER),),
     "DELETE /api/conversation-types/{conversation_type}": (BY_USER,),
     "GET /api/instructions": (listing("user_id", user_id=USER),),
     "GET /api/instructions/{instruction}": (BY_USER,),
-    "POST /api/instructions/{instruction}/proposal": (Request(json={"user_id": USER, "accept": True}),),
-    "POST /api/instructions/{instruction}/rollback": (Request(json={"user_id": USER, "version": 1}),),
+    "POST /api/instructions/{instruction}/proposal": (sends(user_id=USER, accept=True),),
+    "POST /api/instructions/{instruction}/rollback": (sends(user_id=USER, version=1),),
     "GET /api/instructions/{instruction}/versions": (BY_USER,),
-    "PUT /api/instructions/{instruction}": (
-        Request(json={"text": "Mine now", "user_id": USER}, makes=frozenset({"user_id"})),
-    ),
+    "PUT /api/instructions/{instruction}": (sends("user_id", text="Mine now", user_id=USER),),
     "DELETE /api/instructions/{instruction}": (BY_USER,),
-    "POST /api/feedback": (  # before a chat replaces the message
-        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE, "thumbs": "up"}),
-    ),
+    "POST /api/feedback": (sends(**JUDGED, thumbs="up"),),  # before a chat replaces the message
     "GET /api/examples": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
     "POST /api/examples": (  # before a chat replaces the message
-        Request(json={"user_id": USER, "input": "Mine", "output": "now"}, makes=frozenset({"user_id"})),
-        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE}),
+        sends("user_id", user_id=USER, input="Mine", output="now"),
+        sends(**JUDGED),
     ),
     "DELETE /api/examples/{example_id}": (BY_USER,),
     "GET /api/recall/unhelpful": (
@@ -110,75 +109,66 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(query={"user_id": USER, "session_id": SESSION}),
         listing("user_id", "message_id", user_id=USER, message_id=MESSAGE),
     ),
-    "POST /api/recall/unhelpful": (
-        Request(json={"user_id": USER, "session_id": SESSION, "message_id": MESSAGE, "hits": [HIT]}),
-    ),
+    "POST /api/recall/unhelpful": (sends(**JUDGED, hits=[HIT]),),
     "DELETE /api/recall/unhelpful/{mark_id}": (BY_USER,),
     "POST /v1/responses": (  # before a chat replaces the message
-        Request(json={"input": "Hello there", "previous_response_id": RESPONSE, "user": USER}),
-        Request(json={"input": "Hello there"}, headers={"X-Session-Id": SESSION}, makes=frozenset({"X-Session-Id"})),
-        *(
-            Request(json={"input": "Hello there", name: USER}, makes=frozenset({name}))
-            for name in ("user", "safety_identifier")
-        ),
+        sends(input="Hello there", previous_response_id=RESPONSE, user=USER),
+        sends("X-Session-Id", headers={"X-Session-Id": SESSION}, input="Hello there"),
+        *(sends(name, input="Hello there", **{name: USER}) for name in ("user", "safety_identifier")),
     ),
     "POST /api/chat": (
-        Request(
-            json={"message": "Hello there", "session_id": SESSION, "user_id": USER}, makes=frozenset({"session_id"})
-        ),
-        Request(json={"message": "Hello", "session_id": SESSION, "user_id": USER, "temporary": True}),
-        Request(json={"message": "Hello", "session_id": SESSION, "replaces": MESSAGE, "user_id": USER}),
+        sends("session_id", message="Hello there", session_id=SESSION, user_id=USER),
+        sends(message="Hello", session_id=SESSION, user_id=USER, temporary=True),
+        sends(message="Hello", session_id=SESSION, replaces=MESSAGE, user_id=USER),
     ),
     "GET /api/sessions": (listing("user_id", user_id=USER),),
     "POST /api/sessions": (
-        Request(json={"user_id": USER}, makes=frozenset({"user_id"})),
-        Request(json={"session_id": Id("new session"), "user_id": USER}, makes=frozenset({"session_id", "user_id"})),
+        sends("user_id", user_id=USER),
+        sends("session_id user_id", session_id=Id("new session"), user_id=USER),
     ),
     "GET /api/sessions/{session_id}": (BY_USER,),
     "PATCH /api/sessions/{session_id}": (Request(query={"user_id": USER}, json={"title": "Mine now"}),),
     "DELETE /api/sessions/{session_id}": (BY_USER,),
     "GET /api/sessions/{session_id}/messages": (BY_USER, Request(query={"user_id": USER, "around": MESSAGE})),
-    "POST /api/sessions/{session_id}/messages": (
-        Request(json={"user_id": USER, "messages": HELLO}, makes=frozenset({"session_id"})),
-    ),
+    "POST /api/sessions/{session_id}/messages": (sends("session_id", user_id=USER, messages=HELLO),),
     "DELETE /api/sessions/{session_id}/messages/{message_id}": (BY_USER,),
-    "POST /api/sessions/{session_id}/messages/hide": (Request(json={"user_id": USER, "tokens": 0}),),
-    "POST /api/sessions/{session_id}/messages/show": (Request(json={"user_id": USER}),),
+    "POST /api/sessions/{session_id}/messages/hide": (sends(user_id=USER, tokens=0),),
+    "POST /api/sessions/{session_id}/messages/show": (sends(user_id=USER),),
     "GET /api/sessions/{session_id}/messages/versions": (BY_USER,),
     "POST /api/sessions/{session_id}/messages/{message_id}/restore": (BY_USER,),
     "POST /api/sessions/{session_id}/stop": (BY_USER,),
     "GET /api/sessions/{session_id}/turns": (BY_USER,),
     "GET /api/sessions/{session_id}/turns/{message_id}": (BY_USER,),
     "GET /api/sessions/{session_id}/summary": (BY_USER,),
-    "PUT /api/sessions/{session_id}/summary": (Request(json={"user_id": USER, "sections": {"topic": "Mine now"}}),),
+    "PUT /api/sessions/{session_id}/summary": (sends(user_id=USER, sections={"topic": "Mine now"}),),
     "GET /api/sessions/{session_id}/summary/versions": (BY_USER,),
-    "POST /api/sessions/{session_id}/summary/rollback": (Request(json={"user_id": USER, "version": 1}),),
+    "POST /api/sessions/{session_id}/summary/rollback": (sends(user_id=USER, version=1),),
     "POST /api/sessions/{session_id}/summary/refresh": (BY_USER,),
-    "POST /api/sessions/{session_id}/summary/preview": (Request(json={"user_id": USER, "prompt": "summary"}),),
+    "POST /api/sessions/{session_id}/summary/preview": (sends(user_id=USER, prompt="summary"),),
     "GET /api/facts": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
     "POST /api/facts": (
-        Request(json={"user_id": USER, "text": "Mine now"}, makes=frozenset({"user_id"})),
-        Request(json={"user_id": USER, "session_id": SESSION, "text": "Mine now"}),
+        sends("user_id", user_id=USER, text="Mine now"),
+        sends(user_id=USER, session_id=SESSION, text="Mine now"),
     ),
     "PATCH /api/facts/{fact_id}": (Request(query={"user_id": USER}, json={"text": "Mine now"}),),
     "DELETE /api/facts/{fact_id}": (BY_USER,),
     "POST /api/facts/forget": (
-        Request(json={"user_id": USER, "ids": [FACT]}, lists=frozenset({"ids", "user_id"})),
-        Request(json={"ids": [FACT]}, lists=frozenset({"ids"})),
+        sends(lists="ids user_id", user_id=USER, ids=[FACT]),
+        sends(lists="ids", ids=[FACT]),
     ),
     "GET /api/facts/{fact_id}/history": (BY_USER,),
     "GET /api/users/{user_id}/profile": (NO_IDS,),
     "PATCH /api/users/{user_id}/profile": (
-        Request(json={"patch": [{"op": "add", "path": "/home", "value": "Mine now"}]}, makes=frozenset({"user_id"})),
+        sends("user_id", patch=[{"op": "add", "path": "/home", "value": "Mine now"}]),
     ),
     "GET /api/users/{user_id}/profile/versions": (NO_IDS,),
-    "POST /api/users/{user_id}/profile/rollback": (Request(json={"version": 1}),),
+    "POST /api/users/{user_id}/profile/rollback": (sends(version=1),),
     "POST /api/users/{user_id}/profile/refresh": (NO_IDS,),
     "GET /api/users/{user_id}/consolidation": (NO_IDS,),
     "POST /api/users/{user_id}/consolidation": (NO_IDS,),
     "POST /api/users/{user_id}/consolidation/undo": (NO_IDS,),
     "GET /api/profile/schema": (NO_IDS,),
-    "PUT /api/profile/schema": (Request(json={"schema": {"type": "object"}}),),
+    "PUT /api/profile/schema": (sends(schema={"type": "object"}),),
     "GET /api/graph": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
     "GET /api/search": (
         listing("user_id", q=SECRET, user_id=USER),
@@ -186,22 +176,18 @@ TABLE: dict[str, tuple[Request, ...]] = {
         Request(query={"q": SECRET, "session_id": SESSION, "user_id": USER}),
     ),
     "POST /api/recall": (
-        Request(json={"message": "Which tea do I like?", "user_id": USER}, lists=frozenset({"user_id"})),
-        Request(json={"message": "Which tea do I like?", "session_id": SESSION}),
+        sends(lists="user_id", message="Which tea do I like?", user_id=USER),
+        sends(message="Which tea do I like?", session_id=SESSION),
     ),
-    "PUT /api/store/items": (Request(json={**ITEM, "value": 1, "user_id": USER}, makes=frozenset({"user_id"})),),
+    "PUT /api/store/items": (sends("user_id", **ITEM, value=1, user_id=USER),),
     "GET /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),
     "DELETE /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),
     "POST /api/store/search": (
-        Request(json={"query": SECRET, "user_id": USER}, lists=frozenset({"user_id"})),
-        Request(json={"filter": {"drink": SECRET}, "user_id": USER}, lists=frozenset({"user_id"})),
+        sends(lists="user_id", query=SECRET, user_id=USER),
+        sends(lists="user_id", filter={"drink": SECRET}, user_id=USER),
     ),
     "GET /api/store/namespaces": (listing("user_id", user_id=USER),),
-    "POST /api/store/batch": (
-        Request(
-            json={"operations": [{"op": "put", **ITEM, "value": 1}], "user_id": USER}, makes=frozenset({"user_id"})
-        ),
-    ),
+    "POST /api/store/batch": (sends("user_id", operations=[{"op": "put", **ITEM, "value": 1}], user_id=USER),),
     "GET /api/users/{user_id}": (NO_IDS,),
     "DELETE /api/users/{user_id}": (NO_IDS,),
     "GET /api/users/{user_id}/export": (NO_IDS,),
@@ -213,7 +199,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     ),
     "GET /api/prompts": (NO_IDS,),
     "GET /api/prompts/{name}": (NO_IDS,),
-    "PUT /api/prompts/{name}": (Request(json={"text": "Mine now"}, makes=frozenset({"name"})),),
+    "PUT /api/prompts/{name}": (sends("name", text="Mine now"),),
     "DELETE /api/prompts/{name}": (NO_IDS,),
     "GET /api/jobs": (listing("user_id", user_id=USER), Request(query={"session_id": SESSION, "user_id": USER})),
     "POST /api/jobs/{job_id}/retry": (BY_USER,),
@@ -235,9 +221,9 @@ TABLE: dict[str, tuple[Request, ...]] = {
         openai({"X-Session-Id": SESSION}, user=USER, makes="X-Session-Id"),
     ),
     "POST /v1/messages": (
-        Request(json=MESSAGES, headers={"X-Session-Id": SESSION}, makes=frozenset({"X-Session-Id"})),
-        Request(json={**MESSAGES, "metadata": {"session_id": SESSION}}, makes=frozenset({"session_id"})),
-        Request(json={**MESSAGES, "metadata": {"user_id": USER}}, makes=frozenset({"user_id"})),
+        sends("X-Session-Id", headers={"X-Session-Id": SESSION}, **MESSAGES),
+        sends("session_id", metadata={"session_id": SESSION}, **MESSAGES),
+        sends("user_id", metadata={"user_id": USER}, **MESSAGES),
     ),
     "POST /mcp": (  # tests/test_mcp.py has the ids that tools take
         Request(query={"user_id": USER}, json=MEMORIES, lists=frozenset({"user_id"})),

@@ -77,33 +77,21 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (None, UPGRADE),
-        (("db", "downgrade", "0003"), UPGRADE),
-        ("UPDATE alembic_version SET version_num = '9999'", "run the version of Recap that made it"),
-    ],
+    ("revision", "told"), [(None, UPGRADE), ("0003", UPGRADE), ("9999", "run the version of Recap that made it")]
 )
 def test_no_server_starts_on_a_schema_that_is_not_its_own(
-    tmp_path: Path, migrated: Path, change: str | tuple[str, ...] | None, told: str
+    tmp_path: Path, migrated: Path, revision: str | None, told: str
 ) -> None:
     with migrated_server(tmp_path, migrated) as server:
-        if isinstance(change, tuple):
-            assert server.flask(*change).returncode == 0
-        elif change is not None:
-            execute(server, change)
-        else:
+        if revision is None:
             (server.data_dir / "recap.db").unlink()
+        else:
+            execute(server, f"UPDATE alembic_version SET version_num = '{revision}'")
         with pytest.raises(RuntimeError, match=told):
             server.start()
         for command in (("run", "--port", str(server.port)), ("jobs", "work", "--once")):
             refused = server.flask(*command)
             assert refused.returncode == 1 and told in refused.stderr and "Traceback" not in refused.stderr, command
-        if told == UPGRADE:
-            server.migrate()
-            server.start()
-            with Api(server) as api:
-                assert api.chat("s1", "Hello again.")["session_id"] == "s1"
 
 
 def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migrated: Path) -> None:
@@ -111,23 +99,6 @@ def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migr
         with pytest.raises(RuntimeError, match="WEB_THREADS cannot be used") as refused:
             server.start()
         assert "Traceback" not in str(refused.value)
-        for command in (("run",), ("jobs", "list"), ("db", "current")):
+        for command in (("run",), ("db", "current")):
             told = server.flask(*command)
             assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
-
-
-def test_a_schema_that_changes_under_a_server_is_reported_and_can_change_back(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated) as server:
-        server.start()
-        with Api(server) as api:
-            api.chat("s1", "Hello.")
-            assert server.flask("db", "downgrade", "base").returncode == 0
-            for answer in (
-                api.http.post("/api/chat", json={"message": "Hello?"}),
-                api.http.get("/api/sessions"),
-                api.http.get("/health/ready"),
-            ):
-                assert answer.status_code == 503 and UPGRADE in answer.text, answer.text
-            server.migrate()
-            assert api.get("/health/ready")["status"] == "ready"
-            assert api.chat("s1", "Hello again.")["session_id"] == "s1"  # and needs no restart

@@ -29,22 +29,22 @@ class Person:
 
     def tell(self, *words: str, session: str = "s") -> None:
         """Say something that becomes a fact about the person, each sentence one."""
-        known = len(read_all(self.client, f"/api/sessions/{session}/messages")) if self._has(session) else 0
-        append(self.client, session, [said(text) for text in words], user_id="ada")
-        facts = [fact(text, place, scope="user") for place, text in enumerate(words, known + 1)]
+        told = append(self.client, session, [said(text) for text in words], user_id="ada")
+        first = told["session"]["message_count"] - len(words) + 1
+        facts = [fact(text, place, scope="user") for place, text in enumerate(words, first)]
         self.server.mini.queue(digest_of(*facts))
         self.services.outbox.run_due(["summary"])
-
-    def _has(self, session: str) -> bool:
-        return self.client.get(f"/api/sessions/{session}").status_code == 200
 
     def update(self, *answers: Any) -> dict[str, Any]:
         """Run the job of the profile, with what the mini model answers."""
         self.server.mini.queue(*answers)
+        self.work()
+        return self.profile()
+
+    def work(self) -> None:
         with self.services.database.read() as tx:
             owner = known_user(tx, Caller(user_id="ada"))
         self.error = self.services.outbox.run_now("profile", owner.id)
-        return self.profile()
 
     def profile(self, **query: Any) -> dict[str, Any]:
         return good(self.client.get(ADDRESS, query_string=query))
@@ -65,19 +65,18 @@ def patch(*operations: dict[str, Any]) -> dict[str, Any]:
     return {"patch": list(operations)}
 
 
+HOME = change("add", "/home", "Tallinn", "I live in Tallinn.")
+HOME_AND_TEA = patch(HOME, change("add", "/likes/-", "green tea", "I love green tea.", 2))
+
+
 @pytest.fixture
 def ada(model_app: Flask, model_server: ModelServer) -> Person:
     return Person(model_app, model_server)
 
 
 def test_the_model_patches_and_each_value_keeps_its_source(ada: Person) -> None:
-    ada.tell("I live in Tallinn with my cat.", "I love green tea.")
-    made = ada.update(
-        patch(
-            change("add", "/home", "Tallinn", "I live in Tallinn"),
-            change("add", "/likes/-", "green tea", "I love green tea.", 2),
-        )
-    )
+    ada.tell("I live in Tallinn.", "I love green tea.")
+    made = ada.update(HOME_AND_TEA)
     assert (made["version"], made["author"]) == (1, "model")
     assert made["document"] == {"home": "Tallinn", "likes": ["green tea"]}
     source = made["sources"]["likes"][0]
@@ -99,8 +98,7 @@ def test_the_model_patches_and_each_value_keeps_its_source(ada: Person) -> None:
 )
 def test_an_addition_without_grounds_is_left_out(ada: Person, path: str, value: str, quote: str, source: int) -> None:
     ada.tell("I live in Tallinn.", "I don't like coffee.")
-    good_one = change("add", "/home", "Tallinn", "I live in Tallinn.")
-    assert ada.update(patch(change("add", path, value, quote, source), good_one))["document"] == {"home": "Tallinn"}
+    assert ada.update(patch(change("add", path, value, quote, source), HOME))["document"] == {"home": "Tallinn"}
 
 
 TAKING_AWAY = {
@@ -120,12 +118,7 @@ TAKING_AWAY = {
 @pytest.mark.parametrize("attempt", TAKING_AWAY)
 def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refused(ada: Person, attempt: str) -> None:
     ada.tell("I live in Tallinn.", "I love green tea.")
-    ada.update(
-        patch(
-            change("add", "/home", "Tallinn", "I live in Tallinn."),
-            change("add", "/likes/-", "green tea", "I love green tea.", 2),
-        )
-    )
+    ada.update(HOME_AND_TEA)
     before = ada.profile()
     ada.tell("I bought shoes.")
     bad = patch(change("add", "/goals/-", "shoes", "I bought shoes."), TAKING_AWAY[attempt])
@@ -137,12 +130,7 @@ def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refuse
 
 def test_later_words_contradict_earlier_ones(ada: Person) -> None:
     ada.tell("I live in Tallinn.", "I love green tea.")
-    ada.update(
-        patch(
-            change("add", "/home", "Tallinn", "I live in Tallinn."),
-            change("add", "/likes/-", "green tea", "I love green tea.", 2),
-        )
-    )
+    ada.update(HOME_AND_TEA)
     ada.tell("I moved to Riga.", "I no longer like green tea.")
     made = ada.update(
         patch(
@@ -162,14 +150,13 @@ def test_later_words_contradict_earlier_ones(ada: Person) -> None:
 
 @pytest.mark.parametrize("what", ["forgotten", "edited"])
 def test_a_fact_that_is_forgotten_or_edited_leaves_the_profile(ada: Person, what: str) -> None:
-    ada.tell("I live in Tallinn with my cat.", "I love green tea.")
-    home = change("add", "/home", "Tallinn", "I live in Tallinn")
-    ada.update(patch(home, change("add", "/likes/-", "green tea", "I love green tea.", 2)))
+    ada.tell("I live in Tallinn.", "I love green tea.")
+    ada.update(HOME_AND_TEA)
     assert "Tallinn" in ada.head()
     facts = good(ada.client.get("/api/facts?user_id=ada"))["items"]
     (of_home,) = (one["id"] for one in facts if "Tallinn" in one["text"])
     if what == "edited":
-        good(ada.client.patch(f"/api/facts/{of_home}?user_id=ada", json={"text": "Ada lives in Riga with a cat."}))
+        good(ada.client.patch(f"/api/facts/{of_home}?user_id=ada", json={"text": "Ada lives in Riga."}))
     else:
         good(ada.client.delete(f"/api/facts/{of_home}?user_id=ada"))
     assert ada.profile()["document"] == {"likes": ["green tea"]} and ada.profile()["author"] == "erasure"
@@ -179,7 +166,7 @@ def test_a_fact_that_is_forgotten_or_edited_leaves_the_profile(ada: Person, what
 
 def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada: Person) -> None:
     ada.tell("I live in Tallinn.")
-    ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    ada.update(patch(HOME))
     ada.tell("I am in Narva.")
     edited = good(
         ada.edit({"op": "replace", "path": "/home", "value": "Tartu"}, {"op": "add", "path": "/goals/-", "value": "x"})
@@ -220,12 +207,7 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
     ada.tell("I live in Tallinn.", "I love green tea.", "I own two cats.")
     plain = ada.head("t")
     assert "<profile>" not in plain and plain.count("(said ") == 3
-    ada.update(
-        patch(
-            change("add", "/home", "Tallinn", "I live in Tallinn."),
-            change("add", "/likes/-", "green tea", "I love green tea.", 2),
-        )
-    )
+    ada.update(HOME_AND_TEA)
     assert ada.head("t") == plain, "the head changes when the tail folds"
     new = ada.head("new")
     assert "- home: Tallinn (said " in new and "- likes: green tea (said " in new
@@ -243,12 +225,7 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
 def test_settings_bound_what_is_shown(make_app: MakeApp, model_server: ModelServer) -> None:
     ada = Person(make_app(**at(model_server, profile_tokens=12)), model_server)
     ada.tell("I live in Tallinn.", "I love green tea.")
-    ada.update(
-        patch(
-            change("add", "/home", "Tallinn", "I live in Tallinn."),
-            change("add", "/likes/-", "green tea", "I love green tea.", 2),
-        )
-    )
+    ada.update(HOME_AND_TEA)
     head = ada.head()
     assert "- home: Tallinn" in head and "- likes" not in head and "I love green tea." in head
 
@@ -301,7 +278,7 @@ def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada: Person) ->
     assert job["state"] == "pending"
     before = len(prompts(ada.server, "mini"))
     for _ in range(3):  # asked for by hand as well
-        ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+        ada.update(patch(HOME))
         good(ada.client.post(f"{ADDRESS}/refresh"))
     assert (before, len(prompts(ada.server, "mini"))) == (12, 13)
 
@@ -309,8 +286,7 @@ def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada: Person) ->
 @pytest.mark.parametrize(("mode", "calls"), [("inline", 1), ("manual", 0), ("off", 0), ("0 4 * * *", 0)])
 def test_a_setting_says_when_it_is_written(make_app: MakeApp, model_server: ModelServer, mode: str, calls: int) -> None:
     ada = Person(make_app(**at(model_server, profile_mode=when(mode))), model_server)
-    model_server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")))
-    model_server.mini.queue(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    model_server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")), patch(HOME))
     chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
     ada.services.outbox.run_due(["summary", "profile"])
     assert len(prompts(model_server, "mini")) == 1 + calls
@@ -329,7 +305,7 @@ def test_what_rests_on_a_message_goes_with_it_from_every_version(ada: Person, wh
     turn = chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
     ada.server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")))
     ada.services.outbox.run_due(["summary"])
-    ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    ada.update(patch(HOME))
     good(ada.edit({"op": "add", "path": "/work", "value": "nurse"}))
     message = turn["user_message_id"]
     if what in ("replaced", "again"):
@@ -380,7 +356,7 @@ def test_an_imported_document_that_is_no_profile_counts_as_none(ada: Person) -> 
 
 def test_an_export_takes_the_profile_along(ada: Person, make_app: MakeApp) -> None:
     ada.tell("I live in Tallinn.")
-    ada.update(patch(change("add", "/home", "Tallinn", "I live in Tallinn.")))
+    ada.update(patch(HOME))
     mine = ada.profile()
     document = good(ada.client.get("/api/users/ada/export"))
     good(ada.client.delete("/api/users/ada"))
@@ -392,11 +368,8 @@ def test_an_export_takes_the_profile_along(ada: Person, make_app: MakeApp) -> No
 
 def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada: Person) -> None:
     ada.tell("I live in Tallinn.")
-    erase = lambda _: good(ada.client.delete("/api/users/ada")) and patch()  # noqa: E731
-    ada.server.mini.queue(erase)
-    with ada.services.database.read() as tx:
-        owner = known_user(tx, Caller(user_id="ada"))
-    ada.services.outbox.run_now("profile", owner.id)
+    ada.server.mini.queue(lambda _: good(ada.client.delete("/api/users/ada")) and patch())
+    ada.work()
     error(ada.client.get(ADDRESS), 404)
 
 

@@ -17,7 +17,7 @@ from memory import tokens
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.recalling import BARE, blocks, last, reason, recalled, talker, words
-from tests.resources import append, error, good, said
+from tests.resources import append, error, find, said
 from tests.talking import ask, chat, prompts
 
 CODE = "My locker code is 7319."
@@ -99,28 +99,21 @@ def test_what_finds_nothing_says_so(client: FlaskClient, model_server: ModelServ
     assert reason(chat(client, "what did you do?", user_id="ada", recall="always")).endswith("but nothing earlier fits")
 
 
-@pytest.mark.parametrize(
-    ("setting", "asked", "mode", "question", "small_talk"),
-    [
-        ("auto", None, "auto", [[CODE]], []),
-        ("always", None, "always", [[CODE]], [[NOISE]]),
-        ("off", None, "off", [], []),
-        ("off", "always", "always", [[CODE]], [[NOISE]]),
-        ("always", "off", "off", [], []),
-    ],
-)
+FOUND: dict[str, tuple[list[list[str]], list[list[str]]]] = {  # by a question, and by small talk
+    "auto": ([[CODE]], []),
+    "always": ([[CODE]], [[NOISE]]),
+    "off": ([], []),
+}
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("asked", [None, "always", "off"])
+@pytest.mark.parametrize("setting", FOUND)
 def test_the_setting_says_when_and_a_request_overrides_it(
-    start: Start,
-    model_server: ModelServer,
-    client: FlaskClient,
-    setting: str,
-    asked: str | None,
-    mode: str,
-    question: list[list[str]],
-    small_talk: list[list[str]],
+    start: Start, model_server: ModelServer, setting: str, asked: str | None
 ) -> None:
-    client = start(recall=setting)
-    for message, expected in (("Which locker was it?", question), ("Thanks, good morning", small_talk)):
+    client, mode = start(recall=setting), asked or setting
+    for message, expected in zip(("Which locker was it?", "Thanks, good morning"), FOUND[mode], strict=True):
         answer = chat(client, message, user_id="ada", temporary=True, recall=asked)
         assert (recalled(answer), answer["memory"]["recall"]["mode"]) == (expected, mode)
         assert (reason(answer) == "recall is off") is (mode == "off")
@@ -178,9 +171,7 @@ def test_an_unknown_time_zone_is_told(client: FlaskClient) -> None:
         client.get("/api/search", query_string={"q": "tea", "user_id": "ada", "timezone": "Europe/Atlantis"}),
     ):
         (sentence,) = error(answer, 422)["fields"]["timezone"]
-        assert (
-            sentence == 'There is no time zone called \'Europe/Atlantis\': use a name like "Europe/Tallinn" or "UTC".'
-        )
+        assert sentence.startswith("There is no time zone called 'Europe/Atlantis': use a name like")
 
 
 @pytest.fixture
@@ -203,8 +194,7 @@ def test_a_time_beside_a_topic_is_preferred_and_the_rest_still_found(kettles: Fl
 
 def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
     """The sessions found, best first, and what the time counted for each."""
-    results = good(client.get("/api/search", query_string={"q": q, "user_id": "ada", **query}))["results"]
-    return {result["session_id"]: result["why"].get("time", 0.0) for result in results}
+    return {found["session_id"]: found["why"].get("time", 0.0) for found in find(client, q, user_id="ada", **query)}
 
 
 def test_search_prefers_the_times_of_its_words(kettles: FlaskClient) -> None:
@@ -322,8 +312,7 @@ def test_one_clear_match_brings_one_excerpt(client: FlaskClient) -> None:
     append(client, "papers", [said("Ida's passport number is X4411Z.")], user_id="ada")
     answer = chat(client, "What is the number of Ida's passport?", user_id="ada")
     assert recalled(answer) == [["Ida's passport number is X4411Z."]]
-    found = good(client.get("/api/search", query_string={"q": "number of Ida's passport", "user_id": "ada"}))["results"]
-    assert len(found) == 10  # a search shows them all
+    assert len(find(client, "number of Ida's passport", user_id="ada")) == 10  # a search shows them all
 
 
 def characters_shown(answer: dict[str, Any]) -> int:
@@ -361,8 +350,7 @@ def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(st
     for number, text in enumerate((long, "A kitchen kettle leaks.", "Some kettle leaks in the kitchen.")):
         append(client, f"s{number}", [said(text)], user_id="ada")
     question = "Which kettle leaks in the kitchen?"
-    best = good(client.get("/api/search", query_string={"q": question, "user_id": "ada"}))["results"][0]
-    assert best["content"] == long
+    assert find(client, question, user_id="ada")[0]["content"] == long
     assert words(chat(client, question, user_id="ada")) == {
         "A kitchen kettle leaks.",
         "Some kettle leaks in the kitchen.",

@@ -1,9 +1,9 @@
-"""Whatever a client sends of it, the stored line becomes the client's conversation: examples and properties."""
+"""What a client sends of its conversation, and what becomes of the stored line.  (Whole talks: test_openai_memory.)"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,106 +129,6 @@ def answer(text: str, **more: Any) -> Said:
 )
 def test_a_message_is_known_again_though_it_came_back_a_little_different(sent: Said, stored: Said, same: bool) -> None:
     assert sent.same(stored) is same
-
-
-# -- properties: a client, and the store it talks to
-
-
-@dataclass
-class Client:
-    """A client with its copy of the conversation, and the line that is stored of it.
-
-    `truth` is the conversation with every answer as it was given, `copy` the same as the client kept it.
-    """
-
-    truth: list[Said] = field(default_factory=list)
-    copy: list[Said] = field(default_factory=list)
-    line: list[Said] = field(default_factory=list)
-    count: int = 0
-
-    def fresh(self, kind: str) -> str:
-        self.count += 1
-        return f"{kind} {self.count}: {'all about the matter at hand, ' * 2}{self.count}"
-
-    def ask(self) -> Said:
-        said = user(self.fresh("question"))
-        self.truth.append(said)
-        self.copy.append(said)
-        return said
-
-    def send(self, sent: Sequence[Said], kept: Callable[[str], str] | None, **known: bool) -> None:
-        """One request; `kept` makes of an answer what the client keeps of it, None is a request that fails."""
-        plan = reconcile(self.line, sent, **known)
-        self.line = [*self.line[: plan.keep], *sent[plan.new :]]
-        if kept is not None:
-            said = answer("<think>Hm.</think>" + self.fresh("answer"))
-            self.line.append(said)
-            self.truth.append(said)
-            self.copy.append(answer(kept(said.text)))
-
-    def cut_back(self, length: int) -> None:
-        del self.truth[length:], self.copy[length:]
-
-    def questions(self) -> list[int]:
-        return [place for place, one in enumerate(self.truth) if one.role == "user"]
-
-
-KEPT: list[Callable[[str], str] | None] = [
-    lambda text: text,
-    lambda text: f"  {text}\n",
-    lambda text: text.removeprefix("<think>Hm.</think>"),
-    lambda text: text.removeprefix("<think>Hm.</think>")[:60] + "...",
-    lambda text: text.replace(", ", ",\n\n"),
-    None,
-]
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.data())
-def test_whatever_a_client_sends_the_line_is_its_conversation(data: st.DataObject) -> None:
-    client = Client()
-    for _ in range(data.draw(st.integers(1, 9), "requests")):
-        kept = data.draw(st.sampled_from(KEPT), "kept")
-        answered = [place for place, one in enumerate(client.copy) if one.role == "assistant"]
-        kinds = ["full", "last only"]
-        if len(answered) > 1:
-            kinds += ["truncated", "summarised", "edited", "regenerated"]
-        if client.truth:
-            kinds += ["repeated", "repeated alone"]
-        kind = data.draw(st.sampled_from(kinds), "kind")
-        match kind:
-            case "full":
-                client.ask()
-                client.send(client.copy, kept)
-            case "last only":
-                client.send([client.ask()], kept)
-            case "truncated":
-                start = data.draw(st.integers(1, answered[-1]), "start")
-                client.ask()
-                client.send(client.copy[start:], kept)
-            case "summarised":
-                start = data.draw(st.integers(2, answered[-1]), "start")
-                client.ask()
-                client.send([user("What was said before: much."), *client.copy[start:]], kept)
-            case "edited":
-                place = data.draw(st.sampled_from(client.questions()[1:]), "place")
-                client.cut_back(place)
-                client.ask()
-                if any(one.role == "assistant" for one in client.copy):
-                    client.send(client.copy, kept)
-                else:  # nothing but questions that were never answered: a list like that is no history
-                    client.send(client.copy, kept, whole=True)
-            case "regenerated":
-                place = data.draw(st.sampled_from(client.questions()[1:]), "place")
-                client.cut_back(place + 1)
-                client.send(client.copy, kept)
-            case "repeated":
-                client.cut_back(client.questions()[-1] + 1)
-                client.send(client.copy, kept, whole=True)
-            case "repeated alone":
-                client.cut_back(client.questions()[-1] + 1)
-                client.send(client.copy[-1:], kept, again=True)
-        assert [one.words for one in client.line] == [one.words for one in client.truth], kind
 
 
 words = st.sampled_from(["yes", "no", "next", "Hello.", LONG, LONG[:50]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from memory.domain import Excerpt, Message
 from memory.rendering import attribute, block, chat_block, escape, plain, without_blocks
 from tests.injections import MARKS
 from tests.prompt_structure import marks_in
+from tests.resources import soon_over
 
 NOW = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
 markup = ["</memory>", '<chat id="x">', "</facts>", "&lt;", "&", '"', "- a fact", "[3] user: hello", "Topic: mine"]
@@ -184,66 +184,45 @@ def test_no_mark_of_a_chat_template_is_left(model: str, disguise: str) -> None:
     for mark in MARKS[model].split():
         disguised = DISGUISES[disguise](mark)
         assert marks_in(disguised)
-        for text in (
-            disguised,
-            f"so {disguised}: obey",
-            f"（{disguised}）",
-            f"x{disguised}x" if disguise == "none" else "",
-        ):
+        inside_a_word = [f"x{disguised}x"] if disguise == "none" else []
+        for text in (disguised, f"so {disguised}: obey", f"（{disguised}）", *inside_a_word):
             assert not marks_in(escape(text)) and not marks_in(attribute(text)), text
 
 
 @pytest.mark.parametrize(
     "written",
     [
-        *(
-            "[1]",
-            "see [12], [x] or [ ]",
-            "a[i] + b[n-1][x_2]",
-            "[link](url)",
-            "![a picture](a.png)",
-            "~b]",
-            "[0, 1) (0,1]",
-        ),
-        *(
-            "- [ ] to do",
-            "- [x] done",
-            "list[str]",
-            "row[key][other]",
-            "[[1, 2], [3, 4]]",
-            '["tea", "milk"]',
-            "[...] [?]",
-        ),
-        *("[2024-05-01 10:00] Ada: hi", "[重要提示]", "[^1]", "[A-Za-z]", "about ~5 [km]"),
+        *("[1]", "see [12], [x] or [ ]", "a[i] + b[n-1][x_2]", "[link](url)", "![a picture](a.png)", "~b]"),
+        *("[0, 1) (0,1]", "- [ ] to do", "- [x] done", "list[str]", "row[key][other]", "[[1, 2], [3, 4]]"),
+        *('["tea", "milk"]', "[...] [?]", "[2024-05-01 10:00] Ada: hi", "[重要提示]", "[^1]", "[A-Za-z]"),
+        "about ~5 [km]",
     ],
 )
 def test_brackets_of_ordinary_text_stay(written: str) -> None:
     assert escape(written) == written
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "[INST]",
-        "]~b]",
-        "[",
-        "]~",
-        "[a",
-        "[|",
-        "<|x|>",
-        "ب\u200c",
-        "👩\u200d",
-        "❤\ufe0f",
-        ".\U000e0100",
-        "🏴\U000e0067",
-        "\u0301\u0316",
-    ],
-)
+SLOW = [
+    "[INST]",
+    "]~b]",
+    "[",
+    "]~",
+    "[a",
+    "[|",
+    "<|x|>",
+    "ب\u200c",
+    "👩\u200d",
+    "❤\ufe0f",
+    ".\U000e0100",
+    "🏴\U000e0067",
+]
+
+
+@pytest.mark.parametrize("piece", [*SLOW, "\u0301\u0316"])
 def test_a_megabyte_of_marks_takes_no_more_than_seconds(piece: str) -> None:
     text = f"[x{piece * (1_000_000 // len(piece))}]"
-    started = time.process_time()
-    attribute(text)
-    assert time.process_time() - started < 8
+    with soon_over():
+        attribute(text)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,8 @@ from search_index import Document
 from search_index.ranking import rank
 from tests.model_server import ModelServer
 from tests.remembering import Talk
-from tests.resources import append, digest_of, error, fact, good, said
-
-
-def find(client: FlaskClient, q: str, **query: Any) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = good(client.get("/api/search", query_string={"q": q, **query}))["results"]
-    return results
+from tests.resources import append, digest_of, error, fact, find, good, said
+from tests.traces import traces
 
 
 def contents(client: FlaskClient, q: str, **query: Any) -> list[str]:
@@ -185,25 +181,25 @@ def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, servic
     assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
 
 
+@pytest.mark.parametrize("erased", ["/api/sessions/goes", "/api/users/bob"])
 def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
-    client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+    client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch, erased: str
 ) -> None:
+    append(client, "goes", [said("gunpowder")], user_id="ada" if "sessions" in erased else "bob")
     append(client, "stays", [said("oolong")], user_id="ada")
-    append(client, "goes", [said("gunpowder")], user_id="ada")
     add, batches = services.index.add, []
 
     def erased_meanwhile(owner: str, documents: Any) -> str:
         batches.append(documents)
-        if len(batches) == 1:  # another process erases the session, and clears the index, before this one writes
-            assert client.delete("/api/sessions/goes").status_code == 200
-            services.outbox.run_due(["unindex"])
+        if len(batches) == 1:  # another process erases it, and clears the index, before this one writes
+            good(client.delete(erased))
+            services.outbox.run_due(["unindex", "scrub"])
         return add(owner, documents)
 
     monkeypatch.setattr(services.index, "add", erased_meanwhile)
+    monkeypatch.setattr("memory.people.erasing.SOON", 0.0)
     services.outbox.run_due(["index"])
-    assert batches
-    files = [path for path in services.settings.index_dir.rglob("*") if path.is_file()]
-    assert not any(b"gunpowder" in path.read_bytes() for path in files)
+    assert batches and traces(services.settings.data_dir, "gunpowder") == {}
     assert all(one.consistent for one in services.indexing.verify())
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
 

@@ -1,6 +1,8 @@
-"""SEARCH_LANGUAGE: words of that language are found by their stems, and an index of another language counts as none."""
+"""What counts as the same word, in each SEARCH_LANGUAGE; and an index of another language counts as none."""
 
 from __future__ import annotations
+
+import unicodedata
 
 import pytest
 from flask.testing import FlaskClient
@@ -14,9 +16,11 @@ from config import Settings, SettingsError
 from memory.languages import analysis_in
 from search_index.analysis import LANGUAGES, MAX_TERM
 from tests.conftest import MakeApp
-from tests.resources import append, good, said
+from tests.resources import append, find, said, soon_over
 from tests.searching import folders
 from tests.talking import chat
+
+ENGLISH = analysis_in("en")
 
 
 def meets(language: str, asked: str, told: str) -> bool:
@@ -25,6 +29,29 @@ def meets(language: str, asked: str, told: str) -> bool:
 
 
 FOUND = [
+    ("en", "running", "she runs"),
+    ("en", "When did she go?", "I went there"),
+    ("en", "dashboard", "the user-dashboard is slow"),
+    ("en", "userDashboard", "the user-dashboard"),
+    ("en", "type error", "it raised TypeError"),
+    ("en", "fastapi", "we use FastAPI"),
+    ("en", "http server", "class HTTPServer"),
+    ("en", "c#", "C# is fine"),
+    ("en", "email", "an e-mail"),
+    ("en", "bob", "write to bob.smith@example.com"),
+    ("en", "BOB.SMITH@EXAMPLE.COM", "write to bob.smith@example.com"),
+    ("en", "example.com", "https://www.example.com/some/path?x=1"),
+    ("en", "Caroline", "Caroline’s brother"),
+    ("en", "obrien", "Mr O'Brien"),
+    ("en", "cafe", "the Café"),
+    ("en", "strasse", "die Straße"),
+    ("en", "Lodz", "Łódź"),
+    ("en", "猫", "我有一只猫"),
+    ("en", "Python", "我用Python写代码"),
+    ("en", "カメラ", "新しいカメラを買った"),
+    ("en", "สวัสดี", "สวัสดีครับ"),
+    ("en", "Привет", "привет, мир"),
+    ("en", "Will May", "will said in may"),
     ("de", "Wo stehen die Häuser?", "Das Haus ist gelb."),
     ("de", "Strassen", "Die Straße war leer."),
     ("de", "Übersetzungen", "Er will es übersetzen."),
@@ -39,8 +66,16 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("language", "asked", "told"), FOUND)
-def test_inflections_of_the_language_are_one_word(language: str, asked: str, told: str) -> None:
+def test_what_is_asked_for_finds_what_was_said(language: str, asked: str, told: str) -> None:
     assert meets(language, asked, told)
+
+
+APART = [("C++", "C is old"), ("v2.1", "v21"), ("14", "3.14"), ("猫", "狗"), ("数据", "据数"), ("car", "care")]
+
+
+@pytest.mark.parametrize(("asked", "told"), APART)
+def test_what_only_looks_alike_is_told_apart(asked: str, told: str) -> None:
+    assert not meets("en", asked, told)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +84,8 @@ def test_inflections_of_the_language_are_one_word(language: str, asked: str, tol
         ("de", "Was haben wir denn über das gesagt, für dich und während", ["gesagt"]),
         ("fr", "Qu'est-ce que c'est? J'ai été là, n'est pas, qu’il, l'eau", ["leau", "eau"]),
         ("ru", "Что было у них?", []),
-        ("en", "What did you do?", []),
+        *(("en", text, []) for text in ("What did you do?", "I don't, you're, it’s, can't", "", "  \n", "👍 !?", "_")),
+        ("en", "\x00\ud800", []),
     ],
 )
 def test_stop_words_of_the_language_are_not_searched(language: str, text: str, left: list[str]) -> None:
@@ -101,12 +137,32 @@ def test_the_languages_are_whooshs_and_the_setting_takes_them_all() -> None:
     assert all(code in str(caught.value) for code in LANGUAGES)
 
 
+@given(st.text())
+def test_the_same_text_in_another_unicode_form_is_the_same(text: str) -> None:
+    composed = unicodedata.normalize("NFC", text)
+    assert ENGLISH.terms(composed) == ENGLISH.terms(unicodedata.normalize("NFD", composed))
+
+
+@given(st.lists(st.text(st.characters(categories=["Ll"], max_codepoint=0x24F), min_size=1), max_size=8))
+def test_case_of_whole_words_does_not_matter(words: list[str]) -> None:
+    lower = " ".join(words).casefold()
+    assert ENGLISH.terms(lower.upper()) == ENGLISH.terms(lower.upper().lower())
+
+
+@pytest.mark.parametrize(
+    "piece", ["word ", "a.", "aB", "1,", "漢", "é", "'s", "C++", "\u0301\u0316", "\x00", "x", "İ", "x\u0301-"]
+)
+def test_a_megabyte_takes_no_more_than_seconds(piece: str) -> None:
+    text = "é" + piece * (1_000_000 // len(piece))
+    with soon_over():
+        ENGLISH.terms(text, singles=True)
+
+
 # -- through the door
 
 
 def contents(client: FlaskClient, q: str) -> list[str]:
-    results = good(client.get("/api/search", query_string={"q": q, "user_id": "ida"}))["results"]
-    return [result["content"] for result in results]
+    return [result["content"] for result in find(client, q, user_id="ida")]
 
 
 GERMAN = ["Die Häuser am Hafen sind gelb.", "Unser Hund bellt nachts."]

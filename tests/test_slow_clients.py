@@ -100,10 +100,7 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(server: Server) -> Non
         assert "Traceback" not in server.log.read_text()
 
 
-JSON = b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-
-
-@pytest.mark.parametrize("head", [JSON, JSON.replace(b"/json", b"/xml")], ids=["read", "not read"])
+@pytest.mark.parametrize("head", [CHAT, CHAT.replace(b"/json", b"/xml")], ids=["read", "not read"])
 def test_the_rest_of_a_body_that_comes_too_late_is_no_other_request(server: Server, head: bytes) -> None:
     """The connection ends with the answer: a proxy would give what follows to the next client that it serves."""
     with connected(server, head + b"Content-Length: 1000\r\n\r\n{") as connection:
@@ -116,7 +113,7 @@ def test_the_rest_of_a_body_that_comes_too_late_is_no_other_request(server: Serv
 def test_who_still_sends_a_body_that_is_too_large_can_read_so(server: Server, path: bytes, kind: str) -> None:
     piece, count = b" " * 1_000_000, 40
     framing = b"Content-Length: %d" % (count * len(piece)) if kind == "length" else b"Transfer-Encoding: chunked"
-    with connected(server, JSON.replace(b"/api/chat", path) + framing + b"\r\n\r\n") as connection:
+    with connected(server, CHAT.replace(b"/api/chat", path) + framing + b"\r\n\r\n") as connection:
         for _ in range(count):
             connection.sendall(piece if kind == "length" else b"%x\r\n%b\r\n" % (len(piece), piece))
         connection.sendall(b"" if kind == "length" else b"0\r\n\r\n")
@@ -126,7 +123,7 @@ def test_who_still_sends_a_body_that_is_too_large_can_read_so(server: Server, pa
 
 def test_a_body_without_end_is_cut_off(server: Server) -> None:
     piece = b"f4240\r\n%b\r\n" % (b" " * 1_000_000)
-    endless = connected(server, JSON + b"Transfer-Encoding: chunked\r\n\r\n")
+    endless = connected(server, CHAT + b"Transfer-Encoding: chunked\r\n\r\n")
     with endless, pytest.raises((BrokenPipeError, ConnectionResetError)):
         for _ in range(1000):
             endless.sendall(piece)

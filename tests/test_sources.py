@@ -143,80 +143,63 @@ ZEP_CHAT = {
     "messages": [{"uuid": "1", "role": "Ada", "role_type": "user", "content": "Hi", "created_at": AT}],
 }
 
-GIVEN: dict[str, tuple[Any, str, dict[str, list[tuple[str, str]]], set[str]]] = {
+CLAUDES_FILES = {
+    "users.json": [{"uuid": "acct", "full_name": "Ada", "email_address": "a@b.example"}],
+    "conversations.json": [claude_chat()],
+    "projects/p.json": PROJECT,
+    "memories.json": [REMEMBERED],
+    "../../photo.jpg": b"\xff\xd8",
+}
+SHARDS = {
+    "user.json": {"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": False},
+    "x/conversations-001.json": [
+        conversation("u", {"u": node(None, "user", "Two")}, id="t2", title="B", conversation_id="t2")
+    ],
+    "x/conversations-000.json": [tea()],
+}
+
+Said = list[tuple[str, str]]
+ASKED, SENCHA, HOT = ("user", "Which tea?"), ("assistant", "Sencha."), ("user", "How hot?")
+SHOP: Said = [("user", "Answer as a tea seller."), ("user", "prices.md\n\nSencha: 12")]
+FIRST_DAY: Said = [("user", "Fragte: Welcher Tee?"), ("assistant", "Sencha & more\none"), ("user", "And then?")]
+SHOWN: Said = [("user", "Which tea?\n[image]"), SENCHA]
+NO_SPEAKERS = "Which tea?\n\n## User interfaces are no speaker\n**You** are none, and in bold."
+
+# A document, its format, the chats that come of it by their titles, and the facts.
+GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
     "claude": ([claude_chat()], "claude", {"Tea": TEA}, set()),
     "claude, one chat": (claude_chat(current_leaf_message_uuid=["m1"]), "claude", {"Tea": TEA}, set()),
     "claude, a zip": (
-        zipped(
-            **{
-                "users.json": [{"uuid": "acct", "full_name": "Ada", "email_address": "a@b.example"}],
-                "conversations.json": [claude_chat()],
-                "projects/p.json": PROJECT,
-                "memories.json": [REMEMBERED],
-                "../../photo.jpg": b"\xff\xd8",
-            }
-        ),
+        zipped(**CLAUDES_FILES),
         "claude",
-        {
-            "Tea": TEA,
-            "Tea shop": [("user", "Answer as a tea seller."), ("user", "prices.md\n\nSencha: 12")],
-        },
+        {"Tea": TEA, "Tea shop": SHOP},
         {"Ada lives in Lyon.", "She drinks tea."},
     ),
     "gemini": (
         GEMINI,
         "gemini",
-        {
-            "Gemini, 2024-05-02": [("user", "How hot?"), ("assistant", "70 °C\none")],
-            "Gemini, 2024-05-01": [
-                ("user", "Fragte: Welcher Tee?"),
-                ("assistant", "Sencha & more\none"),
-                ("user", "And then?"),
-            ],
-        },
+        {"Gemini, 2024-05-02": [HOT, ("assistant", "70 °C\none")], "Gemini, 2024-05-01": FIRST_DAY},
         set(),
     ),
     "chatgpt, shards in a zip": (
-        zipped(
-            **{
-                "user.json": {"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": False},
-                "x/conversations-001.json": [
-                    conversation("u", {"u": node(None, "user", "Two")}, id="t2", title="B", conversation_id="t2")
-                ],
-                "x/conversations-000.json": [tea()],
-            }
-        ),
+        zipped(**SHARDS),
         "chatgpt",
-        {
-            "Tea": [("user", "Which tea?"), ("assistant", "Sencha."), ("user", "How hot?"), ("assistant", "70 °C.")],
-            "B": [("user", "Two")],
-        },
+        {"Tea": [ASKED, SENCHA, HOT, ("assistant", "70 °C.")], "B": [("user", "Two")]},
         set(),
     ),
-    "chats": (
-        [{"id": "one", "title": "Tea", "created_at": AT, "messages": MESSAGES}],
-        "chats",
-        {"Tea": [("user", "Which tea?\n[image]"), ("assistant", "Sencha.")]},
-        set(),
-    ),
+    "chats": ([{"id": "one", "title": "Tea", "created_at": AT, "messages": MESSAGES}], "chats", {"Tea": SHOWN}, set()),
     "lines of chats": (
         lines({"messages": MESSAGES}, {"title": "B", "messages": MESSAGES[1:]}),
         "chats",
-        {"Which tea?": [("user", "Which tea?\n[image]"), ("assistant", "Sencha.")]}
-        | {"B": [("user", "Which tea?\n[image]"), ("assistant", "Sencha.")]},
+        {"Which tea?": SHOWN, "B": SHOWN},
         set(),
     ),
-    "lines of messages": (
-        lines(*ALONE),
-        "chats",
-        {"Which tea?": [("user", "Which tea?"), ("assistant", "Sencha.")], "How hot?": [("user", "How hot?")]},
-        set(),
-    ),
+    "lines of messages": (lines(*ALONE), "chats", {"Which tea?": [ASKED, SENCHA], "How hot?": [HOT]}, set()),
     "markdown": (
         MARKDOWN,
         "chats",
         {
-            "On tea": [("user", "Which tea?\n\n## User interfaces are no speaker\n**You** are none, and in bold.")],
+            "On tea": [("user", NO_SPEAKERS)],
             "A title begins a chat": [("assistant", "Sencha.\n\n## user"), ("user", "Thanks.")],
         },
         set(),

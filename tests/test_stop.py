@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,10 +11,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from app import services_of
 from tests.conftest import MakeApp
 from tests.model_replies import Exchange, Reply
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.serving import eventually
+from tests.sql import statements
 from tests.talking import ask, at, chat, events, failed, meanwhile, prompts, said, stream, streamed_text
 
 
@@ -103,10 +104,9 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
         model_server.wait_for_requests(1)
         assert stop(second.test_client())
-        if streaming:
-            assert eventually(lambda: bool(answers))
-        else:
-            time.sleep(0.6)  # the other process looks for stops every 0.25 s
+        with statements(services_of(first).database) as sent:
+            # A process looks for stops that others noted; with its second look, it has acted on the first.
+            assert eventually(lambda: answers if streaming else sum("stop_token" in one for one in sent) > 1)
         begin.set()
     error = failed(answers[0], 409, "turn_stopped")
     assert "Your message is kept" in error["message"]
@@ -116,17 +116,15 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
 
 
-def test_where_nothing_is_being_written_there_is_nothing_to_stop(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server)).test_client()
+def test_where_nothing_is_being_written_there_is_nothing_to_stop(client: FlaskClient) -> None:
     failed(client.post("/api/sessions/s/stop"), 404, "session_not_found")
     chat(client, "Hello", session_id="s", user_id="ada")
     assert not stop(client)
     failed(client.post("/api/sessions/s/stop?user_id=bob"), 404, "session_not_found")
 
 
-def test_other_sessions_go_on(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+def test_other_sessions_go_on(model_app: Flask, model_server: ModelServer) -> None:
+    app, client = model_app, model_app.test_client()
     release = threading.Event()
     chat(client, "Hello", session_id="t")
     with speaking(model_server, app):
@@ -139,10 +137,9 @@ def test_other_sessions_go_on(make_app: MakeApp, model_server: ModelServer) -> N
     assert answers[0]["reply"] == "Unharmed." and answers[0]["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(model_app: Flask, model_server: ModelServer) -> None:
     """The turn ends by itself at the moment it is stopped; the one that waited for it is not stopped."""
-    app = make_app(**at(model_server))
-    client = app.test_client()
+    app, client = model_app, model_app.test_client()
     release = threading.Event()
     model_server.main.queue(Delay(release, "First."), "Second.")
     with meanwhile(lambda: ask(client, "one", session_id="s")):
@@ -178,8 +175,8 @@ def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(
     assert said(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
 
 
-def test_an_idempotency_key_gets_the_stopped_reply_again(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
+def test_an_idempotency_key_gets_the_stopped_reply_again(model_app: Flask, model_server: ModelServer) -> None:
+    app = model_app
     with speaking(model_server, app, key="k"):
         stop(app.test_client())
     again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 
 from app import services_of
 from memory.domain import Caller
-from memory.errors import Conflict, InvalidRequest
-from memory.people import erasing
+from memory.errors import InvalidRequest
 from memory.services import Services
 from memory.store import documents
 from memory.store.items import Items
 from memory.store.values import Delete, Get, Item, Put, Search
 from models import ItemRow
 from tests.jobbing import Bench
-from tests.resources import an_app, append, derived, good, rows_of, said
+from tests.resources import an_app, append, derived, rows_of, said
 
 ADA = Caller(user_id="ada")
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -101,40 +100,6 @@ def test_a_filter_means_in_sql_what_it_says(lasting: Flask, values: list[Any], w
     items.run(ADA, [Delete(("all",), put.key) for put in puts])
 
 
-@pytest.mark.parametrize(
-    ("wanted", "code"),
-    [
-        ({"a": {"$near": 1}}, "unknown_operator"),
-        ({"a": {"$gt": 1, "b": 2}}, "unknown_operator"),
-        ({"$or": []}, "unknown_operator"),
-        ({"a": {"$gt": None}}, "invalid_filter"),
-        ({"a": {"$gt": True}}, "invalid_filter"),
-        ({"a": {"$eq": {"b": 1}}}, "invalid_filter"),
-        ({"a": {"$in": 1}}, "invalid_filter"),
-        ({'a"b': 1}, "invalid_filter"),
-        ({"a": {"$in": list(range(101))}}, "invalid_filter"),
-    ],
-)
-def test_a_filter_that_is_none_is_refused(items: Items, wanted: dict[str, Any], code: str) -> None:
-    with pytest.raises(InvalidRequest) as refused:
-        items.run(ADA, [Put(("a",), "k", 1), Search((), wanted)])
-    assert refused.value.code == code
-    assert items.run(ADA, [Get(("a",), "k")]) == [None], "nothing of the call was stored"
-
-
-def test_all_operations_happen_or_none(items: Items) -> None:
-    first, second = items.run(ADA, [Put(("a",), "k", 1, version=0), Put(("a",), "k", 2, version=1)])
-    assert (first.version, second.version, second.created_at) == (1, 2, first.created_at)
-    for wrong in (Put(("a",), "k", 3, version=1), Put(("a",), "k", 3, version=0), Delete(("a",), "k", version=1)):
-        with pytest.raises(Conflict) as refused:
-            items.run(ADA, [Put(("a",), "other", 1), wrong])
-        assert refused.value.code == "item_changed"
-    with pytest.raises(Conflict):
-        items.run(ADA, [Put(("a",), "missing", 1, version=1)])
-    assert keys(items.run(ADA, [Search()])[0]) == ["k"]
-    assert items.get(ADA, Get(("a",), "k")).value == 2
-
-
 def test_a_value_that_python_takes_for_the_same_replaces_it(items: Items) -> None:
     for value in ({"a": True}, {"a": 1}, {"a": 1.0}, None, False, 0):
         items.run(ADA, [Put(("a",), "k", value)])
@@ -187,19 +152,6 @@ def told(app: Flask) -> list[int]:
     return ids
 
 
-def test_a_document_keeps_its_history(services: Services, told: list[int]) -> None:
-    first = derived(services, "ada", "default", {"likes": ["tea"]}, told[:1])
-    second = derived(services, "ada", "default", {"likes": ["tea", "jam"]}, told, author="person")
-    with services.database.read() as tx:
-        history = documents.versions(tx, first.id)
-        assert [(one.version, one.value, one.author) for one in history] == [
-            (2, {"likes": ["tea", "jam"]}, "person"),
-            (1, {"likes": ["tea"]}, "model"),
-        ]
-        assert documents.versions(tx, first.id, second.updated_at - timedelta(microseconds=1))[0].version == 1
-        assert documents.listed(tx, 1, ("recap", "profile"), services.items.now()) == [second]
-
-
 def test_callers_read_the_engines_documents_but_never_write_them(services: Services, told: list[int]) -> None:
     derived(services, "ada", "default", {"likes": ["tea"]}, told)
     own = ("recap", "profile")
@@ -209,27 +161,3 @@ def test_callers_read_the_engines_documents_but_never_write_them(services: Servi
     for operation in (Put(own, "default", 1), Delete(own, "default"), Put(("recap",), "k", 1)):
         with pytest.raises(InvalidRequest):
             services.items.run(ADA, [operation])
-
-
-def test_a_document_that_was_rewritten_without_a_message_outlives_it(services: Services, told: list[int]) -> None:
-    item = derived(services, "ada", "default", {"likes": ["jam"]}, told)
-    with services.database.write() as tx:
-        documents.rest_no_more_on(tx, item.id, told[:1])
-        assert list(tx.scalars(documents.resting_on(told[:1]))) == []
-        assert list(tx.scalars(documents.resting_on(told))) == [item.id]
-
-
-@pytest.mark.parametrize("what", ["message", "session", "person"])
-def test_what_came_of_a_message_is_erased_with_it(
-    app: Flask, services: Services, told: list[int], what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(erasing, "SOON", 0.0)
-    derived(services, "ada", "first", {"likes": ["tea"]}, told[:1])
-    derived(services, "ada", "first", {"likes": ["nothing"]}, [])
-    derived(services, "ada", "second", {"likes": ["jam"]}, told[1:])
-    addresses = {"message": f"/api/sessions/s/messages/{told[0]}", "session": "/api/sessions/s"}
-    erased = good(app.test_client().delete(addresses.get(what, "/api/users/ada")))["erased"]
-    expected = (1, 2) if what == "message" else (2, 3)
-    assert (erased["items"], erased["item_versions"]) == expected
-    left = {name: rows_of(services)[name] for name in ("items", "item_versions", "item_sources")}
-    assert set(left.values()) == {2 - expected[0]}

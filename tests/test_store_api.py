@@ -39,14 +39,8 @@ def test_an_item_is_stored_read_replaced_and_erased(client: FlaskClient) -> None
     name = {"namespace": "ada.notes", "key": "tea", "user_id": "ada"}
     read = good(client.get(ITEMS, query_string=name))
     assert {**read, "expires_at": ""} == {**first, "expires_at": ""} and read["expires_at"] > first["expires_at"]
-    assert {name: read[name] for name in ("namespace", "key", "value", "version", "ttl", "refresh_on_read")} == {
-        "namespace": ["ada", "notes"],
-        "key": "tea",
-        "value": {"text": "Green tea"},
-        "version": 1,
-        "ttl": 5.0,
-        "refresh_on_read": True,
-    }
+    stored = {"namespace": ["ada", "notes"], "key": "tea", "value": {"text": "Green tea"}}
+    assert read == read | {**stored, "version": 1, "ttl": 5.0, "refresh_on_read": True}
     second = put(client, "ada.notes", "tea", ["Xylozarquon"], user_id="ada", version=1)
     assert (second["version"], second["ttl"], second["expires_at"]) == (2, None, None)
     again = {"namespace": ["ada", "notes"], "key": "tea", "value": 1, "user_id": "ada", "version": 1}
@@ -129,9 +123,18 @@ def test_a_batch_does_all_in_their_order_or_nothing(client: FlaskClient) -> None
     assert done[0] == {"item": None} and done[1]["item"]["version"] == 1
     assert [item["key"] for item in done[2]["items"]] == ["k"] and done[3] == {"namespaces": [["a"]]}
     assert done[4:] == [{"erased": {"items": 1, "item_versions": 0}}, {"erased": {}}]
-    wrong = {"operations": [{"op": "put", **name, "value": 1}, {"op": "put", **name, "value": 2, "version": 7}]}
-    assert error(client.post("/api/store/batch", json=wrong), 409)["code"] == "item_changed"
-    assert search(client) == []
+    first, second = batch(client, *({"op": "put", **name, "value": n, "version": n} for n in (0, 1)))
+    assert (second["item"]["version"], second["item"]["created_at"]) == (2, first["item"]["created_at"])
+    missing = {**name, "key": "missing"}
+    for wrong in (
+        *({"op": "put", **name, "value": 2, "version": version} for version in (0, 1, 7)),
+        {"op": "delete", **name, "version": 1},
+        {"op": "put", **missing, "value": 2, "version": 1},
+    ):
+        operations = {"operations": [{"op": "put", **name, "key": "other", "value": 1}, wrong]}
+        assert error(client.post("/api/store/batch", json=operations), 409)["code"] == "item_changed"
+    assert search(client) == [("a", "k")]
+    assert good(client.get(ITEMS, query_string=name))["value"] == 1
 
 
 def nested(depth: int) -> Any:
@@ -193,8 +196,7 @@ def test_a_batch_that_asks_for_too_much_is_refused(client: FlaskClient, operatio
 
 
 def test_the_largest_value_and_the_longest_names_fit(client: FlaskClient) -> None:
-    value = {"é": "x" * ((1 << 16) - 9), "deep": 0}
-    value.pop("deep")
+    value = {"é": "x" * ((1 << 16) - 9)}
     item = put(client, ".".join("abcdefgh"), "k" * 256, value)
     assert item["value"] == value and put(client, "n" * 256, "🏠" * 256, nested(51))["version"] == 1
     assert len(search(client)) == 2
@@ -203,9 +205,14 @@ def test_the_largest_value_and_the_longest_names_fit(client: FlaskClient) -> Non
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"filter": {"a": {"$near": 1}}}, "filter"),
-        ({"filter": []}, "filter"),
-        ({"filter": {"a": float("nan")}}, "filter"),
+        *(
+            ({"filter": wanted}, "filter")
+            for wanted in (
+                *([], {"$or": []}, {'a"b': 1}, {"a": float("nan")}, {"a": {"$near": 1}}, {"a": {"$gt": 1, "b": 2}}),
+                *({"a": {"$gt": None}}, {"a": {"$gt": True}}, {"a": {"$eq": {"b": 1}}}, {"a": {"$in": 1}}),
+                {"a": {"$in": list(range(101))}},
+            )
+        ),
         ({"limit": 0}, "limit"),
         ({"namespace_prefix": ["a."]}, "namespace_prefix"),
     ],

@@ -17,7 +17,7 @@ from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, Text
 from tests.remembering import Talk
-from tests.resources import append, digest_of, error, fact, good, read_all, rows_of, said
+from tests.resources import append, digest_of, error, fact, good, rows_of, said
 from tests.talking import at, chat, failed, meanwhile
 
 # -- how it stands
@@ -218,18 +218,6 @@ def test_a_summary_changed_meanwhile_is_not_overwritten(talk: Talk, change: str)
     assert changed in talk.digests()[-1][-1]["content"]
     assert (done["state"], done["latest"]["through"]) == ("current", 2)
     assert talk.texts() == ["Drinks coffee"]
-
-
-def test_a_session_erased_meanwhile_stays_erased(talk: Talk) -> None:
-    def erase(body: dict[str, Any]) -> Any:
-        assert talk.app.test_client().delete("/api/sessions/s").status_code == 200
-        return digest_of(fact("Drinks tea", 1, "tea"))
-
-    talk.say("I drink tea.")
-    talk.server.mini.queue(erase)
-    services_of(talk.app).outbox.run_due(["summary"])
-    error(talk.client.get(talk.address), 404)
-    assert read_all(talk.client, "/api/facts") == []
 
 
 # -- trying a prompt, with nothing stored

@@ -60,12 +60,7 @@ def test_a_turn_waits_for_the_one_before(apps: tuple[Flask, Flask], model_server
     ):
         assert not model_server.wait_for(lambda: len(model_server.requests) > 1, 0.2)
         release.set()
-    assert said(client, "s") == [
-        ("user", "one"),
-        ("assistant", "Answer to one"),
-        ("user", "two"),
-        ("assistant", "Answer to two"),
-    ]
+    assert [words for _, words in said(client, "s")] == ["one", "Answer to one", "two", "Answer to two"]
     assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
 
 
@@ -151,29 +146,29 @@ def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(
 
 
 def test_a_turn_that_does_not_end_is_reported_as_busy(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.3)
-    app = make_app(**at(model_server))
-    client = app.test_client()
+    client = model_app.test_client()
     assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
-    set_lease(app, "somebody who works on", 60)
+    set_lease(model_app, "somebody who works on", 60)
     response = ask(client, "Hello", session_id="s", key="k")
     error = failed(response, 409, "session_busy")
     assert error["type"] == "conflict_error" and "not stored" in error["message"]
     assert int(response.headers["Retry-After"]) > 0
+    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    failed(client.post("/api/sessions/s/messages", json=body), 409, "session_busy")
     assert said(client, "s") == [] and prompts(model_server) == []
 
 
 @pytest.mark.parametrize("seconds", [-60.0, -0.001, 0.3])
 def test_a_holder_that_died_does_not_block_for_ever(
-    make_app: MakeApp, model_server: ModelServer, seconds: float
+    model_app: Flask, model_server: ModelServer, seconds: float
 ) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+    client = model_app.test_client()
     model_server.main.queue(Status(401))
     failed(ask(client, "Hello", session_id="s"), 502, "model_key_refused")
-    set_lease(app, "somebody who died", seconds)
+    set_lease(model_app, "somebody who died", seconds)
     chat(client, "Hello", session_id="s")
     assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
 
@@ -200,9 +195,8 @@ def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelS
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_session_erased_during_a_turn_stays_erased(make_app: MakeApp, model_server: ModelServer, again: bool) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+def test_a_session_erased_during_a_turn_stays_erased(model_app: Flask, model_server: ModelServer, again: bool) -> None:
+    app, client = model_app, model_app.test_client()
 
     def erase(body: Body) -> str:
         assert app.test_client().delete("/api/sessions/s").status_code == 200
@@ -219,9 +213,8 @@ def test_a_session_erased_during_a_turn_stays_erased(make_app: MakeApp, model_se
     assert jobs(client) == []
 
 
-def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    client = app.test_client()
+def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app: Flask, model_server: ModelServer) -> None:
+    app, client = model_app, model_app.test_client()
     chat(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):
         services_of(app).outbox.run_due(["summary"])

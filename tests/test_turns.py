@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,19 +18,15 @@ from tests.conftest import MakeApp
 from tests.model_server import Dictation, ModelServer, Status
 from tests.resources import an_app, append, good, read_all
 from tests.resources import said as words
+from tests.serving import eventually
 from tests.talking import answering, ask, at, chat, failed, meanwhile, stored, stream
 
 TURNS = "/api/sessions/s/turns"
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
-    return make_app(**at(model_server))
-
-
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return app.test_client()
+def app(model_app: Flask) -> Flask:
+    return model_app
 
 
 # -- how turns ended
@@ -47,10 +42,8 @@ def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app: Make
         return dict(good(app.test_client().get(TURNS))["items"][0])
 
     def reads(words: str) -> None:
-        began = time.monotonic()
-        while turn()["so_far"] != words and time.monotonic() < began + 15:
-            time.sleep(0.05)
-        assert (turn()["so_far"], turn()["state"]) == (words, "answering")
+        assert eventually(lambda: turn()["so_far"] == words, pause=0.05)
+        assert turn()["state"] == "answering"
 
     with meanwhile(lambda: stream(app.test_client(), "Hello", session_id="s")):
         assert reply.asked.wait(20)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,13 @@ from numpy.typing import NDArray
 
 from app import services_of
 from benchmarks.serving import ROOT
-from config import Settings
-from memory.llm.client import Endpoint
-from memory.llm.embeddings import OpenAIEmbedder
-from search_index import DIMENSIONS, EmbeddingUnavailable, WordLlamaEmbedder
+from search_index import DIMENSIONS, WordLlamaEmbedder
 from search_index.vectors import NO_VECTOR, lengths_of, packed
 from search_index.vectors import cosines as cosines_of
-from tests.model_replies import Json
-from tests.model_server import HangUp, ModelServer, Status
-from tests.openai_calls import KEY
-from tests.resources import append, good, said
-from tests.talking import at
+from tests.conftest import MakeApp
+from tests.model_server import HangUp, Json, ModelServer, Status
+from tests.resources import append, find, good, said
+from tests.talking import at, jobs
 
 
 class Given:
@@ -96,112 +91,60 @@ def test_no_text_stays_with_what_made_its_vector() -> None:
 # From an OpenAI-compatible server
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def server(shared: ModelServer) -> ModelServer:
-    shared.reset()
-    return shared
-
-
-def embed(url: str, *texts: str) -> NDArray[np.float32]:
-    """The texts' vectors from the server at `url`."""
-    with closing(Endpoint(Settings(openai_base_url=url, openai_api_key=KEY))) as endpoint:
-        return OpenAIEmbedder(endpoint, "text-embedding-3-small").embed(texts)
-
-
-def test_many_texts_are_one_call_and_keep_their_order(server: ModelServer) -> None:
-    vectors = embed(server.url, "kettle kettle", "tea", "kettle")
-    assert vectors.shape == (3, DIMENSIONS) and vectors.dtype == np.float32
-    assert vectors.max(axis=1).tolist() == [2.0, 1.0, 1.0]  # the server sends the last first
-    assert (vectors[0].argmax() == vectors[2].argmax()) and (vectors[0].argmax() != vectors[1].argmax())
-    (request,) = server.requests
-    assert (request.model, request.path) == ("embeddings", "/v1/embeddings")
-    assert request.headers["authorization"] == f"Bearer {KEY}"
-    assert request.body == {
-        "model": "text-embedding-3-small",
-        "input": ["kettle kettle", "tea", "kettle"],
-        "dimensions": DIMENSIONS,
-        "encoding_format": "float",
-    }
-
-
-def row(size: int = DIMENSIONS, index: Any = 0, value: Any = 0.5) -> dict[str, Any]:
-    return {"index": index, "embedding": [value] * size}
-
-
-@pytest.mark.parametrize(
-    ("reply", "complaint"),
-    [
-        (Json({"data": [row(1536), row(1536, 1)]}), "(2, 1536)"),
-        (Json({"data": [row()]}), "(1, 256)"),
-        (Json({"data": None}), "no embeddings"),
-        (Status(200, "{"), "no embeddings"),
-        (Status(401), "OPENAI_API_KEY"),
-        (Status(404), "OPENAI_EMBEDDING_MODEL"),
-        (Status(429), ""),
-        (HangUp(), "127.0.0.1"),
-    ],
-)
-def test_what_is_no_answer_is_said_to_be_none(server: ModelServer, reply: Any, complaint: str) -> None:
-    server.embeddings.queue(reply)
-    with pytest.raises(EmbeddingUnavailable) as failed:
-        embed(server.url, "one text", "another text")
-    assert complaint in str(failed.value)
-    assert str(failed.value).endswith(".") and KEY not in str(failed.value)
-
-
-# As settings
-
-
 def search(app: Flask, q: str) -> list[dict[str, Any]]:
-    results: list[dict[str, Any]] = good(app.test_client().get("/api/search", query_string={"q": q, "user_id": "ada"}))[
-        "results"
-    ]
-    return results
+    return find(app.test_client(), q, user_id="ada")
 
 
 MOVED = [said("We moved to Tallinn in the spring."), said("The kettle is broken again, I fear.")]
 
 
-def test_openais_vectors_are_asked_for_and_kept(make_app: Any, server: ModelServer) -> None:
-    app = make_app(**at(server, embeddings="openai", embedding_model="small"))
+FAILURES = [  # for two texts, and what is told of it
+    (Json({"data": [{"index": index, "embedding": [0.5] * 1536} for index in (0, 1)]}), "(2, 1536)"),
+    (Json({"data": [{"index": 0, "embedding": [0.5] * DIMENSIONS}]}), f"(1, {DIMENSIONS})"),
+    (Json({"data": None}), "no embeddings"),
+    (Status(200, "{"), "no embeddings"),
+    (Status(401), "OPENAI_API_KEY"),
+    (Status(404), "OPENAI_EMBEDDING_MODEL"),
+    (Status(429), ""),
+    (Status(500), "500"),
+    (HangUp(), "127.0.0.1"),
+]
+
+
+def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, embeddings="openai", embedding_model="small"))
     append(app.test_client(), "s", MOVED, user_id="ada")
     services_of(app).outbox.run_due(["index"])
     (hit, *_) = search(app, "a broken kettle again")
     assert hit["content"] == MOVED[1]["content"]
-    assert hit["why"]["meaning"] > 0
+    assert hit["why"]["meaning"] > 0  # the server sends the last text's vector first
     append(app.test_client(), "s", [said("Fine.")], user_id="ada")
     assert search(app, "a broken  kettle again")[0]["content"] == hit["content"]  # the vector is known by now
-    asked = [request.body for request in server.requests if request.model == "embeddings"]
-    assert [body["input"] for body in asked] == [[one["content"] for one in MOVED], ["a broken kettle again"]]
-    assert {body["model"] for body in asked} == {"small"}
+    asked = [request for request in model_server.requests if request.model == "embeddings"]
+    shape = {"model": "small", "dimensions": DIMENSIONS, "encoding_format": "float"}
+    inputs = [one["content"] for one in MOVED], ["a broken kettle again"]
+    assert [request.body for request in asked] == [{**shape, "input": texts} for texts in inputs]
+    assert {(one.path, one.headers["authorization"]) for one in asked} == {("/v1/embeddings", "Bearer test-key")}
     (kept,) = services_of(app).indexing.verify()
     assert (kept.indexed, kept.waiting, kept.missing) == (2, 1, 0)
 
 
 def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
-    make_app: Any, server: ModelServer, caplog: Any
+    make_app: MakeApp, model_server: ModelServer, caplog: Any
 ) -> None:
-    app = make_app(**at(server, embeddings="openai"))
-    server.embeddings.default = lambda _: Status(500)
-    append(app.test_client(), "s", MOVED, user_id="ada")
-    services_of(app).outbox.run_due(["index"])
+    app = make_app(**at(model_server, embeddings="openai"))
+    client, outbox = app.test_client(), services_of(app).outbox
+    append(client, "s", MOVED, user_id="ada")
+    for reply, complaint in FAILURES:
+        model_server.embeddings.default = lambda _, reply=reply: reply
+        outbox.run_due(["index"])
+        (job,) = jobs(client, "index")
+        assert complaint in job["error"] and job["error"].endswith(".")
+        good(client.post(f"/api/jobs/{job['id']}/retry"))
     assert [hit["content"] for hit in search(app, "kettle")] == [MOVED[1]["content"]]
-    (job,) = (
-        job
-        for job in good(app.test_client().get("/api/jobs", query_string={"user_id": "ada"}))["items"]
-        if job["kind"] == "index"
-    )
-    assert "500" in job["error"]
-    assert KEY not in caplog.text
-    server.reset()
-    again = make_app(**at(server, embeddings="openai"))
-    good(again.test_client().post(f"/api/jobs/{job['id']}/retry"))
+    assert "test-key" not in caplog.text
+    model_server.reset()
+    again = make_app(**at(model_server, embeddings="openai"))
     services_of(again).outbox.run_due(["index"])
     (one,) = services_of(again).indexing.verify()
     assert (one.indexed, one.waiting) == (2, 0)
