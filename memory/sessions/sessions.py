@@ -22,7 +22,7 @@ from memory.domain import Caller, Message
 from memory.errors import Conflict, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
-from memory.paging import Page, decode_cursor, encode_cursor, page_of
+from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
 from memory.sessions.head import pressing
 from memory.sessions.messages import (
     MESSAGES,
@@ -162,11 +162,8 @@ class Sessions:
             query = MESSAGES.where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
-            if cursor is not None:
-                (position,) = decode_cursor(cursor, int)
-                query = query.where(MessageRow.position < position if newest_first else MessageRow.position > position)
-            order = MessageRow.position.desc() if newest_first else MessageRow.position
-            found = [Message._make(one) for one in tx.execute(query.order_by(order).limit(limit + 1))]
+            query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=newest_first)
+            found = [Message._make(one) for one in tx.execute(query)]
         return page_of(found, limit, lambda message: (message.position,))
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:

@@ -25,7 +25,7 @@ from memory.leases import Lease, Leases
 from memory.llm import Finish, Piece
 from memory.llm.passing import in_chunks
 from memory.longterm.examples import shown
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
 from memory.sessions.messages import MESSAGES, SAID, remains
@@ -79,12 +79,8 @@ class Turns:
         """A session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
-            query = _of_line(row)
-            if cursor is not None:
-                (last,) = decode_cursor(cursor, int)
-                query = query.where(TurnRow.user_message_id < last if newest_first else TurnRow.user_message_id > last)
-            order = TurnRow.user_message_id.desc() if newest_first else TurnRow.user_message_id
-            found = [self._info(turn, row) for turn in tx.scalars(query.order_by(order).limit(limit + 1))]
+            query = rows_of_page(_of_line(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
+            found = [self._info(turn, row) for turn in tx.scalars(query)]
         return page_of(found, limit, lambda turn: (turn.user_message_id,))
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
