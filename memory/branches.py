@@ -29,7 +29,7 @@ from memory.errors import NotFound
 from memory.facts.corrections import withdraw
 from memory.leases import Leases
 from memory.longterm.forgetting import forget_messages
-from memory.sessions.head import show_newest
+from memory.sessions.fold import show_newest
 from memory.sessions.messages import MessageDraft, append
 from memory.sessions.sessions import SessionInfo, Sessions
 from memory.sessions.titles import renaming

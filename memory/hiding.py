@@ -25,7 +25,7 @@ from memory.domain import Caller
 from memory.errors import InvalidRequest
 from memory.leases import Leases
 from memory.sections import Sections
-from memory.sessions.head import show_newest
+from memory.sessions.fold import show_newest
 from memory.sessions.messages import SAID
 from memory.sessions.sessions import Sessions
 from memory.summary.summaries import add_version, find_version, skip_unread

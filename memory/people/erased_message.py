@@ -20,7 +20,7 @@ from sqlalchemy import func, or_, select, update
 from config import Settings
 from memory.facts.corrections import withdraw
 from memory.longterm.forgetting import forget_messages
-from memory.sessions.head import show_newest
+from memory.sessions.fold import show_newest
 from memory.sessions.messages import remains
 from memory.sessions.titles import renaming
 from memory.summary.summaries import skip_unread, use_newest_left

@@ -23,7 +23,7 @@ from memory.errors import Conflict, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
-from memory.sessions.head import pressing
+from memory.sessions.fold import pressing
 from memory.sessions.messages import (
     MESSAGES,
     SAID,

@@ -23,7 +23,7 @@ from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, page_of, rows_of_page
 from memory.sections import SECTIONS, Sections
-from memory.sessions.head import show_newest, summary_state
+from memory.sessions.fold import show_newest, summary_state
 from memory.sessions.messages import SHOWN
 from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text

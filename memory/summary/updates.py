@@ -30,7 +30,7 @@ from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.sections import Sections
-from memory.sessions.head import show_newest
+from memory.sessions.fold import show_newest
 from memory.sessions.messages import LINE_AFTER, SHOWN
 from memory.summary.digest import Digest, digest
 from memory.summary.summaries import add_version, find_version, reword

@@ -23,7 +23,7 @@ from memory.clients.conversation import Sent
 from memory.domain import INTERRUPTED, UNREMEMBERED, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
-from memory.sessions.head import fold
+from memory.sessions.fold import fold
 from memory.sessions.messages import (
     LINE_AFTER,
     MessageDraft,

@@ -28,7 +28,7 @@ from memory.prompts.prompts import SYSTEM_TEXT
 from memory.recall.recall import Past
 from memory.rendering import block, fact_line, spoken, summary_block
 from memory.sections import Sections
-from memory.sessions.head import summary_state
+from memory.sessions.fold import summary_state
 from memory.sessions.messages import HIDDEN
 from memory.store.documents import joined
 from memory.store.values import MODEL
