@@ -17,7 +17,8 @@ from sqlalchemy import bindparam, case, func, insert, select, update
 
 from memory import tokens
 from memory.domain import Message
-from memory.errors import TooLarge
+from memory.errors import Conflict, TooLarge
+from memory.leases import Lease
 from models import MessageRow, SessionRow, Transaction
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
@@ -142,17 +143,21 @@ def find(tx: Transaction, message_id: int) -> Message | None:
 
 
 def store_reply(
-    tx: Transaction, session_id: int, lease_token: str, draft: MessageDraft, now: datetime, opening: str | None
-) -> tuple[int, Figures] | None:
+    tx: Transaction, lease: Lease, draft: MessageDraft, now: datetime, opening: str | None
+) -> tuple[int, Figures]:
     """Store the reply of the turn that holds the session's lease, and give the lease back; the reply's id.
 
-    None when the lease was lost: the session was erased, or another turn has it.
+    Raises Conflict when the lease was lost.
     """
     values = _columns(draft, now)
-    ended = {"session": session_id, "token": lease_token, "size": values["tokens"], "now": now, "begun": opening}
+    ended = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now, "begun": opening}
     row = tx.execute(_END_TURN, ended).first()
     if row is None:
-        return None
+        raise Conflict(
+            "turn_lost",
+            "The session was erased, or this process was suspended and another took its turn. "
+            "The reply was not stored; read the session again.",
+        )
     session = Figures._make(row)
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     return tx.scalars(_INSERT, {**values, **place}).one(), session

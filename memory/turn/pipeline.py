@@ -309,14 +309,7 @@ def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
         line = [one.said for one in request.client.conversation.messages]
         begun = opening(request.caller, [*line, said(draft)])
     with parts.database.write(request.patience) as tx:
-        stored = store_reply(tx, lease.row_id, lease.token, draft, now, begun)
-        if stored is None:
-            raise Conflict(
-                "turn_lost",
-                "The session was erased, or this process was suspended and another took its turn. "
-                "The reply was not stored; read the session again.",
-            )
-        reply_id, session = stored
+        reply_id, session = store_reply(tx, lease, draft, now, begun)
         turns.finish(tx, admitted.turn_id, reply_id, finished, now)
         # An exchange that goes on with calls of tools is summarised when it is over.
         parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
