@@ -101,7 +101,8 @@ def register(app: Flask, services: Services) -> None:
         served = ProxyFix(served, x_for=settings.trusted_proxies, x_proto=0)
     app.wsgi_app = served  # type: ignore[method-assign]
     limits, places = Limits(settings), Places(settings)
-    limited = settings.rate_limit or settings.allow_anonymous  # else who needs no key comes from this machine
+    # Otherwise a caller without a key is this machine itself, which is not limited.
+    limited = settings.rate_limit or settings.allow_anonymous
 
     def come_in() -> None:
         given = request.headers.get("X-Request-ID", "")
