@@ -75,7 +75,6 @@ class _Watched:
 
     id: str
     began: float
-    sends_key: bool
     code: str | None = None
 
 
@@ -101,13 +100,13 @@ def register(app: Flask, services: Services) -> None:
         served = ProxyFix(served, x_for=settings.trusted_proxies, x_proto=0)
     app.wsgi_app = served  # type: ignore[method-assign]
     limits, places = Limits(settings), Places(settings)
-    limited = settings.rate_limit or settings.allow_anonymous  # else who needs no key comes from this machine
+    # Otherwise a caller without a key is this machine itself, which is not limited.
+    limited = settings.rate_limit or settings.allow_anonymous
 
     def come_in() -> None:
         given = request.headers.get("X-Request-ID", "")
         id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
-        sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
-        g.watched = _Watched(id, time.perf_counter(), sends_key)
+        g.watched = _Watched(id, time.perf_counter())
         metrics.request_came()
         logs.begin()
         logs.add(request=id)
@@ -118,9 +117,15 @@ def register(app: Flask, services: Services) -> None:
             raise unreadable()
         view = app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
+            sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
             if sends_key:
                 limits.check_wrong_keys()
-            holder = _identify(path, view, services.keys, settings)
+            try:
+                holder = _identify(path, view, services.keys, settings)
+            except Unauthenticated:
+                if sends_key:
+                    limits.count_wrong_key()
+                raise
             who = limits.check(holder) if limited or holder is not ANYONE else None
             slow = getattr(view, "slow", False)
             if slow or method not in ("GET", "HEAD"):
@@ -133,8 +138,6 @@ def register(app: Flask, services: Services) -> None:
     def go_out(response: Response) -> Response:
         watched: _Watched = g.watched
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
-        if response.status_code == 401 and watched.sends_key and "holder" not in g:
-            limits.count_wrong_key()
         headers.extend(HEADERS)
         headers["X-Request-ID"] = watched.id
         for name, value in DATA_HEADERS.items():

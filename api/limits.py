@@ -56,20 +56,20 @@ class Limits:
         else:
             return None
         for limit in self._limits:
-            opens = self._hit(limit, who)
+            opens = self._count(limit, who)
             if opens is not None:
                 raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens)
         return who
 
-    def _hit(self, limit: RateLimitItem, who: str) -> float | None:
+    def _count(self, limit: RateLimitItem, who: str) -> float | None:
         """Count one more.  None within the limit; above it the time.time() at which it opens again."""
         if time.monotonic() >= self._retry_at:
             try:
-                return _hit(self._shared, limit, who)
+                return _opens_at(self._shared, limit, who)
             except StorageError:  # not logged: its text may hold the storage's password
                 self._retry_at = time.monotonic() + AWAY_SECONDS
                 log.warning("RATE_LIMIT_STORAGE is unreachable: each worker counts for itself")
-        return _hit(self._own, limit, who)
+        return _opens_at(self._own, limit, who)
 
     def check_wrong_keys(self) -> None:
         """To be called before a key is looked at.  Raises LimitReached."""
@@ -87,7 +87,7 @@ class Limits:
         self._own.hit(WRONG_KEYS, _network(request.remote_addr))
 
 
-def _hit(counter: FixedWindowRateLimiter, limit: RateLimitItem, who: str) -> float | None:
+def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, who: str) -> float | None:
     if counter.hit(limit, "recap", who):
         return None
     return counter.get_window_stats(limit, "recap", who).reset_time

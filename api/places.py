@@ -41,7 +41,7 @@ class Places:
     def take(self, who: str | None, *, slow: bool) -> None:
         """Take a place for this request, of `who` if that is limited.  Raises RecapError, LimitReached."""
         if who is not None and slow:  # first, so that what is refused here is in nobody's way
-            self._take_of(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
+            self._take_within(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
             g.places = self
         if not self._take("all", self._most["slow" if slow else "short"]):
             text = f"All threads for such calls are in use. {AGAIN}"
@@ -49,9 +49,9 @@ class Places:
 
     def take_for(self, caller: Caller) -> None:
         """Count this request for its person as well.  Raises LimitReached."""
-        self._take_of(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
+        self._take_within(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
 
-    def _take_of(self, who: str | Caller, most: int, named: str, setting: str) -> None:
+    def _take_within(self, who: str | Caller, most: int, named: str, setting: str) -> None:
         if most and not self._take(who, most):
             text = f"{named} has {most} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
             raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)

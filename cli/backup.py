@@ -10,13 +10,13 @@ from flask_migrate import upgrade
 
 from api.blueprint import services
 from app import create_app, services_of
-from cli.told import errors_told
+from cli.commands import Command
 from memory.ops.backup import back_up
 from memory.ops.backup import restore as put_back
 from memory.services import utc_now
 
 
-@click.command("backup")
+@click.command("backup", cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @with_appcontext
@@ -25,12 +25,11 @@ def backup(file: Path, force: bool) -> None:
 
     Keys are in it as digests, words as they are: the file is for your eyes only, and so are its copies.
     """
-    with errors_told():
-        made = back_up(services().database.engine, file, force=force)
+    made = back_up(services().database.engine, file, force=force)
     click.echo(f"{file}: {made}.")
 
 
-@click.command("restore")
+@click.command("restore", cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @with_appcontext
 def restore(file: Path) -> None:
@@ -39,8 +38,7 @@ def restore(file: Path) -> None:
     The database that was there is kept beside it, under the date.
     """
     engine, data_dir = services().database.engine, services().settings.data_dir
-    with errors_told():
-        restored, former = put_back(engine, data_dir, file, upgrade=_upgrade, now=utc_now())
+    restored, former = put_back(engine, data_dir, file, upgrade=_upgrade, now=utc_now())
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")

@@ -8,13 +8,13 @@ import click
 from flask.cli import with_appcontext
 
 from api.blueprint import services
-from cli.told import errors_told
+from cli.commands import Command
 from memory.domain import Caller
 from memory.services import Services
 from schemas.imports import checked
 
 
-@click.command("import")
+@click.command("import", cls=Command)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--user", "user_id", required=True, help="The person whose memory it becomes.")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
@@ -28,15 +28,14 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
     """
     engine, caller = services(), Caller(tenant, user_id)
     for path in files:
-        with errors_told(), path.open("rb") as file:
+        with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)
             document = checked(file, engine.imports.now())
             with click.progressbar(document.sessions(), document.length, label=path.name) as sessions:
                 done = engine.imports.restore(caller, sessions, document.facts(), document.items())
         counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)
         click.echo(f"{path.name} ({document.format}): new are {counts or 'none'}.")
-    with errors_told():
-        _summarise(engine, caller, summarise)
+    _summarise(engine, caller, summarise)
 
 
 def _summarise(engine: Services, caller: Caller, wanted: bool) -> None:

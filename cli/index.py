@@ -7,7 +7,7 @@ import sys
 import click
 
 from api.blueprint import services
-from cli.told import Commands
+from cli.commands import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
 

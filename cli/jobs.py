@@ -9,7 +9,7 @@ import time
 import click
 
 from api.blueprint import services
-from cli.told import Commands
+from cli.commands import Commands
 from memory.jobs.listing import JobInfo
 from memory.ops.metrics import FOLDER
 from memory.services import Services

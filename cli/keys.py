@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from api.blueprint import services
-from cli.told import Commands
+from cli.commands import Commands
 from memory.access.keys import KNOWN_SECONDS, SCOPES, KeyInfo
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from api.blueprint import services
-from cli.told import Commands
+from cli.commands import Commands
 from memory.ops.logs import Names, Private
 
 logs = Commands("logs", help="The logs, which name people and sessions by a hash alone.")

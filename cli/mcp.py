@@ -17,7 +17,7 @@ from flask.cli import with_appcontext
 
 from api.blueprint import services
 from api.mcp_server import INSTRUCTIONS, McpServer, error_data
-from cli.told import errors_told
+from cli.commands import Command
 from memory.access.keys import KeyHolder
 from memory.domain import Caller
 from memory.errors import RecapError
@@ -25,7 +25,7 @@ from memory.errors import RecapError
 T = TypeVar("T")
 
 
-@click.command("mcp")
+@click.command("mcp", cls=Command)
 @click.option("--user", "user_id", required=True, help="The person whose memory it is.")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
 @with_appcontext
@@ -64,9 +64,8 @@ def mcp(user_id: str, tenant: str) -> None:
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
-    with errors_told():
-        engine.start()
-        try:
-            anyio.run(serve)
-        finally:
-            engine.stop()
+    engine.start()
+    try:
+        anyio.run(serve)
+    finally:
+        engine.stop()

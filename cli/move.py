@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from api.blueprint import services
 from app import create_app, services_of
-from cli.told import errors_told
+from cli.commands import Command
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.ops.backup import DataLock
@@ -23,7 +23,7 @@ from models import MessageRow, OwnerRow
 SAMPLES = 20  # persons of whom one search is compared
 
 
-@click.command("move-to")
+@click.command("move-to", cls=Command)
 @click.argument("database_url")
 @with_appcontext
 def move_to(database_url: str) -> None:
@@ -33,7 +33,7 @@ def move_to(database_url: str) -> None:
     needed.
     """
     source = services()
-    with errors_told(), DataLock(source.settings.data_dir).alone(), _target(source, database_url) as target:
+    with DataLock(source.settings.data_dir).alone(), _target(source, database_url) as target:
         rows = count(source.database)
         with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
             move(source.database, target.database, lambda _table, done: bar.update(done))

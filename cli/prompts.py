@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from api.blueprint import services
-from cli.told import Commands
+from cli.commands import Commands
 from memory.domain import Caller
 from memory.services import stated_facts
 from memory.summary.compare import Comparison, compare, read_messages

@@ -20,7 +20,7 @@ from memory.llm.passing import is_object
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.errors import anthropic_error
 from schemas.fields import PARTS_MAX, Input, Items, about, integer
-from schemas.openai_compat import MESSAGES_MAX
+from schemas.openai_compat import MESSAGES_MAX, STREAM
 from schemas.translation import (
     ChatBody,
     Object,
@@ -48,7 +48,7 @@ class MessagesRequest(Input):
     max_tokens = integer(1, required=True, metadata=about("Passed on as `max_completion_tokens`."))
     model = fields.String(load_default=None, metadata=about("Passed on. The built-in model answers to every name."))
     system = fields.Raw(load_default=None, metadata=about("A string, or text blocks."))
-    stream = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
+    stream = STREAM
     tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=about("Tools of the client's own."))
     tool_choice = fields.Dict(load_default=None)
     metadata = fields.Dict(

@@ -7,7 +7,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from memory.longterm.feedback import FEEDBACK_CHARS
-from schemas.fields import CallerQuery, SessionId, Text, UtcDateTime, about, integer, one_of
+from schemas.fields import OPTIONAL, CallerQuery, SessionId, Text, UtcDateTime, about, integer, one_of
 
 
 class FeedbackGiven(Schema):
@@ -27,7 +27,7 @@ class FeedbackGiven(Schema):
 class FeedbackCreate(CallerQuery):
     session_id = SessionId(required=True)
     message_id = integer(1, required=True, metadata=about("The id of the exchange's message or of its reply."))
-    thumbs = one_of("up", "down", load_default=None, allow_none=True)
+    thumbs = one_of("up", "down", **OPTIONAL)
     text = Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
     instruction = Text(load_default="general", metadata=about("The name of the instruction that it may change."))
 

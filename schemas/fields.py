@@ -16,6 +16,7 @@ WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
 MODEL_CHARS = 256  # of a model's name
 UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
+OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -94,9 +95,6 @@ def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Int
     return number(least, most, strict=True, **options)
 
 
-OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
-
-
 def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
     return Text(validate=validate.Length(least, most), **OPTIONAL, **options)
 
@@ -123,6 +121,10 @@ class Items(fields.List):
         return super()._deserialize(value, attr, data, **kwargs)
 
 
+EXPECTED_VERSION = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
+AS_OF = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
+
+
 class Input(Schema):
     """What a request sends.  An object with far more keys than are known is refused without naming them all."""
 
@@ -145,10 +147,6 @@ class ValueSchema(Input):
         return type(self).value(**data)
 
 
-EXPECTED_VERSION = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
-AS_OF = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
-
-
 class CallerQuery(Input):
     """On whose behalf the call is made.  Without it, the session or fact itself tells whose it is."""
 
@@ -156,6 +154,8 @@ class CallerQuery(Input):
 
 
 class Rollback(CallerQuery):
+    """The version to bring back."""
+
     version = integer(1, INT32_MAX, required=True)
 
 

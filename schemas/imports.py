@@ -76,7 +76,7 @@ def checked(file: IO[bytes], now: datetime) -> Document:
 
 
 def _is_recaps(file: IO[bytes]) -> bool:
-    """Whether this may be an export of Recap, by what it begins with."""
+    """Whether this is meant as an export of Recap: an object that begins with `format`, or with names of an export."""
     file.seek(0)
     if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         return False
@@ -139,12 +139,12 @@ def _recap(file: IO[bytes]) -> Document:
 
 
 def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The items of a document.  Raises InvalidRequest as soon as they show that it is no export."""
+    """The items of a document.  Raises InvalidRequest at the first that shows that it is no export, or is wrong."""
     head: dict[str, Any] = {}
     for path, value in walk(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
-        elif path[0] in ("facts", "items"):  # which are read only when all sessions are known
+        elif path[0] in ("facts", "items"):  # their sessions may come later: only their shape is checked here
             _loaded(path, value)
         if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
             _check_head({"version": export.VERSION, **head})
@@ -165,7 +165,7 @@ def _check_head(head: Mapping[str, Any]) -> None:
 
 
 def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Iterator[Any]:
-    """The records of sessions, facts or items."""
+    """The records of `sessions`, `facts` or `items`, put together from their parts."""
     lists: dict[str, list[Any]] = {}
     for path, value in items:
         if path[0] != wanted:

@@ -43,10 +43,15 @@ def walk(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tupl
     """The document's items, each with its path, from the start.  Raises NotJson.
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` of what is not in an array.
-    With `lines`, a document that is no array is items one after another, of which one is enough.
-    `apart` has, by key, the names of what is read part by part, with the event that begins it: `start_array` or
-    `start_map`.  These parts come before their item, which keeps an empty one; their path has the name and the number
-    or key of the part besides.
+    With `lines`, a document that is no array is read as items one after another, also if it is a single object.
+
+    `apart` says, by key, which members of an item are read part by part, and whether each is a list (`start_array`) or
+    an object (`start_map`).  The parts come before their item, in which the member is left empty.  So
+    `{"sessions": [{"id": "a", "messages": [1, 2]}]}` gives, with `{"sessions": {"messages": "start_array"}}`:
+
+        ("sessions", 0, "messages", 0), 1
+        ("sessions", 0, "messages", 1), 2
+        ("sessions", 0), {"id": "a", "messages": []}
     """
     lines = lines and not is_array(file)
     _rewind(file)

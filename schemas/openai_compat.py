@@ -23,6 +23,7 @@ WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation fr
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 MESSAGES_MAX = 10_000  # more than any model reads
 PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
+STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
 
 
 class Open(Schema):
@@ -44,7 +45,7 @@ class CompletionRequest(_Request):
 
     messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
     model = fields.String(metadata=about("Passed on. Without it, and with the built-in model, the main model answers."))
-    stream = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
+    stream = STREAM
     user = fields.Raw(metadata=about("The person, unless a header or `safety_identifier` names one."))
     safety_identifier = fields.Raw(metadata=about("The person, unless a header names one."))
     metadata = fields.Raw(metadata=about("Its `session_id` names the session, unless a header does."))

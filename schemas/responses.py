@@ -17,7 +17,7 @@ from memory.llm import Piece, ToolCall
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted, TurnUsage
 from schemas.errors import openai_error
 from schemas.fields import PARTS_MAX, Input, Items, Text, about, integer
-from schemas.openai_compat import MESSAGES_MAX, Open
+from schemas.openai_compat import MESSAGES_MAX, STREAM, Open
 from schemas.translation import (
     ChatBody,
     Object,
@@ -80,7 +80,7 @@ class ResponseRequest(Input):
     store = fields.Boolean(
         load_default=True, allow_none=True, metadata=about("False: nothing is stored, and the memory is not used.")
     )
-    stream = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
+    stream = STREAM
     tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=about("Tools of the type `function`."))
     tool_choice = fields.Raw(load_default=None)
     text = fields.Dict(load_default=None, metadata=about("`format` is passed on as `response_format`."))

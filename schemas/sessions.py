@@ -11,6 +11,7 @@ from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, val
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.fields import (
     INT32_MAX,
+    OPTIONAL,
     PARTS_MAX,
     CallerQuery,
     Input,
@@ -198,9 +199,9 @@ class MessageToAppend(ValueSchema):
     role = one_of(*ROLES, required=True)
     content = Text(required=True, validate=validate.Length(min=1))
     name = optional_text(128)
-    created_at = UtcDateTime(load_default=None, allow_none=True)
+    created_at = UtcDateTime(**OPTIONAL)
     external_id = optional_text(256, metadata=about("The application's own id: a session stores one message for each."))
-    extra = Extra(MESSAGE_CHARS_MAX, load_default=None, allow_none=True, metadata=_EXTRA_KEPT)
+    extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, metadata=_EXTRA_KEPT)
 
 
 class Append(CallerQuery):

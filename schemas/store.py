@@ -12,6 +12,7 @@ from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Sea
 from schemas.fields import (
     INT32_MAX,
     INT64_MAX,
+    OPTIONAL,
     UNSTORABLE,
     CallerQuery,
     Items,
@@ -123,8 +124,8 @@ class _Named(CallerQuery):
 
 class PutItem(_Named):
     value = JsonValue(required=True, allow_none=True, metadata=about("At most 64 KB as JSON."))
-    version = integer(0, INT32_MAX, load_default=None, allow_none=True, metadata=_EXPECTED)
-    ttl = fields.Float(load_default=None, allow_none=True, validate=TTL, metadata=about("Minutes to live."))
+    version = integer(0, INT32_MAX, **OPTIONAL, metadata=_EXPECTED)
+    ttl = fields.Float(**OPTIONAL, validate=TTL, metadata=about("Minutes to live."))
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
 
 

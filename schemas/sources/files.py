@@ -135,6 +135,7 @@ def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
 
 
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
+    """The items of a JSON document, put together from their parts.  Of what an API answered with, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
     for (_, _, *part), value in walk(file, _APART, lines=True):
