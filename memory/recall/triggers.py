@@ -61,10 +61,7 @@ class Trigger(NamedTuple):
 
     kind: str
     reason: str
-
-    @property
-    def looks_back(self) -> bool:
-        return self.kind not in ("small_talk", "nothing")
+    looks_back: bool = True
 
 
 class LookBack(NamedTuple):
@@ -125,11 +122,11 @@ def read(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:
     if missing := _missing(text, [one[-READ_CHARS:] for one in before], small_talk, analysis):
         return Trigger("implicit", f'"{missing}" has nothing before it to refer to')
     if small_talk:
-        return Trigger("small_talk", "small talk")
+        return Trigger("small_talk", "small talk", looks_back=False)
     words = keywords(text, analysis)
     if words and not _ANSWER.fullmatch(text):
         return Trigger("plain", f"has words worth looking for: {', '.join(words[:KEYWORDS_SHOWN])}")
-    return Trigger("nothing", "has no words to look for")
+    return Trigger("nothing", "has no words to look for", looks_back=False)
 
 
 def about(question: str) -> str | None:
