@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, pairwise
-from operator import itemgetter
 
 from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
@@ -119,14 +118,11 @@ class Analysis:
         found: dict[str, None] = {}
         for word in _WRITTEN.findall(text):
             if _PAIRED.match(word):
-                marked = [False] * len(word)
-                for at in range(len(word)):
-                    for size in (1, 2):
-                        if word[at : at + size] in terms:
-                            marked[at : at + size] = [True] * len(word[at : at + size])
-                for looked_for, run in groupby(zip(marked, word, strict=True), key=itemgetter(0)):
+                spans = [(at, at + size) for at in range(len(word)) for size in (1, 2)]
+                marked = {at for start, end in spans if word[start:end] in terms for at in range(start, end)}
+                for looked_for, run in groupby(range(len(word)), key=marked.__contains__):
                     if looked_for:
-                        found["".join(letter for _, letter in run)] = None
+                        found["".join(word[at] for at in run)] = None
             elif any(term in terms or term.startswith(prefixes) for term in self.terms(word)):
                 found[word] = None
         return list(found)
