@@ -76,7 +76,8 @@ class SearchIndex:
         )
         # These need nothing of the analysis or the ranking: see `Store`.
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
-        self._recipe = recipe
+        self._recipe, self._parts = recipe, [part.name for part in recipe.parts]
+        self._by_age = recipe.uses("age")
         self._embedder = embedder
         self._analysis = analysis
         # A service would take too long for messages that wait: they are compared by their words.
@@ -144,7 +145,7 @@ class SearchIndex:
         if query.limit < 1 or not (prepared.terms or prepared.operators.required):  # exclusions alone ask for nothing
             return []
         asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
-        clock = time_ns() if self._recipe.uses("age") else 0  # then nothing is found twice
+        clock = time_ns() if self._by_age else 0  # then nothing is found twice
         try:
             indexed = self._snapshot(owner, generation) if generation != NO_INDEX else None
             there = generation, indexed and indexed.commit, hash(tuple(waiting)), tuple(gone)
@@ -176,6 +177,8 @@ class SearchIndex:
             columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
             unindexed = Block.of(*columns)
         candidates = gather(blocks, unindexed, prepared.terms, exclude)
+        if not len(candidates.rows):
+            return []
         ranked = rank(self._asked(prepared, candidates), self._recipe)
         eligible = _passing(query, candidates)
         if typed != NONE:
@@ -188,8 +191,7 @@ class SearchIndex:
         if len(at) > limit:  # of thousands, only the best are worth sorting
             at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
-        names = [part.name for part in self._recipe.parts]
-        why = [dict(zip(names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
+        why = [dict(zip(self._parts, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
         found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
         return list(map(Hit, *[column.tolist() for column in found], why))
 

@@ -66,7 +66,7 @@ class Asked:
     def words(self) -> Floats:
         """BM25 of each message."""
         held = np.minimum(self.counts, 1.0).sum(axis=1)
-        return _bm25(self.counts, self.rows["length"], np.log(max(len(self.rows), 1) / (held + 1)) + 1)
+        return _bm25(self.counts, self.rows["length"], np.log(len(self.rows) / (held + 1)) + 1)
 
     @cached_property
     def sessions(self) -> tuple[Ints, Ints]:
@@ -243,9 +243,7 @@ class Ranked(NamedTuple):
 
 
 def rank(asked: Asked, recipe: Recipe) -> Ranked:
-    """Score every candidate."""
-    if not len(asked.rows):
-        return Ranked(np.zeros(0), np.zeros((len(recipe.parts), 0)), np.zeros(0, bool))
+    """Score every candidate, of which there has to be one."""
     parts = np.array([part.score(asked) for part in recipe.parts])
     if recipe.fusion != "plain":
         parts = _ranks(parts) if recipe.fusion == "rrf" else _relative(parts)
@@ -263,7 +261,7 @@ def rank(asked: Asked, recipe: Recipe) -> Ranked:
 
 def _bm25(counts: Floats, lengths: Ints | Floats, idf: Floats) -> Floats:
     """BM25 of n texts with terms x n `counts`."""
-    average = np.add.reduce(lengths) / max(len(lengths), 1) or 1.0
+    average = np.add.reduce(lengths) / len(lengths) or 1.0
     norm = K1 * (1 - B + B * lengths / average)
     total: Floats = np.add.reduce((idf * (K1 + 1))[:, None] * counts / (counts + norm))
     return total
