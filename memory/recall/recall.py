@@ -263,11 +263,12 @@ class Recall:
             with self._database.connect() as tx:
                 unindexed = waiting(tx, past.owner_id, NO_INDEX)
             hits = self._index.search(past.owner_key, prepared, NO_INDEX, unindexed.messages)
-        with self._database.connect() as tx:
-            near = load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
         if lost:
             self._index_again(past.owner_id)
-        return hits, near
+        if not hits:
+            return [], {}
+        with self._database.connect() as tx:
+            return hits, load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
 
     def _index_again(self, owner_id: int) -> None:
         """Ask for the owner's index to be made again."""
