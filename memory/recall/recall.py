@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, case, exists, or_, select
@@ -150,19 +150,19 @@ class Recall:
         query = replace(prepared.query, role=None, about=None)
         with self._database.connect() as tx:
             made = {one.id: one for one in derived(tx, kind, past.owner_id, query.session_id)}
-            documents = [one.document for one in made.values()]
-            hits = self._index.search(past.owner_key, prepared._replace(query=query), NO_INDEX, documents)
-            found = [made[hit.message_id] for hit in hits]
-            near = load(tx, past.owner_id, [one.source for one in found if one.source is not None], 0)
-        sources = {one.id: [one.source] for one in found}
+        documents = [one.document for one in made.values()]
+        hits = self._index.search(past.owner_key, prepared._replace(query=query), NO_INDEX, documents)
+        found = [made[hit.message_id] for hit in hits]
         if kind == "summary":
             ranked, near = self._find(past, prepared._replace(query=replace(query, limit=RANKED_MAX)), 0)
-            sources = {
-                one.id: [hit.message_id for hit in ranked if hit.session_id == one.session_row_id] for one in found
-            }
+            sources = [[hit.message_id for hit in ranked if hit.session_id == one.session_row_id] for one in found]
+        else:
+            sources = [[one.source] if one.source is not None else [] for one in found]
+            with self._database.connect() as tx:
+                near = load(tx, past.owner_id, list(chain(*sources)), 0)
         results = []
-        for one, hit in zip(found, hits, strict=True):
-            said = [near[id].message for id in sources[one.id][:MESSAGES_MAX] if id in near]
+        for one, hit, source_ids in zip(found, hits, sources, strict=True):
+            said = [near[id].message for id in source_ids[:MESSAGES_MAX] if id in near]
             told = self._index.highlights(prepared, one.text), said, one.session_id, one.title
             results.append(SearchResult(said[0] if said else None, hit.score, hit.why, *told, kind, one.text))
         return results
