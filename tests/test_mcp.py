@@ -125,13 +125,16 @@ def address(tea: FlaskClient) -> Iterator[str]:
     server.stop()
 
 
-@pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), (MODERN, MODERN), ("legacy", LEGACY)])
+in_both_eras = pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), ("legacy", LEGACY)])
+
+
+@in_both_eras
 def test_the_sdks_client_works_over_http_in_both_eras(address: str, mode: str, version: str) -> None:
     assert run(Client(address, mode=mode), remember) == version
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), ("legacy", LEGACY)])
+@in_both_eras
 def test_the_sdks_client_works_over_stdio_in_both_eras(
     tea: FlaskClient, services: Services, mode: str, version: str
 ) -> None:

@@ -43,12 +43,9 @@ def set_lease(app: Flask, token: str | None, seconds: float) -> None:
         row.lease_token, row.lease_until = token, datetime.now(UTC) + timedelta(seconds=seconds)
 
 
-@pytest.fixture(params=["one process", "two processes"])
-def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
-    """One application twice, or two on the same data: what two worker processes are to each other."""
+@pytest.fixture(autouse=True)
+def to_the_point(model_server: ModelServer) -> None:
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
-    first = make_app(**at(model_server))
-    return first, first if request.param == "one process" else make_app(**at(model_server))
 
 
 @pytest.mark.parametrize("streaming", [False, True])
