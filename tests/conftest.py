@@ -179,6 +179,13 @@ def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
     return make_app(**at(model_server))
 
 
+@pytest.fixture(params=["one process", "two processes"])
+def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
+    """One application twice, or two on the same data: what two worker processes are to each other."""
+    first = make_app(**at(model_server, model_timeout=30.0))
+    return first, first if request.param == "one process" else make_app(**at(model_server))
+
+
 @pytest.fixture
 def talk(model_app: Flask, model_server: ModelServer) -> Talk:
     """A session whose mini model answers what the test queues."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import sqlite3
 from collections.abc import Iterator
@@ -15,10 +14,6 @@ from cryptography.fernet import Fernet
 from flask import Flask
 
 from app import services_of
-from memory.llm.builtin import BuiltinModel
-from memory.llm.model_server import ModelServer as Known
-from memory.llm.models import Models
-from memory.services import utc_now
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
 from tests.resources import good, rows_of
@@ -185,17 +180,15 @@ def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(
 
 
 def test_while_the_database_cannot_be_read_the_models_stay(
-    app: Flask, model_server: ModelServer, tmp_path: Path
+    make_app: MakeApp, model_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services, seconds = services_of(app), itertools.count(step=10)
-    good(app.test_client().put(PATH, json=draft(model_server)))
-    stored, environment = services.model_server.models, Models(BuiltinModel(), BuiltinModel())
-    settings, database = services.settings, services.database
-    known = Known(settings, database, utc_now, environment, lambda _: stored, lambda: next(seconds))
-    assert known.models is stored
+    monkeypatch.setattr("memory.llm.model_server.KNOWN_SECONDS", 0.0)  # each turn looks again
+    client = make_app(encryption_key=ENCRYPTION).test_client()
+    good(client.put(PATH, json=draft(model_server)))
+    chat(client, "Hello")
     with closing(sqlite3.connect(tmp_path / "data" / "recap.db")) as database:
         database.execute("ALTER TABLE model_server RENAME TO gone")
-    assert known.models is stored
+    assert chat(client, "Hello")["model"] == "main-model"
 
 
 def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app: Flask, model_server: ModelServer) -> None:

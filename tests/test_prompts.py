@@ -73,10 +73,8 @@ def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
     refused = error(client.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
     assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
     put(client, "mine", "Hello.")
-    assert (
-        "There are: consolidation, feedback, memory, mine, profile, repair"
-        in error(client.get(f"/api/prompts/{name}"), 404)["message"]
-    )
+    told = error(client.get(f"/api/prompts/{name}"), 404)["message"]
+    assert "There are: consolidation, feedback, memory, mine, profile, repair" in told
     error(client.get("/api/prompts/..%2f..%2fapp"), 404)
 
 

@@ -77,7 +77,6 @@ def test_whose_memory_it_is_must_be_said(client: FlaskClient) -> None:
 
 
 def test_what_was_said_just_before_tells_what_a_message_refers_to(client: FlaskClient) -> None:
-    (excerpt,) = recall(client, "And its hangar?", user_id="ada", history=[{"role": "user", "content": QUESTION}])[
-        "memory"
-    ]["excerpts"]
+    before = {"role": "user", "content": QUESTION}
+    (excerpt,) = recall(client, "And its hangar?", user_id="ada", history=[before])["memory"]["excerpts"]
     assert excerpt["session_id"] == "hangar"

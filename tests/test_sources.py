@@ -369,15 +369,10 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
 
 def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(client: FlaskClient) -> None:
     custom = {"about_user_message": "Engineer", "about_model_message": ""}
-    hidden = node(
-        "u",
-        "user",
-        "hidden",
-        metadata={"user_context_message_data": custom, "is_visually_hidden_from_conversation": True},
-    )
-    good(
-        bring_in(client, [conversation("u", {"u": node(None, "user", "Which?\n# Not a title\n## user"), "h": hidden})])
-    )
+    unseen = {"user_context_message_data": custom, "is_visually_hidden_from_conversation": True}
+    hidden = node("u", "user", "hidden", metadata=unseen)
+    asked = node(None, "user", "Which?\n# Not a title\n## user")
+    good(bring_in(client, [conversation("u", {"u": asked, "h": hidden})]))
     for name in ("claude", "zep, facts"):
         good(bring_in(client, GIVEN[name][0]))
     answer = client.get("/api/users/ada/export?format=markdown")

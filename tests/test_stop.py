@@ -42,13 +42,6 @@ class Silent(Reply):
         raise ConnectionAbortedError
 
 
-@pytest.fixture(params=["the same process", "another process"])
-def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
-    """The application a turn is taken in, and the one that is asked to stop it."""
-    first = make_app(**at(model_server, model_timeout=30.0))
-    return first, first if request.param == "the same process" else make_app(**at(model_server))
-
-
 def stop(client: FlaskClient, session: str = "s") -> bool:
     answer = client.post(f"/api/sessions/{session}/stop")
     assert answer.status_code == 202, answer.text

@@ -146,10 +146,8 @@ def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: B
 @pytest.fixture
 def told(app: Flask) -> list[int]:
     """Ada has told two things; the ids of her messages."""
-    ids: list[int] = append(app.test_client(), "s", [said("I like tea."), said("And jam.")], user_id="ada")[
-        "message_ids"
-    ]
-    return ids
+    told = append(app.test_client(), "s", [said("I like tea."), said("And jam.")], user_id="ada")
+    return list(told["message_ids"])
 
 
 def test_callers_read_the_engines_documents_but_never_write_them(services: Services, told: list[int]) -> None:

@@ -17,6 +17,7 @@ from app import services_of
 from models import SessionRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, ModelServer, Status
+from tests.resources import good, rows_of
 from tests.talking import (
     answering,
     ask,
@@ -32,6 +33,7 @@ from tests.talking import (
     stream,
     streamed_text,
 )
+from tests.traces import traces
 
 
 def set_lease(app: Flask, token: str | None, seconds: float) -> None:
@@ -41,12 +43,9 @@ def set_lease(app: Flask, token: str | None, seconds: float) -> None:
         row.lease_token, row.lease_until = token, datetime.now(UTC) + timedelta(seconds=seconds)
 
 
-@pytest.fixture(params=["one process", "two processes"])
-def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
-    """One application twice, or two on the same data: what two worker processes are to each other."""
+@pytest.fixture(autouse=True)
+def to_the_point(model_server: ModelServer) -> None:
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
-    first = make_app(**at(model_server))
-    return first, first if request.param == "one process" else make_app(**at(model_server))
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -194,23 +193,27 @@ def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelS
     chat(first.test_client(), "three", session_id="s")
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_a_session_erased_during_a_turn_stays_erased(model_app: Flask, model_server: ModelServer, again: bool) -> None:
+@pytest.mark.parametrize("erased", ["session", "session, made again", "person"])
+def test_what_is_erased_during_a_turn_stays_erased(model_app: Flask, model_server: ModelServer, erased: str) -> None:
     app, client = model_app, model_app.test_client()
+    chat(client, "one", session_id="s", user_id="ada")
 
     def erase(body: Body) -> str:
-        assert app.test_client().delete("/api/sessions/s").status_code == 200
-        if again:
-            app.test_client().post("/api/sessions", json={"session_id": "s"})
-        return "too late"
+        good(app.test_client().delete("/api/users/ada" if erased == "person" else "/api/sessions/s"))
+        if erased == "session, made again":
+            good(app.test_client().post("/api/sessions", json={"session_id": "s", "user_id": "ada"}))
+        return "Xylozarquon, too late"
 
     model_server.main.queue(erase)
-    failed(ask(client, "one", session_id="s"), 409, "turn_lost")
-    if again:
+    failed(ask(client, "two Xylozarquon", session_id="s", user_id="ada"), 409, "turn_lost")
+    assert jobs(client) == []
+    if erased == "session, made again":
         assert said(client, "s") == []
     else:
         assert client.get("/api/sessions/s").status_code == 404
-    assert jobs(client) == []
+    if erased == "person":
+        assert set(rows_of(services_of(app)).values()) == {0}
+        assert traces(services_of(app).settings.data_dir, "Xylozarquon") == {}
 
 
 def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app: Flask, model_server: ModelServer) -> None:

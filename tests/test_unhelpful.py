@@ -140,9 +140,8 @@ def test_a_mark_is_taken_along(client: FlaskClient) -> None:
 def test_only_what_could_be_recalled_for_the_question_is_marked(client: FlaskClient) -> None:
     marked = ask(client)
     (bobs, *_) = good(client.get("/api/sessions/bob-old/messages"))["items"]
-    (later,) = append(client, "ada-new", [said("The ferry was late.", created_at="2100-01-01T00:00:00Z")])[
-        "message_ids"
-    ]
+    late = said("The ferry was late.", created_at="2100-01-01T00:00:00Z")
+    (later,) = append(client, "ada-new", [late])["message_ids"]
     own = good(client.get("/api/sessions/asking/messages"))["items"][0]
     before = rows_of(services_of(client.application))
     for hits in ([bobs["id"]], [later], [own["id"]], [marked["message_id"]], [*marked["hits"], 10**9]):

@@ -25,7 +25,7 @@ from models import OwnerRow
 from search_index import IndexBusy
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, derived, digest_of, error, fact, good, link, read_all, rows_of, said
-from tests.talking import ask, chat, failed, meanwhile
+from tests.talking import chat, meanwhile
 from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else
@@ -182,21 +182,6 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
 
 
 # -- erasing while something else goes on
-
-
-def test_a_turn_that_is_being_taken_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
-    app, client = model_app, model_app.test_client()
-    chat(client, "one", session_id="s", user_id="ada")
-
-    def erase(_: dict[str, Any]) -> str:
-        assert good(app.test_client().delete("/api/users/ada"))["erased"]["messages"] == 3
-        return f"{SENTINEL}, too late"
-
-    model_server.main.queue(erase)
-    failed(ask(client, f"two {SENTINEL}", session_id="s", user_id="ada"), 409, "turn_lost")
-    assert client.get("/api/sessions/s").status_code == 404
-    assert rows_of(services_of(app)) == dict.fromkeys(rows_of(services_of(app)), 0)
-    assert traces(app) == {}
 
 
 def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
