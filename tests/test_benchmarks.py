@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from benchmarks import concurrency, consolidation, fairness, filling, prefix, recall, replay, scale, store, turns
+from benchmarks import (
+    cluster,
+    concurrency,
+    consolidation,
+    fairness,
+    filling,
+    needs,
+    prefix,
+    recall,
+    replay,
+    scale,
+    store,
+    turns,
+)
 from benchmarks.conversation import Conversation, Question, Said
+from benchmarks.postgres import PostgreSQL
 from benchmarks.rankings import COMPARED, Corpus, Judge
 from benchmarks.serving import ROOT
 from tests.model_server import ModelServer
@@ -105,6 +121,42 @@ def test_the_sizes_of_many_people_and_of_one_stand_side_by_side(run: Run, monkey
             assert 0 < figures[measured]["p50"] <= figures[measured]["p95"]
     for said in ("4 people", "one person", "rebuild, s", "Whoosh", "2 workers, SUMMARY_DEBOUNCE=0.1."):
         assert said in printed
+
+
+# -- make bench-cluster
+
+
+@pytest.mark.faults
+def test_nodes_on_postgresql_stand_beside_sqlite_and_a_filling_goes_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "SEARCHES", 5)
+    monkeypatch.setattr(filling, "TURNS", 3)
+    with TemporaryDirectory(prefix="recap-postgres-") as folder:  # the server's user must reach it
+        small = ["--clients", "3", "--turns", "2", "--owners", "4", "--data", f"{folder}/data", *SOON]
+        results, printed = run(cluster, "--nodes", "2", "--messages", "40", "60", *small)
+        with PostgreSQL(Path(folder) / "data") as postgres:
+            held = sum(postgres.held(cluster.HELD).values())
+    columns = results["turns"]["columns"]
+    assert list(columns) == ["SQLite, 1 node", "PostgreSQL, 2"]
+    for name, figures in columns.items():
+        assert figures["failed"] == 0 and figures["per_second"] > 0
+        assert 0 < figures["alone_ms"]["p50"] <= figures["alone_ms"]["p95"]
+        assert figures["each"]["nodes_cpu_ms"] > 0
+        assert (name == "SQLite, 1 node") == ("wal_bytes" not in figures["each"])
+    assert held == results["filled"][-1]["messages"] == sum(person.messages for person in scale.spread(4, 60))
+    first, second = results["filled"]
+    assert first["filled"]["each"]["wal_bytes"] > 0 and second["filled"] == {}, "most of it was there already"
+    for figures in (first, second):
+        assert figures["cold"]["each"]["read"] > 0
+        sizes = {(one["of"], one["part"]): one for one in figures["sizes"]}
+        assert (
+            sizes["messages", "rows"]["entries"] == sizes["search_messages", "rows"]["entries"] >= figures["messages"]
+        )
+    for said in ("PostgreSQL, 2", f"| {held} |", "`search_messages` | ix_search_messages_terms", "Measured on"):
+        assert said in printed
+    (rows,) = re.findall(r"^\| derived from .*?\n\n(.*?)\n\n", printed, re.M | re.S)
+    assert rows == needs.table(needs.measured_in(printed), needs.Assumed()), "the page derives from what is printed"
 
 
 # -- make bench-concurrency

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ import click
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
 import web
-from benchmarks import plots
+from benchmarks import needs, plots
 from cli import register_commands
 from config import Settings
+from models import Base
+from search_index.postgres_tables import TABLES
 from tests.resources import error, good
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,7 +110,7 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask)
     assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
         *("test", "test-all", "check", "setup", "bench", "docs", "plots"),
-        *(f"bench-{what}" for what in ("answers", "concurrency", "fairness", "prefix")),
+        *(f"bench-{what}" for what in ("answers", "cluster", "concurrency", "fairness", "prefix")),
         *(f"bench-{what}" for what in ("recall", "replay", "scale", "store")),
     }
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
@@ -131,6 +135,24 @@ def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None
     stored = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/plots").iterdir()}
     assert drawn == stored, "a figure of docs/performance.md has changed: run `make plots`"
     assert all(f"](plots/{name})" in page("docs/performance.md") for name in stored)
+
+
+def test_what_a_large_installation_needs_follows_from_the_figures_on_the_page() -> None:
+    told = page("docs/scale.md")
+    derived = needs.table(needs.measured_in(told), needs.Assumed())
+    assert derived in told, f"a figure of docs/scale.md has changed: `python -m benchmarks.needs` prints\n{derived}"
+    for field, value in dataclasses.asdict(needs.Assumed()).items():
+        assert re.search(rf"^\| `{field}` \| {value:,.12g} \|", told, re.M), field
+
+
+def test_the_keys_that_keep_a_table_from_being_distributed_are_the_tables_keys() -> None:
+    told = page("docs/scale.md")
+    for table in (*Base.metadata.sorted_tables, *TABLES.sorted_tables):
+        unique = [one for one in table.constraints if isinstance(one, UniqueConstraint | PrimaryKeyConstraint)]
+        keys = [tuple(one.columns.keys()) for one in (*unique, *(index for index in table.indexes if index.unique))]
+        without = sorted(", ".join(key) for key in keys if "owner_id" not in key)
+        row = f"| `{table.name}` | {'yes' if 'owner_id' in table.c else 'no'} | {'; '.join(without)} |"
+        assert row in told, f"docs/scale.md has no row {row}"
 
 
 # -- the OpenAPI document
