@@ -60,13 +60,9 @@ def jobs_done(client: FlaskClient, *kinds: str) -> None:
     assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
-def messages(client: FlaskClient, session: str = "s", **query: Any) -> list[dict[str, Any]]:
-    return read_all(client, f"/api/sessions/{session}/messages", **query)
-
-
 def id_of(client: FlaskClient, words: str, session: str = "s", **query: Any) -> int:
     """The id of the one message with these words in it."""
-    (found,) = [message["id"] for message in messages(client, session, **query) if words in message["content"]]
+    (found,) = [message["id"] for message in stored(client, session, **query) if words in message["content"]]
     return int(found)
 
 
@@ -158,7 +154,7 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
 
 
 def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
-    recalled = good(past.get(f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}"))
+    recalled = good(past.get(f"/api/sessions/later/turns/{stored(past, 'later')[0]['id']}"))
     assert SECRET in str(recalled["memory"]), "the other session's turn shows it"
     secret = id_of(past, SECRET)
     erase(past, SECRET)
@@ -169,7 +165,7 @@ def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskCli
         "/api/sessions/s/summary",
         "/api/sessions/s/summary/versions",
         "/api/sessions/s/turns",
-        f"/api/sessions/later/turns/{messages(past, 'later')[0]['id']}",
+        f"/api/sessions/later/turns/{stored(past, 'later')[0]['id']}",
         "/api/facts?user_id=ada",
         "/api/facts?session_id=s",
         "/api/users/ada/export",
@@ -178,7 +174,7 @@ def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskCli
         "/api/jobs",
     ):
         assert SENTINEL not in past.get(address).text, address
-    assert [message["position"] for message in messages(past)] == [2, 3, 4]
+    assert [message["position"] for message in stored(past, "s")] == [2, 3, 4]
     assert good(past.get("/api/sessions/s"))["title"] == "I like green tea."
     assert error(past.get(f"/api/sessions/s/messages?around={secret}"), 404)["code"] == "message_not_found"
     assert error(past.delete(f"/api/sessions/s/messages/{secret}"), 404)["code"] == "message_not_found"
@@ -196,7 +192,7 @@ def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskCli
 def test_the_summary_is_made_anew_from_the_version_before(client: FlaskClient, model_server: ModelServer) -> None:
     for words, topic in (("I like tea.", "Tea"), (SECRET, f"Tea, {SENTINEL}"), ("I like jam.", f"{SENTINEL}, jam")):
         append(client, "s", [said(words), said("Noted.", "assistant")])
-        told(client, model_server, fact(words.rstrip("."), len(messages(client)) - 1), topic=topic)
+        told(client, model_server, fact(words.rstrip("."), len(stored(client, "s")) - 1), topic=topic)
     assert counted(erase(client, SECRET))["summaries"] == 2
     shown = summary(client, "s")
     assert shown["state"] == "pending" and shown["latest"]["sections"]["topic"] == "Tea"
@@ -214,16 +210,16 @@ def test_the_summary_is_made_anew_from_the_version_before(client: FlaskClient, m
 
 
 def test_all_of_a_session_may_be_erased_one_by_one(past: FlaskClient, model_server: ModelServer) -> None:
-    for message in messages(past):
+    for message in stored(past, "s"):
         good(past.delete(f"/api/sessions/s/messages/{message['id']}"))
-    assert messages(past) == [] and good(past.get("/api/sessions/s"))["title"] == ""
+    assert stored(past, "s") == [] and good(past.get("/api/sessions/s"))["title"] == ""
     jobs_done(past)
     assert traces(past) == {} and traces(past, "green tea") == {}
     shown = summary(past, "s")
     assert shown["state"] == "current" and not any(shown["latest"]["sections"].values())
     answers = [chat(past, "Hello?", session_id=session, user_id="ada", recall="off") for session in ("s", "fresh")]
     assert len({answer["usage"]["full_history_tokens"] for answer in answers}) == 1
-    assert messages(past)[0]["position"] == 5
+    assert stored(past, "s")[0]["position"] == 5
     assert good(past.get("/api/sessions/s"))["title"] == "Hello?"
 
 
@@ -289,7 +285,7 @@ def test_a_replaced_message_is_erased_where_it_is(client: FlaskClient, model_ser
     assert counted(receipt) == {"messages": 1, "turns": 1, "summaries": 1}
     jobs_done(client)
     assert traces(client) == {}
-    assert [message["content"] for message in messages(client, branch=1)] == ["Noted."]
+    assert [message["content"] for message in stored(client, "s", branch=1)] == ["Noted."]
     left = read_all(client, "/api/sessions/s/summary/versions")
     assert left == [version for version in kept if not version["replaced"]]
 
@@ -348,10 +344,10 @@ def test_what_was_erased_does_not_come_back_with_an_old_export(past: FlaskClient
         done = good(past.post("/api/import?user_id=ada", data=document, content_type="application/json"))
         assert done["renamed"] == {} and not any(done["created"].values())
     jobs_done(past)
-    assert traces(past) == {} and len(messages(past)) == 3
+    assert traces(past) == {} and len(stored(past, "s")) == 3
     good(past.delete("/api/users/ada"))
     good(past.post("/api/import?user_id=ada", data=new, content_type="application/json"))
-    assert [message["position"] for message in messages(past)] == [2, 3, 4]
+    assert [message["position"] for message in stored(past, "s")] == [2, 3, 4]
     assert summary(past, "s")["latest"]["sections"]["topic"] == "Tea alone"
     again = good(past.get("/api/users/ada/export"))["sessions"]
     assert {session["id"]: len(session["messages"]) for session in again} == {"s": 4, "later": 2}, "with the place"
@@ -409,7 +405,7 @@ def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(
     database = services_of(client.application).database
     scrub = database.scrub
     monkeypatch.setattr(database, "scrub", lambda: passes.append(True) or scrub())
-    for message in messages(client):
+    for message in stored(client, "s"):
         good(client.delete(f"/api/sessions/s/messages/{message['id']}"))
     for fact_id in facts:
         good(client.delete(f"/api/facts/{fact_id}"))
@@ -442,11 +438,14 @@ def test_not_a_byte_of_a_forgotten_fact_is_left(client: FlaskClient, model_serve
     assert receipt["erased"] == {**NONE, "facts": 2, "fact_revisions": 5}
     assert error(client.delete(f"/api/facts/{new}"), 404)["code"] == "fact_not_found"
     assert read_all(client, "/api/facts", user_id="ada") == []
-    assert read_all(client, "/api/facts", user_id="ada", as_of=messages(client)[0]["created_at"]) == []
+    assert read_all(client, "/api/facts", user_id="ada", as_of=stored(client, "s")[0]["created_at"]) == []
     assert SENTINEL not in client.get(f"/api/sessions/s/turns/{answer['user_message_id']}").text
     jobs_done(client)
     assert traces(client) == {}
-    assert [message["content"] for message in messages(client)][:2] == ["I moved to the sea.", "I moved to the hills."]
+    assert [message["content"] for message in stored(client, "s")][:2] == [
+        "I moved to the sea.",
+        "I moved to the hills.",
+    ]
     assert neighbours(client, model_server) == before
 
 
