@@ -18,7 +18,7 @@ from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock, fail
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, digest_of, good, read_all, said
-from tests.talking import at
+from tests.talking import at, prompts
 
 TENANTS = ("acme", "bell")
 KEYS = tuple(ApiKey(tenant, f"key-of-{tenant}-0123456789") for tenant in TENANTS)
@@ -34,8 +34,8 @@ def clients(app: Any) -> list[FlaskClient]:
 
 def asked_of(model_server: ModelServer) -> list[str]:
     """Whose session each call of the mini model was about, in order."""
-    prompts = (str(request.body["messages"]) for request in list(model_server.requests))
-    return [found[1] for prompt in prompts if (found := re.search(r"I am (\w+)\.", prompt))]
+    asked = map(str, prompts(model_server, "mini"))
+    return [found[1] for prompt in asked if (found := re.search(r"I am (\w+)\.", prompt))]
 
 
 # -- tenants

@@ -16,6 +16,7 @@ from benchmarks.serving import ROOT
 from tests.model_server import Delay, ModelServer
 from tests.resources import digest_of, said
 from tests.serving import Api, Server, eventually, migrated_server, model_settings, rows
+from tests.talking import prompts
 
 pytestmark = pytest.mark.slow
 
@@ -53,8 +54,7 @@ def worker(server: Server) -> Iterator[subprocess.Popen[bytes]]:
 
 def asked(model_server: ModelServer) -> list[str]:
     """The sessions that the mini model was asked about, in order."""
-    prompts = (str(request.body["messages"]) for request in list(model_server.requests) if request.model == "mini")
-    return [match[1] for prompt in prompts if (match := NAMED.search(prompt))]
+    return [match[1] for prompt in prompts(model_server, "mini") if (match := NAMED.search(str(prompt)))]
 
 
 def test_a_worker_of_its_own_does_what_the_web_leaves_and_ends_with_what_it_has_begun(
