@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +22,10 @@ from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.pool import NullPool
 
 from app import create_app, services_of
-from benchmarks.serving import Server
+from benchmarks.serving import ROOT, Server
 from models.schema import MIGRATIONS, revisions
 from tests.conftest import empty
-from tests.resources import read_all
+from tests.resources import append, good, read_all, said
 from tests.serving import eventually
 from tests.talking import ask, chat, failed, stored
 
@@ -113,6 +116,78 @@ def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
     assert read_all(nodes[0].test_client(), "/api/jobs", state="failed") == []
     checked = services_of(nodes[1]).check()
     assert not checked.migrated and "newer" in checked.database, "and it does not start again"
+
+
+def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
+    nodes: list[Flask], postgres_server: Any, postgres: str, tmp_path: Path
+) -> None:
+    server, programs = make_url(postgres), Path(postgres_server.get_postmaster_info().process.exe()).parent
+    for app in nodes:
+        services_of(app).start()
+    client, who = nodes[0].test_client(), {"session_id": "tea", "user_id": "ana"}
+    chat(client, "My name is Ana and I am allergic to walnuts.", **who)
+    assert eventually(lambda: client.get("/api/sessions/tea/summary").json["state"] == "current", 30.0)
+    guide = (ROOT / "docs/operations.md").read_text("utf-8")
+    (commands,) = re.findall(r"```sh\n(pg_dump .+?)```", guide, re.S)
+    dump, restore = commands.replace("@db/", f"@/?host={server.query['host']}&dbname=").split("\n", 1)
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as admin:
+        for statement in ("DROP DATABASE IF EXISTS restored", "DROP ROLE IF EXISTS recap", "CREATE ROLE recap LOGIN"):
+            admin.execute(text(statement))
+        admin.execute(text("GRANT pg_read_all_data TO recap"))
+
+    def run(command: str) -> None:
+        path = f"{programs}:{os.environ['PATH']}"
+        command = command.replace("dbname=recap", f"dbname={server.database}").replace(
+            "=db ", f"={server.query['host']} "
+        )
+        command = re.sub(r"postgresql://\S+", lambda found: f"'{found[0]}'", command)
+        done = subprocess.run(
+            ["sh", "-eu", "-c", command], cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    with talking(nodes) as told:
+        all_get_on(told)
+        before = [len(answers) for answers in told]
+        run(dump)
+        all_get_on(told)
+    run(restore)
+    settings = services_of(nodes[0]).settings
+    app = create_app(
+        settings.model_copy(update={"database_url": str(server.set(database="restored", username="recap"))})
+    )
+    client = app.test_client()
+    try:
+        assert good(client.get("/health/ready"))["status"] == "ready"
+        assert stored(client, "tea")[0]["content"].endswith("allergic to walnuts.")
+        assert "Ana" in str(good(client.get("/api/sessions/tea/summary"))["latest"])
+        assert any("walnuts" in fact["text"] for fact in read_all(client, "/api/facts", user_id="ana"))
+        for number, (answers, there) in enumerate(zip(told, before, strict=True)):
+            assert stored(client, f"s{number}")[2 * there - 1]["id"] == answers[there - 1]["message_id"]
+        found = good(client.get("/api/search?q=allergic&user_id=ana"))["results"]
+        assert found[0]["content"].endswith("allergic to walnuts."), "also before it is indexed"
+        assert "walnuts" in chat(client, "What am I allergic to?", **who)["reply"]
+        services_of(app).outbox.run_due()
+        (verified,) = [one for one in services_of(app).indexing.verify() if one.owner == "user:ana"]
+        assert verified.consistent and verified.indexed == 4
+    finally:
+        services_of(app).stop()
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes: list[Flask], state: str) -> None:
+    """Every first attempt to store a message fails, as it does when it can't be serialised, or for a deadlock."""
+    client, database = nodes[0].test_client(), services_of(nodes[0]).database
+    raising = f"BEGIN IF nextval('tries') % 2 = 1 THEN RAISE SQLSTATE '{state}'; END IF; RETURN NULL; END"
+    with database.write() as tx:
+        tx.execute(text("CREATE SEQUENCE tries"))
+        tx.execute(text(f"CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ {raising} $$"))
+        tx.execute(text("CREATE TRIGGER fail BEFORE INSERT ON messages EXECUTE FUNCTION fail()"))
+    chat(client, "Hello.", session_id="s")
+    append(client, "s", [said("And more.")])
+    assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "user"]
+    with database.read() as tx:
+        assert tx.scalar(text("SELECT last_value FROM tries")) == 6, "three were stored at the second attempt"
 
 
 def test_what_the_server_cannot_do_is_told_at_once_and_passes(
