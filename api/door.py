@@ -108,7 +108,7 @@ def register(app: Flask, services: Services) -> None:
         given = request.headers.get("X-Request-ID", "")
         id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
         g.watched = _Watched(id, time.perf_counter())
-        metrics.request_came()
+        metrics.request_came(request.headers.get("traceparent"))
         logs.begin()
         logs.add(request=id)
         environ, method, path = request.environ, request.method, request.path
