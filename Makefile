@@ -97,7 +97,7 @@ $(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt | $(VENV)/bin/python
+$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt requirements-traces.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@touch $@ $(VENV)/.runtime $(VENV)/.docs
 

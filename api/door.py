@@ -31,7 +31,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.blueprint import need_scope
 from api.bodies import WholeRequest
-from api.limits import Limits
+from api.limits import LIMITS, Limits
 from api.places import AT_END, Places, with_end
 from config import Settings
 from memory.access.anonymous import PASSED_ON, foreign
@@ -100,6 +100,7 @@ def register(app: Flask, services: Services) -> None:
         served = ProxyFix(served, x_for=settings.trusted_proxies, x_proto=0)
     app.wsgi_app = served  # type: ignore[method-assign]
     limits, places = Limits(settings), Places(settings)
+    app.extensions[LIMITS] = limits
     # Otherwise a caller without a key is this machine itself, which is not limited.
     limited = settings.rate_limit or settings.allow_anonymous
 
@@ -107,7 +108,7 @@ def register(app: Flask, services: Services) -> None:
         given = request.headers.get("X-Request-ID", "")
         id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
         g.watched = _Watched(id, time.perf_counter())
-        metrics.request_came()
+        metrics.request_came(request.headers.get("traceparent"))
         logs.begin()
         logs.add(request=id)
         environ, method, path = request.environ, request.method, request.path

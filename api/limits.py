@@ -20,10 +20,12 @@ from memory.errors import LimitReached
 
 log = logging.getLogger(__name__)
 
+LIMITS = "recap-limits"  # under which an application has its Limits
 USUAL = "6000 per minute"  # where RATE_LIMIT is empty
 WRONG_KEYS = RateLimitItemPerMinute(20)  # a person who mistypes makes a few, a program that guesses makes thousands
 LOCAL = "local"  # the network of this machine
 REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
+AWAY = "RATE_LIMIT_STORAGE is unreachable: each worker counts for itself"
 AWAY_SECONDS = 5.0  # for which a Redis that did not answer is not asked again
 
 
@@ -61,6 +63,10 @@ class Limits:
                 raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens)
         return who
 
+    def away(self) -> str | None:
+        """What the operator should know while RATE_LIMIT_STORAGE does not answer; None while it does."""
+        return None if self._shared.storage.check() else AWAY
+
     def _count(self, limit: RateLimitItem, who: str) -> float | None:
         """Count one more.  None within the limit; above it the time.time() at which it opens again."""
         if time.monotonic() >= self._retry_at:
@@ -68,7 +74,7 @@ class Limits:
                 return _opens_at(self._shared, limit, who)
             except StorageError:  # not logged: its text may hold the storage's password
                 self._retry_at = time.monotonic() + AWAY_SECONDS
-                log.warning("RATE_LIMIT_STORAGE is unreachable: each worker counts for itself")
+                log.warning(AWAY)
         return _opens_at(self._own, limit, who)
 
     def check_wrong_keys(self) -> None:

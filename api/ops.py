@@ -8,6 +8,7 @@ from flask import Response, current_app
 from flask_smorest import Blueprint
 
 from api.blueprint import services
+from api.limits import LIMITS, Limits
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
@@ -31,6 +32,7 @@ def ready() -> tuple[dict[str, Any], int]:
     engine = services()
     models = engine.model_server.models
     checked = engine.check()
+    limits: Limits = current_app.extensions[LIMITS]
     body = {
         "status": "ready" if checked.ready else "unready",
         "database": checked.database,
@@ -41,6 +43,7 @@ def ready() -> tuple[dict[str, Any], int]:
         "summary_prompt": engine.settings.summary_prompt,
         "jobs": checked.jobs,
         "jobs_late": checked.late,
+        "rate_limits": limits.away(),
     }
     return {name: value for name, value in body.items() if value is not None}, 200 if checked.ready else 503
 

@@ -272,6 +272,10 @@ class Settings(BaseModel):
     log_level: Choice[Literal["debug", "info", "warning", "error"]] = "info"
     """The least level that is logged. `info` has one line for each turn and for each other request."""
 
+    otel_exporter_otlp_endpoint: str = ""
+    """The address of an OpenTelemetry collector, as `http://127.0.0.1:4318`, which gets traces over HTTP. Needs
+    `requirements-traces.txt`. Empty: no traces."""
+
     log_format: Choice[Literal["logfmt", "json"]] = "logfmt"
     """The format of log lines: `logfmt`, which people and programs can read, or `json`."""
 

@@ -109,7 +109,7 @@ class Services:
         self.settings = settings
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(engine)
-        self.metrics = metrics = Metrics()
+        self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
         models = _models(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, _models)
         self.index = index = SearchIndex(
@@ -251,6 +251,19 @@ def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:
 def _recipe(settings: Settings) -> Recipe:
     recipe = RECIPES[settings.ranking]
     return replace(recipe, fusion=settings.fusion) if settings.ranking == "context" else recipe
+
+
+def _metrics(collector: str) -> Metrics:
+    """Metrics, with traces where a `collector` is named.  Raises SettingsError."""
+    if not collector:
+        return Metrics()
+    try:
+        from memory.ops.traces import Traces
+    except ImportError as error:
+        raise SettingsError(
+            f"OTEL_EXPORTER_OTLP_ENDPOINT needs more packages: pip install -r requirements-traces.txt ({error})."
+        ) from error
+    return Traces(collector)
 
 
 def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:

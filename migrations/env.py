@@ -1,7 +1,12 @@
 """Alembic's environment: the application's engine and the rows' metadata, nothing of its own.
 
+A migration is one transaction: one that fails leaves nothing behind.
+
 On SQLite some changes write a table anew and drop the old one.  With foreign keys on, that drop would take along every
 row that refers to the table; so they are off while a migration runs, and checked before it commits.
+
+On PostgreSQL a migration locks the tables that it changes, while servers run.  All that use such a table wait for the
+lock as well, behind the migration.  So it gives up before they do, and where it meets them in a circle it begins anew.
 """
 
 import sqlite3
@@ -12,10 +17,13 @@ from pathlib import Path
 from alembic import context
 from flask import current_app
 from sqlalchemy import Connection, func, select
+from sqlalchemy.exc import OperationalError
 
-from models import Base
+from models import Base, retried
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
+PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way
+HELD = "55P03"  # lock_not_available
 
 if context.is_offline_mode():
     raise SystemExit(
@@ -48,17 +56,29 @@ if engine.dialect.name == "sqlite" and not Path(engine.url.database).exists():
     with closing(sqlite3.connect(engine.url.database)) as new:
         new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
 
-with (
-    engine.connect() as connection,
-    tables_may_be_written_anew(connection),  # and in one transaction: a migration that fails leaves nothing behind
-):
-    if engine.dialect.name == "postgresql":  # of nodes that upgrade at once, one migrates and the others find it done
-        connection.execute(select(func.set_config("lock_timeout", "0", True)))  # however long that takes
-        connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
-    context.configure(
-        connection=connection,
-        target_metadata=Base.metadata,
-        compare_type=True,
-        render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
-    )
-    context.run_migrations()
+
+@retried
+def migrate() -> None:
+    with engine.connect() as connection, tables_may_be_written_anew(connection):
+        if engine.dialect.name == "postgresql":  # of nodes that upgrade at once, one migrates, the others find it done
+            connection.execute(select(func.set_config("lock_timeout", "0", True)))  # however long that takes
+            connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
+            connection.execute(select(func.set_config("lock_timeout", PATIENCE, True)))
+        context.configure(
+            connection=connection,
+            target_metadata=Base.metadata,
+            compare_type=True,
+            render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
+        )
+        context.run_migrations()
+
+
+try:
+    migrate()
+except OperationalError as error:
+    if getattr(error.orig, "sqlstate", None) != HELD:
+        raise
+    raise RuntimeError(
+        "Another transaction, such as pg_dump's, holds a table that the migration changes. Nothing was changed. Run "
+        "this again when it has ended."
+    ) from error

@@ -83,6 +83,32 @@ def postgres(postgres_server: Any) -> str:
     return address.replace("postgresql://", "postgresql+psycopg://")
 
 
+def empty(server: str) -> None:
+    with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+
+
+@pytest.fixture
+def nodes(
+    postgres: str, tmp_path: Path, model_server: ModelServer, request: pytest.FixtureRequest
+) -> Iterator[list[Flask]]:
+    """Two nodes on an empty database, each with a folder of its own; `scripted` ones ask the scripted server."""
+    empty(postgres)
+    made: list[Flask] = []
+    model = at(model_server, model_timeout=30.0) if getattr(request, "param", "") == "scripted" else {}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}
+        made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
+    with made[0].app_context():
+        upgrade()
+    yield made
+    for app in made:
+        services_of(app).stop()
+        services_of(app).database.engine.dispose()
+
+
 @pytest.fixture(params=["whoosh", pytest.param("postgres", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | Engine]:
     """Where a search index is: what it promises holds for both."""

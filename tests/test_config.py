@@ -84,6 +84,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "LINKS": ("OFF", "off"),
     "METRICS_KEY": ("prometheus-reads-with-it", "prometheus-reads-with-it"),
     "LOG_LEVEL": ("DEBUG", "debug"),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "LOG_FORMAT": ("JSON", "json"),
 }
 

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from limits.storage import MemoryStorage
 from werkzeug.test import TestResponse
 
+from benchmarks.serving import free_port
 from config import ApiKey
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
@@ -95,6 +96,15 @@ class Shared(MemoryStorage):
         if self.away:
             raise ValueError("nobody listens")
         return super().incr(*args, **options)
+
+
+def test_a_redis_that_can_not_be_reached_is_told_and_is_no_reason_to_refuse(make_app: MakeApp) -> None:
+    redis = f"redis://:secret-of-redis@127.0.0.1:{free_port()}/0"
+    client = make_app(rate_limit="2 per minute", rate_limit_storage=redis).test_client()
+    told = good(client.get("/health/ready"))
+    assert told["status"] == "ready" and "each worker counts for itself" in told["rate_limits"]
+    assert "secret-of-redis" not in str(told)
+    assert "rate_limits" not in good(make_app().test_client().get("/health/ready"))
 
 
 def test_a_storage_that_was_away_is_asked_again_after_a_while(

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from signal import SIGINT
 from typing import Any
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
-from flask_migrate import upgrade
 from sqlalchemy import create_engine, event, make_url, text
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.pool import NullPool
 
-from app import create_app, services_of
-from benchmarks.serving import Server
-from config import Settings, SettingsError
+from app import services_of
+from config import SettingsError
 from memory.access.owners import find_session
 from memory.domain import Caller
 from memory.errors import Conflict
@@ -32,7 +26,7 @@ from models import JobRow, locked
 from search_index import SearchIndex
 from tests.model_server import ModelServer
 from tests.resources import append, good, read_all, said
-from tests.talking import ask, at, chat, failed, stream, streamed_text
+from tests.talking import ask, chat, failed, stream, streamed_text
 from tests.test_stop import speaking, stop
 from tests.test_store import meets
 
@@ -40,40 +34,6 @@ pytestmark = pytest.mark.slow
 
 TURNS = 6  # of each client
 WARM = 14  # statements of a turn, as on SQLite; one of them reads the budget
-
-
-def empty(server: str) -> None:
-    with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-
-
-def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: str, tmp_path: Path) -> None:
-    empty(postgres)
-    with ThreadPoolExecutor(3) as pool:
-        starting = [Server(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
-        ended = list(pool.map(lambda node: node.flask("db", "upgrade"), starting))
-    assert [one.returncode for one in ended] == [0, 0, 0], ended
-
-
-@pytest.fixture
-def nodes(
-    postgres: str, tmp_path: Path, model_server: ModelServer, request: pytest.FixtureRequest
-) -> Iterator[list[Flask]]:
-    """Two nodes on an empty database, each with a folder of its own; `scripted` ones ask the scripted server."""
-    empty(postgres)
-    made: list[Flask] = []
-    model = at(model_server, model_timeout=30.0) if getattr(request, "param", "") == "scripted" else {}
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}
-        made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
-    with made[0].app_context():
-        upgrade()
-    yield made
-    for app in made:
-        services_of(app).stop()
-        services_of(app).database.engine.dispose()
 
 
 def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Flask]) -> None:
@@ -290,50 +250,6 @@ def test_a_reply_is_stopped_or_its_session_erased_from_another_node(
     model_server.main.queue(erase)
     failed(ask(one, "Go on.", session_id="s"), 409, "turn_lost")
     assert one.get("/api/sessions/s").status_code == 404
-
-
-def test_what_the_server_cannot_do_is_told_at_once_and_passes(
-    nodes: list[Flask], postgres_server: Any, postgres: str
-) -> None:
-    def unavailable(client: FlaskClient) -> None:
-        answer = ask(client, "Are you there?", session_id="s")
-        failed(answer, 503, "database_unavailable")
-        assert int(answer.headers["Retry-After"]) > 0
-
-    clients = [app.test_client() for app in nodes]
-    for client in clients:
-        chat(client, "Hello.", session_id="s")
-    postgres_server.get_postmaster_info().process.send_signal(SIGINT)  # what it is doing is broken off
-    postgres_server.get_postmaster_info().process.wait(10)
-    unavailable(clients[0])
-    postgres_server.start()
-    for client in clients:
-        chat(client, "Hello again.", session_id="s")
-    engine = services_of(nodes[0]).database.engine
-    with engine.begin() as admin:
-        for statement in (
-            "DROP ROLE IF EXISTS few",
-            "CREATE ROLE few LOGIN CONNECTION LIMIT 1",
-            "GRANT USAGE ON SCHEMA public TO few",
-            "GRANT ALL ON ALL TABLES IN SCHEMA public TO few",
-            "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO few",
-        ):
-            admin.execute(text(statement))
-    few = make_url(postgres).set(username="few")
-    settings = services_of(nodes[0]).settings
-    app = create_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
-    with create_engine(few, poolclass=NullPool).connect():
-        unavailable(app.test_client())
-    chat(app.test_client(), "Hello once more.", session_id="s")
-    services_of(app).database.close()
-    with engine.begin() as admin:
-        admin.execute(text("DROP OWNED BY few"))
-        admin.execute(text("DROP ROLE few"))
-        admin.execute(text("ALTER TABLE sessions RENAME COLUMN head_type TO other"))
-    failed(ask(clients[1], "And now?", session_id="s"), 503, "database_schema")
-    with engine.begin() as admin:
-        admin.execute(text("ALTER TABLE sessions RENAME COLUMN other TO head_type"))
-    assert len(read_all(clients[1], "/api/sessions/s/messages")) == 10
 
 
 def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves_each(nodes: list[Flask]) -> None:

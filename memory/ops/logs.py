@@ -50,6 +50,7 @@ class Private:
 
 begin = structlog.contextvars.clear_contextvars  # the lines that follow are about nothing yet
 add = structlog.contextvars.bind_contextvars  # add(owner=...): the lines that follow are about this too
+current = structlog.contextvars.get_contextvars  # what the lines that follow are about
 about = structlog.contextvars.bound_contextvars  # with about(job=7): lines within the block are about this too
 
 

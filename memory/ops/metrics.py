@@ -87,8 +87,8 @@ class Metrics:
 
     # -- what happened
 
-    def request_came(self) -> None:
-        """A request arrived."""
+    def request_came(self, traceparent: str | None) -> None:
+        """A request arrived.  `traceparent` is its header of that name, for traces."""
         self._in_flight.inc()
 
     def request_over(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
@@ -99,11 +99,14 @@ class Metrics:
         if code is not None:
             self._errors.labels(code).inc()
 
-    def turn_over(self, api: str, outcome: str, phases: Mapping[str, float], first_text: float | None) -> None:
-        """A turn ended.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES, `phases` seconds by name."""
+    def turn_over(
+        self, api: str, outcome: str, phases: Mapping[str, float], first_text: float | None, seconds: float
+    ) -> None:
+        """A turn ended after `seconds`.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES; `phases` are
+        seconds by name."""
         self._turns.labels(api, outcome).inc()
-        for phase, seconds in phases.items():
-            self._phase_seconds.labels(phase).observe(seconds)
+        for phase, lasted in phases.items():
+            self._phase_seconds.labels(phase).observe(lasted)
         if first_text is not None:
             self._first_text_seconds.observe(first_text)
 

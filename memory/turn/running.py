@@ -87,7 +87,8 @@ class Course(AbstractContextManager["Course"]):
         api = "chat" if self._request.client is None else "completions"
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
-        metrics.turn_over(api, outcome, phases, self.first_text and self.first_text - self._began)
+        heard = self.first_text and self.first_text - self._began
+        metrics.turn_over(api, outcome, phases, heard, time.perf_counter() - self._began)
         told: dict[str, Any] = {"code": None if finished is not None or error is None else logs.told(error)}
         if finished is not None and not finished.replayed:
             memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem

@@ -1,0 +1,234 @@
+"""What an operator does to PostgreSQL, and what PostgreSQL does to Recap, while two nodes serve clients."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGINT
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from flask_migrate import upgrade
+from sqlalchemy import create_engine, inspect, make_url, text
+from sqlalchemy.pool import NullPool
+
+from app import create_app, services_of
+from benchmarks.serving import ROOT, Server
+from models.schema import MIGRATIONS, revisions
+from tests.conftest import empty
+from tests.resources import append, good, read_all, said
+from tests.serving import eventually
+from tests.talking import ask, chat, failed, stored
+
+pytestmark = pytest.mark.slow
+
+Told = list[dict[str, Any]]  # what one was answered, turn by turn
+
+A_NEWER_REVISION = f"""
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "newer", "{revisions()[0]}"
+
+def upgrade():
+    op.add_column("messages", sa.Column("mood", sa.String(8), nullable=True))
+    op.create_index("messages_mood", "messages", ["session_id", "mood"])
+    op.execute(sa.text("DO $$ BEGIN IF nextval('tries') = 1 THEN RAISE SQLSTATE '40P01'; END IF; END $$"))
+"""
+
+
+@contextmanager
+def talking(nodes: list[Flask]) -> Iterator[list[Told]]:
+    """Two people talk at both nodes, until the end of the block: what they were answered so far, by session."""
+    over, told = threading.Event(), [Told() for _ in range(4)]
+
+    def talk(number: int) -> None:
+        client, answers = nodes[number % 2].test_client(), told[number]
+        while not over.is_set():
+            who = {"session_id": f"s{number}", "user_id": f"user{number // 2}"}
+            words = f"This is number {len(answers)} of {number}."
+            answers.append(chat(client, words, key=words, **who))
+
+    with ThreadPoolExecutor(len(told)) as pool:
+        going = [pool.submit(talk, number) for number in range(len(told))]
+        try:
+            yield told
+        finally:
+            over.set()
+            for one in going:
+                one.result()
+
+
+def all_get_on(told: list[Told]) -> None:
+    """Wait until each session has had another two turns."""
+    before = [len(answers) for answers in told]
+    assert eventually(lambda: all(len(now) >= then + 2 for now, then in zip(told, before, strict=True)), 60.0)
+
+
+def none_lost_or_doubled(app: Flask, told: list[Told]) -> None:
+    for number, answers in enumerate(told):
+        there = stored(app.test_client(), f"s{number}")
+        assert [one["position"] for one in there] == list(range(1, len(there) + 1))
+        answered = [id for one in answers for id in (one["user_message_id"], one["message_id"])]
+        assert [one["id"] for one in there] == answered
+
+
+def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: str, tmp_path: Path) -> None:
+    empty(postgres)
+    with ThreadPoolExecutor(3) as pool:
+        starting = [Server(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
+        ended = list(pool.map(lambda node: node.flask("db", "upgrade"), starting))
+    assert [one.returncode for one in ended] == [0, 0, 0], ended
+
+
+def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
+    nodes: list[Flask], postgres: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    newer, database = str(tmp_path / "migrations"), services_of(nodes[0]).database
+    shutil.copytree(MIGRATIONS, newer, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "migrations/versions/newer.py").write_text(A_NEWER_REVISION)
+    with database.write() as tx:
+        tx.execute(text("CREATE SEQUENCE tries"))
+    for app in nodes:
+        services_of(app).start()
+    with talking(nodes) as told, nodes[0].app_context():
+        all_get_on(told)
+        with database.connect() as dump:
+            dump.execute(text("SET LOCAL idle_in_transaction_session_timeout = '30s'"))  # or it would be waited for
+            dump.execute(text("LOCK TABLE messages IN ACCESS SHARE MODE"))
+            with pytest.raises(SystemExit):
+                upgrade(directory=newer)
+            assert "Run this again" in caplog.text
+            all_get_on(told)
+        upgrade(directory=newer)  # which is broken off once, and begins anew
+        assert "mood" in {column["name"] for column in inspect(database.engine).get_columns("messages")}
+        all_get_on(told)
+    none_lost_or_doubled(nodes[1], told)
+    assert read_all(nodes[0].test_client(), "/api/jobs", state="failed") == []
+    checked = services_of(nodes[1]).check()
+    assert not checked.migrated and "newer" in checked.database, "and it does not start again"
+
+
+def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
+    nodes: list[Flask], postgres_server: Any, postgres: str, tmp_path: Path
+) -> None:
+    server, programs = make_url(postgres), Path(postgres_server.get_postmaster_info().process.exe()).parent
+    for app in nodes:
+        services_of(app).start()
+    client, who = nodes[0].test_client(), {"session_id": "tea", "user_id": "ana"}
+    chat(client, "My name is Ana and I am allergic to walnuts.", **who)
+    assert eventually(lambda: client.get("/api/sessions/tea/summary").json["state"] == "current", 30.0)
+    guide = (ROOT / "docs/operations.md").read_text("utf-8")
+    (commands,) = re.findall(r"```sh\n(pg_dump .+?)```", guide, re.S)
+    dump, restore = commands.replace("@db/", f"@/?host={server.query['host']}&dbname=").split("\n", 1)
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as admin:
+        for statement in ("DROP DATABASE IF EXISTS restored", "DROP ROLE IF EXISTS recap", "CREATE ROLE recap LOGIN"):
+            admin.execute(text(statement))
+        admin.execute(text("GRANT pg_read_all_data TO recap"))
+
+    def run(command: str) -> None:
+        path = f"{programs}:{os.environ['PATH']}"
+        command = command.replace("dbname=recap", f"dbname={server.database}").replace(
+            "=db ", f"={server.query['host']} "
+        )
+        command = re.sub(r"postgresql://\S+", lambda found: f"'{found[0]}'", command)
+        done = subprocess.run(
+            ["sh", "-eu", "-c", command], cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+    with talking(nodes) as told:
+        all_get_on(told)
+        before = [len(answers) for answers in told]
+        run(dump)
+        all_get_on(told)
+    run(restore)
+    settings = services_of(nodes[0]).settings
+    app = create_app(
+        settings.model_copy(update={"database_url": str(server.set(database="restored", username="recap"))})
+    )
+    client = app.test_client()
+    try:
+        assert good(client.get("/health/ready"))["status"] == "ready"
+        assert stored(client, "tea")[0]["content"].endswith("allergic to walnuts.")
+        assert "Ana" in str(good(client.get("/api/sessions/tea/summary"))["latest"])
+        assert any("walnuts" in fact["text"] for fact in read_all(client, "/api/facts", user_id="ana"))
+        for number, (answers, there) in enumerate(zip(told, before, strict=True)):
+            assert stored(client, f"s{number}")[2 * there - 1]["id"] == answers[there - 1]["message_id"]
+        found = good(client.get("/api/search?q=allergic&user_id=ana"))["results"]
+        assert found[0]["content"].endswith("allergic to walnuts."), "also before it is indexed"
+        assert "walnuts" in chat(client, "What am I allergic to?", **who)["reply"]
+        services_of(app).outbox.run_due()
+        (verified,) = [one for one in services_of(app).indexing.verify() if one.owner == "user:ana"]
+        assert verified.consistent and verified.indexed == 4
+    finally:
+        services_of(app).stop()
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes: list[Flask], state: str) -> None:
+    """Every first attempt to store a message fails, as it does when it can't be serialised, or for a deadlock."""
+    client, database = nodes[0].test_client(), services_of(nodes[0]).database
+    raising = f"BEGIN IF nextval('tries') % 2 = 1 THEN RAISE SQLSTATE '{state}'; END IF; RETURN NULL; END"
+    with database.write() as tx:
+        tx.execute(text("CREATE SEQUENCE tries"))
+        tx.execute(text(f"CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ {raising} $$"))
+        tx.execute(text("CREATE TRIGGER fail BEFORE INSERT ON messages EXECUTE FUNCTION fail()"))
+    chat(client, "Hello.", session_id="s")
+    append(client, "s", [said("And more.")])
+    assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "user"]
+    with database.read() as tx:
+        assert tx.scalar(text("SELECT last_value FROM tries")) == 6, "three were stored at the second attempt"
+
+
+def test_what_the_server_cannot_do_is_told_at_once_and_passes(
+    nodes: list[Flask], postgres_server: Any, postgres: str
+) -> None:
+    def unavailable(client: FlaskClient) -> None:
+        answer = ask(client, "Are you there?", session_id="s")
+        failed(answer, 503, "database_unavailable")
+        assert int(answer.headers["Retry-After"]) > 0
+
+    clients = [app.test_client() for app in nodes]
+    for client in clients:
+        chat(client, "Hello.", session_id="s")
+    postgres_server.get_postmaster_info().process.send_signal(SIGINT)  # what it is doing is broken off
+    postgres_server.get_postmaster_info().process.wait(10)
+    unavailable(clients[0])
+    postgres_server.start()
+    for client in clients:
+        chat(client, "Hello again.", session_id="s")
+    engine = services_of(nodes[0]).database.engine
+    with engine.begin() as admin:
+        for statement in (
+            "DROP ROLE IF EXISTS few",
+            "CREATE ROLE few LOGIN CONNECTION LIMIT 1",
+            "GRANT USAGE ON SCHEMA public TO few",
+            "GRANT ALL ON ALL TABLES IN SCHEMA public TO few",
+            "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO few",
+        ):
+            admin.execute(text(statement))
+    few = make_url(postgres).set(username="few")
+    settings = services_of(nodes[0]).settings
+    app = create_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
+    with create_engine(few, poolclass=NullPool).connect():
+        unavailable(app.test_client())
+    chat(app.test_client(), "Hello once more.", session_id="s")
+    services_of(app).database.close()
+    with engine.begin() as admin:
+        admin.execute(text("DROP OWNED BY few"))
+        admin.execute(text("DROP ROLE few"))
+        admin.execute(text("ALTER TABLE sessions RENAME COLUMN head_type TO other"))
+    failed(ask(clients[1], "And now?", session_id="s"), 503, "database_schema")
+    with engine.begin() as admin:
+        admin.execute(text("ALTER TABLE sessions RENAME COLUMN other TO head_type"))
+    assert len(read_all(clients[1], "/api/sessions/s/messages")) == 10
