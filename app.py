@@ -14,6 +14,7 @@ from memory.ops import logs
 from memory.services import Services
 from models import Base, engine_options
 from models.schema import MIGRATIONS
+from schemas.export import text_of
 
 VERSION = "0.1.0"
 
@@ -38,7 +39,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     database.init_app(app)
     Migrate(app, database, directory=str(MIGRATIONS))
     with app.app_context():
-        api.register(app, Services(settings, database.engine))
+        api.register(app, Services(settings, database.engine, text_of))
     app.register_blueprint(web.docs)
     app.register_blueprint(web.blueprint)
     return app

@@ -31,6 +31,7 @@ from api import (
     prompts,
     recall,
     responses_compat,
+    retention,
     search,
     sessions,
     store,
@@ -50,7 +51,7 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
-    *(instructions, conversation_types, feedback, prompts, models, jobs, openai_compat),
+    *(retention, instructions, conversation_types, feedback, prompts, models, jobs, openai_compat),
     *(anthropic_compat, responses_compat, mcp, ops),
 )
 

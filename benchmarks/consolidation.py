@@ -160,7 +160,7 @@ def measured(
         upgrade()
     client, today, mini = app.test_client(), BEGAN, Counted(model)
     engine = create_engine(services_of(app).database.engine.url)
-    services = Services(services_of(app).settings, engine, now=lambda: today)
+    services = Services(services_of(app).settings, engine, services_of(app).archives.write, now=lambda: today)
     services.model_server.models.mini = mini
     imported = client.post("/api/import", query_string=WHO, json=document(texts))
     assert imported.status_code == 200, imported.text

@@ -44,8 +44,10 @@ from memory.ops import logs
 from memory.ops.backup import DataLock
 from memory.ops.database_errors import DAMAGED, in_short, schema_differs
 from memory.ops.metrics import Metrics, Standing
+from memory.people.archives import Archives, WriteExport
 from memory.people.erasing import Erasing
 from memory.people.imports import Imports
+from memory.people.retention import Retention
 from memory.people.users import Users
 from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
@@ -105,7 +107,13 @@ class Checked:
 class Services:
     """What the HTTP layer and the commands call.  Nothing runs in the background until `start`."""
 
-    def __init__(self, settings: Settings, engine: Engine, now: Callable[[], datetime] = utc_now) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        write_export: WriteExport,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
         self.settings = settings
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(engine)
@@ -165,12 +173,15 @@ class Services:
         self.blocks = Blocks(parts)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
-        self.imports = Imports(database, sessions, leases, now)
-        self.erasing = Erasing(settings, database, index, items, instructions, types, leases, outbox, now)
+        self.imports = imports = Imports(database, sessions, leases, now)
+        self.archives = archives = Archives(database, imports, write_export, now)
+        self.erasing = erasing = Erasing(settings, database, index, items, instructions, types, leases, outbox, now)
+        self.retention = Retention(database, outbox, erasing, archives, now)
         outbox.register("index", self.indexing.feed)
         outbox.register("unindex", self.indexing.clear)
         outbox.register("scrub", self.erasing.scrub)
         outbox.register("expire", items.expire)
+        outbox.register("retention", self.retention.run)
         outbox.register("summary", self.updates.run)
         outbox.register("profile", self.profiles.run)
         outbox.register("feedback", self.feedback.run)
@@ -190,7 +201,7 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            alone = ("index", "unindex", "scrub", "expire", "profile", "feedback", "consolidation")
+            alone = ("index", "unindex", "scrub", "expire", "retention", "profile", "feedback", "consolidation")
             self.outbox.start({**dict.fromkeys(alone, 1), "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:

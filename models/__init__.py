@@ -1,5 +1,6 @@
 """The rows, and the one place that opens transactions."""
 
+from models.archives import ArchiveRow
 from models.base import Base, UTCDateTime
 from models.database import Database, Transaction, Upsert, engine_options, locked, retried
 from models.items import ItemRow, ItemSourceRow, ItemVersionRow
@@ -22,6 +23,7 @@ from models.rows import (
 
 __all__ = [
     "REVISED",
+    "ArchiveRow",
     "Base",
     "Database",
     "FactRevisionRow",

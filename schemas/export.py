@@ -241,6 +241,19 @@ class ExportedItem(_Record):
         return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
 
 
+class Archive(Schema):
+    """A session that was taken out of memory.  `GET /api/archives/{archive_id}` has its document."""
+
+    id = fields.Integer()
+    user_id = fields.String(allow_none=True)
+    session_id = fields.String(metadata=about("The id that the session had."))
+    title = fields.String()
+    message_count = fields.Integer()
+    first_message_at = UtcDateTime(allow_none=True)
+    last_message_at = UtcDateTime(allow_none=True)
+    created_at = UtcDateTime(metadata=about("When the session was taken out."))
+
+
 class ExportQuery(Input):
     format = one_of("json", "markdown", load_default="json")
 
@@ -255,9 +268,15 @@ class ExportDocument(Schema):
     sessions = fields.List(fields.Nested(ExportedSession))
     facts = fields.List(fields.Nested(ExportedFact))
     items = fields.List(fields.Nested(ExportedItem))
+    archives = fields.List(fields.Nested(Archive))
 
 
-_LISTS: dict[str, Schema] = {"sessions": ExportedSession(), "facts": ExportedFact(), "items": ExportedItem()}
+_LISTS: dict[str, Schema] = {
+    "sessions": ExportedSession(),
+    "facts": ExportedFact(),
+    "items": ExportedItem(),
+    "archives": Archive(),
+}
 _head = ExportDocument(exclude=tuple(_LISTS))
 
 

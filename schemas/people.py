@@ -16,6 +16,7 @@ class User(Schema):
     messages = fields.Integer(metadata=about("Without those that were replaced or erased."))
     facts = fields.Integer(metadata=about("Those that are true now."))
     items = fields.Integer(metadata=about("In the store, without those that have expired."))
+    archives = fields.Integer(metadata=about("Sessions that were taken out of memory."))
     summaries = fields.Integer(metadata=about("All versions, of all sessions."))
     created_at = UtcDateTime()
     first_message_at = UtcDateTime(allow_none=True)
@@ -38,7 +39,8 @@ class Receipt(Schema):
     erased = counts(
         "How many of each, including replaced messages and corrected facts. `turns` are records of how messages were "
         "answered, `summaries` versions, `edited_summaries` those that the person wrote, `item_versions` earlier "
-        "values of items in the store, `index_documents` messages in the search index."
+        "values of items in the store, `archives` sessions that were taken out of memory, `index_documents` "
+        "messages in the search index."
     )
     pending = fields.List(
         fields.String(),
@@ -54,6 +56,7 @@ class Receipt(Schema):
     fact_id = fields.Integer(attribute="named.fact_id")
     example_id = fields.Integer(attribute="named.example_id")
     mark_id = fields.Integer(attribute="named.mark_id")
+    archive_id = fields.Integer(attribute="named.archive_id")
     name = fields.String(attribute="named.name")
     namespace = fields.List(fields.String(), attribute="named.namespace")
     key = fields.String(attribute="named.key")

@@ -15,6 +15,7 @@ from memory.errors import ModelError
 from memory.jobs.outbox import JobRequest
 from memory.services import Services
 from models import JobRow, OwnerRow
+from schemas.export import text_of
 from tests.resources import read_all
 
 TRIES = 6  # of JOB_ATTEMPTS, unless a test sets it
@@ -57,7 +58,7 @@ class Bench:
     def process(self, app: Flask) -> Services:
         """Another engine on the same data, as another process has."""
         engine = create_engine(services_of(app).database.engine.url)
-        services = Services(services_of(app).settings, engine, now=self.clock)
+        services = Services(services_of(app).settings, engine, text_of, now=self.clock)
         services.outbox.register("probe", self._run)
         return services
 

@@ -170,7 +170,12 @@ LOOKING = {  # beside what is read with GET
     "POST /api/sessions/{session_id}/summary/preview",
     "POST /api/store/search",
 }
-NOT_JUST_LOOKING = {"GET /api/users/{user_id}/export", "GET /api/model-server"}
+NOT_JUST_LOOKING = {
+    "GET /api/users/{user_id}/export",
+    "GET /api/archives/{archive_id}",
+    "GET /api/model-server",
+    "GET /api/retention",
+}
 
 
 def test_each_call_asks_for_the_scope_the_document_names(client: FlaskClient) -> None:

@@ -40,8 +40,13 @@ def all_rows(url: str) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def lived_in(app: Flask) -> Flask:
-    """People, a correction (a fact that is superseded by a later one), items, and an erased message."""
+    """People, a correction (a fact that is superseded by a later one), items, an archive, and an erased message."""
     client = app.test_client()
+    for session in ("archived", "adas"):
+        chat(client, "I like tea.", session_id=session, user_id="ada")
+    good(client.put("/api/retention", json={"sessions": 1}))
+    services_of(app).outbox.run_due(["retention"])
+    assert len(good(client.get("/api/archives"))["items"]) == 1
     for who in ("ada", "bo"):
         for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
             chat(client, words, session_id=f"{who}s", user_id=who)
@@ -87,7 +92,7 @@ def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monk
 @pytest.mark.parametrize(
     "change",
     [
-        "UPDATE messages SET content = 'Something else' WHERE id = 1",
+        "UPDATE messages SET content = 'Something else' WHERE id = (SELECT min(id) FROM messages)",
         "INSERT INTO owners (tenant, kind, name, created_at) VALUES ('t', 'user', 'eve', '2026-01-01 00:00:00')",
     ],
 )

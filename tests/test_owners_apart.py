@@ -22,6 +22,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import services_of
+from memory.domain import Caller
+from memory.people.retention import Policy
 from tests.resources import Body, an_app, append, error, good, listings, read_all, said
 from tests.sql import statements
 from tests.test_auth import METHODS, with_key
@@ -37,8 +39,8 @@ class Id:
     of: str
 
 
-OF = ("session", "message", "fact", "example", "mark", "job", "user", "prompt")
-SESSION, MESSAGE, FACT, EXAMPLE, MARK, JOB, USER, PROMPT = map(Id, OF)
+OF = ("session", "message", "fact", "example", "mark", "archive", "job", "user", "prompt")
+SESSION, MESSAGE, FACT, EXAMPLE, MARK, ARCHIVE, JOB, USER, PROMPT = map(Id, OF)
 HIT = Id("hit")  # a message that was said before
 RESPONSE = Id("response")
 
@@ -86,6 +88,12 @@ IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
 IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits", "previous_response_id"}
 
 TABLE: dict[str, tuple[Request, ...]] = {
+    "GET /api/retention": (NO_IDS,),
+    "PUT /api/retention": (Request(json={"days": 365}),),
+    "GET /api/archives": (listing("user_id", user_id=USER), listing("session_id", session_id=SESSION)),
+    "GET /api/archives/{archive_id}": (BY_USER,),
+    "POST /api/archives/{archive_id}/restore": (BY_USER,),
+    "DELETE /api/archives/{archive_id}": (BY_USER,),
     "GET /api/conversation-types": (listing("user_id", user_id=USER),),
     "GET /api/conversation-types/{conversation_type}": (BY_USER,),
     "PUT /api/conversation-types/{conversation_type}": (sends("user_id", prompt="Mine now", user_id=USER),),
@@ -241,9 +249,15 @@ WHOLE_TENANTS = {
     "PUT /api/prompts/{name}",
     "DELETE /api/prompts/{name}",
     "PUT /api/profile/schema",
+    "GET /api/retention",
+    "PUT /api/retention",
 }  # which its persons share
 NEED_A_MODEL = {"POST /v1/embeddings", "GET /v1/models/{model}"}  # of a server, which there is none of here
-REFUSED = {*NEED_A_MODEL, "DELETE /api/jobs/{job_id}"}  # the job of a summary is needed
+REFUSED = {  # the job of a summary is needed, and an archive that was restored is gone
+    *NEED_A_MODEL,
+    "DELETE /api/jobs/{job_id}",
+    "DELETE /api/archives/{archive_id}",
+}
 THE_OPERATORS = {call for call in TABLE if "/model-server" in call}  # where there are tenants, or a person's key
 NAMES_A_PERSON = {"user_id", "X-User-Id", "user", "safety_identifier", "X-OpenWebUI-User-Id", "x-litellm-end-user-id"}
 
@@ -281,6 +295,8 @@ class World:
 
 def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink: str) -> dict[str, Any]:
     """One of everything for a person; its ids."""
+    for number in range(2):  # which are taken out of memory
+        good(client.post("/api/sessions", json={"user_id": user, "title": f"{drink} {number}"}))
     messages = [said(f"I like {drink}."), said(f"So {drink} it is.", "assistant")]
     hit, _ = append(client, session, messages, user_id=user)["message_ids"]
     good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": drink}}))
@@ -299,8 +315,14 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     for text in (f"Drinks {drink} at noon", f"At noon drinks {drink}"):
         good(client.post("/api/facts", json={"user_id": user, "text": text}))
     good(client.post(f"/api/users/{user}/consolidation"))
-    services_of(client.application).outbox.run_due(["feedback", "consolidation"])
+    services = services_of(client.application)
+    services.outbox.run_due(["feedback", "consolidation"])
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
+    tenant = Caller(good(client.get("/api/me"))["tenant"])
+    services.retention.put(tenant, Policy(sessions=1))
+    services.outbox.run_due(["retention"])
+    services.retention.put(tenant, Policy())
+    archive, _ = read_all(client, "/api/archives", user_id=user)
     if prompt is not None:
         good(client.put(f"/api/prompts/{prompt}", json={"text": f"Be brief about {drink}."}))
     return {
@@ -311,6 +333,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "example": example["id"],
         "hit": hit,
         "mark": mark["id"],
+        "archive": archive["id"],
         "job": job,
         "user": user,
         "prompt": prompt,
@@ -328,7 +351,7 @@ def make_world(app: Flask, case: str) -> World:
     hers["new session"] = "adas-new"
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
     nobodys["response"] = his["response"][:-1] + "x"
-    for of in ("message", "fact", "example", "hit", "mark", "job"):
+    for of in ("message", "fact", "example", "hit", "mark", "archive", "job"):
         same_length = (int(digit * len(str(his[of]))) for digit in "987")
         nobodys[of] = next(number for number in same_length if number not in (his[of], hers[of]))
     return World(app, case, Owner(ada, hers), Owner(bob, his), nobodys)
@@ -504,7 +527,9 @@ def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone
 def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
     """The smaller things before those that they are in; and what clients send, which may replace others, late.  A mark
     is taken back before its question is replaced."""
-    erases = (call.startswith("DELETE") and "unhelpful" not in call) or call.endswith(("/retry", "/forget"))
+    erases = (call.startswith("DELETE") and "unhelpful" not in call) or call.endswith(
+        ("/retry", "/forget", "{archive_id}/restore")
+    )
     late = call.endswith("/forget") or ("/v1/" in call and not call.endswith("/responses"))
     return erases, late, not call.endswith("/retry"), -call.count("/")
 

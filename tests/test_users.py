@@ -81,7 +81,7 @@ def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None
     assert user.pop("first_message_at") == "2026-03-01T10:00:00+00:00"
     assert user.pop("last_message_at") > "2026-03-02T10:05:00" and user.pop("tokens_today") > 0
     counted = {"sessions": 2, "messages": 2 * (6 + 2), "facts": 2 * 2 + 1, "items": 2 + 1, "summaries": 2 * 3}
-    assert user == {"user_id": "ada", **counted}
+    assert user == {"user_id": "ada", "archives": 0, **counted}
 
 
 @pytest.mark.parametrize("user", ["auth0|7f3a", "https://id.example/users//7", "Ünal Öztürk", "a%2Fb", "me"])
@@ -131,6 +131,7 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
         "fact_revisions": 8 * 2 + 4 * 2,
         "items": 8 + 4,
         "item_versions": 8,
+        "archives": 0,
         "jobs": receipt["erased"]["jobs"],
         "index_documents": 8 * (6 + 2) - 2,  # the last turn waits to be indexed
     }
@@ -146,9 +147,12 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
 def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
     client, services = model_app.test_client(), services_of(model_app)
     live(model_app, model_server, "bob", "Coffee")
+    good(client.put("/api/retention", json={"sessions": 2}))
     services.outbox.run_due()
     alone = rows_of(services)
     live(model_app, model_server, "ada", "Tea")
+    good(client.put("/api/retention", json={"sessions": 2}))
+    services.outbox.run_due(["retention"])
     nobodys = ("prompts", "keys", "jobs", "queues", "model_server")
     assert all(count > alone[table] for table, count in rows_of(services).items() if table not in nobodys)
     good(client.delete("/api/users/ada"))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 
 from config import Settings
 from memory.access.owners import find_session, known_user, owned
@@ -32,6 +32,7 @@ from memory.longterm import examples, unhelpful
 from memory.longterm.conversation_types import ConversationTypes
 from memory.longterm.forgetting import forget_facts, forget_messages
 from memory.longterm.instructions import Instructions
+from memory.people.archives import find_archive
 from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.store import documents
@@ -39,6 +40,7 @@ from memory.store.items import Items, item_not_found
 from memory.store.values import Delete
 from memory.summary.summaries import reword_newest
 from models import (
+    ArchiveRow,
     Database,
     FactRevisionRow,
     FactRow,
@@ -61,7 +63,7 @@ LATER = 30.0  # seconds until a job is due whose work this process does at once,
 INDEX, FILES = "search_index", "database_files"  # what may be `pending`
 RECEIPT = (
     *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions"),
-    *("items", "item_versions", "jobs", "index_documents"),
+    *("items", "item_versions", "archives", "jobs", "index_documents"),
 )
 """The names that a receipt counts by."""
 
@@ -117,10 +119,9 @@ class Erasing:
     def _session(self, caller: Caller, session_id: str, held: Collection[int]) -> tuple[str, str, Counter[str]]:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
-            alone = row.owner.kind == "session"
-            key = row.owner.index_key if alone else f"{row.owner_id}/{row.id}"
-            erased = self._erase_owner(tx, row.owner, held) if alone else self._erase_session(tx, row, held, key)
-            return row.tenant, key, erased
+            if row.owner.kind == "session":
+                return row.tenant, row.owner.index_key, self._erase_owner(tx, row.owner, held)
+            return row.tenant, *self._erase_session(tx, row, held)
 
     def message(self, caller: Caller, session_id: str, message_id: int) -> Receipt:
         """Erase a message, replaced or not: its words, the facts taken from it, and every version of the summary that
@@ -206,6 +207,20 @@ class Erasing:
         """Erase what a type does.  Raises NotFound."""
         return self._documents(caller, lambda tx: self.types.find(tx, caller, name), name=name)
 
+    def archive(self, caller: Caller, archive_id: int) -> Receipt:
+        """Erase an archive.  Raises NotFound."""
+        with self.database.write() as tx:
+            row, owner = find_archive(tx, caller, archive_id)
+            tx.execute(delete(ArchiveRow).where(ArchiveRow.id == row.id))
+            self._drop_empty(tx, owner)
+            self.outbox.ask(tx, _scrub(owner.tenant, SOON))
+        return self._receipt({"archives": 1}, (FILES,), archive_id=archive_id)
+
+    def retire(self, tx: Transaction, row: SessionRow) -> None:
+        """In the caller's transaction, erase a session that retention takes out.  Jobs clear the index and files."""
+        self._erase_session(tx, row, ())
+        self._drop_empty(tx, row.owner)
+
     def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]], **named: Any) -> Receipt:
         """Erase the documents of long-term memory that `find` finds, with their history."""
         with self.database.write() as tx:
@@ -232,16 +247,20 @@ class Erasing:
         of = owner.id
         theirs = select(SessionRow.id).where(SessionRow.owner_id == of).order_by(SessionRow.id)
         tx.execute(locked(tx, theirs, SessionRow))  # replies that are being stored come first
+        erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of)
         items = select(ItemRow.id).where(ItemRow.owner_id == of)
-        erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of, items)
+        erased["items"] = count_of(tx, items)
+        erased["item_versions"] = count_of(tx, select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)))
+        erased["archives"] = count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == of))
         erased["index_documents"] = len(held)
         self._ask_to_clear(tx, owner.tenant, owner.index_key, owner=owner.index_key)
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
         return erased
 
-    def _erase_session(self, tx: Transaction, row: SessionRow, held: Collection[int], key: str) -> Counter[str]:
-        """Delete the session's row; everything in it goes with it."""
-        of = row.id
+    def _erase_session(self, tx: Transaction, row: SessionRow, held: Collection[int]) -> tuple[str, Counter[str]]:
+        """Delete the session's row; everything in it goes with it.  The key of the job that clears the index, and what
+        went."""
+        of, key = row.id, f"{row.owner_id}/{row.id}"
         said = select(MessageRow.id).where(MessageRow.session_id == of)
         erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of)
         erased["index_documents"] = sum(message_id in held for message_id in tx.scalars(said))
@@ -249,7 +268,13 @@ class Erasing:
         erased += forget_messages(tx, said, self.now())
         self._ask_to_clear(tx, row.tenant, key, owner=row.owner.index_key, session=of)
         tx.execute(delete(SessionRow).where(SessionRow.id == of))
-        return erased
+        return key, erased
+
+    def _drop_empty(self, tx: Transaction, owner: OwnerRow) -> None:
+        """Erase an owner that was a session, once neither the session nor an archive of it is left."""
+        left = (select(kind.id).where(kind.owner_id == owner.id).exists() for kind in (SessionRow, ArchiveRow))
+        if owner.kind == "session" and not tx.scalar(select(or_(*left))):
+            self._erase_owner(tx, owner, ())
 
     def _ask_to_clear(self, tx: Transaction, tenant: str, key: str, **what: Any) -> None:
         """Ask for what `_finish_now` does, for the case that this process ends first."""
@@ -281,11 +306,11 @@ def _count(
     sessions: ColumnElement[bool],
     facts: ColumnElement[bool],
     jobs: ColumnElement[bool],
-    items: Select[int] | None = None,
 ) -> Counter[str]:
-    """How many rows go with those that meet the conditions, and with these items.
+    """How many rows go with those that meet the conditions.
 
-    A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here.
+    A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here or in
+    `_erase_owner`.
     """
     session_ids, fact_ids = select(SessionRow.id).where(sessions), select(FactRow.id).where(facts)
     said = select(MessageRow.id).where(MessageRow.session_id.in_(session_ids), MessageRow.erased_at.is_(None))
@@ -300,8 +325,6 @@ def _count(
         "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
         "jobs": select(JobRow.id).where(jobs),
     }
-    if items is not None:
-        kinds |= {"items": items, "item_versions": select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items))}
     return Counter({kind: count_of(tx, ids) for kind, ids in kinds.items()})
 
 

@@ -1,9 +1,9 @@
-"""Everything of a person, read to be taken along.
+"""Everything of a person, or of one of their sessions, read to be taken along.
 
 Guarantee: the export is what was stored when it began, and a slow download holds up nobody: rows are read a page at a
 time, each page in its own transaction, up to the highest ids of the beginning.  What is erased meanwhile is missing.
 Replaced messages are left out, with what came of them.  Erased messages are in it as places without words, because
-everything else goes by positions.
+everything else goes by positions.  Sessions that are in archives are named, not exported.
 
 The records name nothing by this database's ids: a message is known by its position in its session, a session by its
 public id, an item by its name, and a fact by a number that has a meaning within one document only.
@@ -12,26 +12,28 @@ public id, an item by its name, and a fact by a number that has a meaning within
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, Select, exists, false, func, select
+from sqlalchemy.orm import aliased, defer
 
 from memory.domain import Fact, FactRevision, Link
 from memory.facts.facts import as_fact, as_revision, links_of
 from memory.sessions.messages import MessageDraft
-from memory.store.documents import ITEMS, alive, as_item, histories, sources_of
+from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
 from memory.store.values import Item, ItemVersion, Source
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
 from models import (
-    Database,
+    ArchiveRow,
     FactRevisionRow,
     FactRow,
     ItemRow,
+    ItemSourceRow,
     MessageRow,
     OwnerRow,
     SessionRow,
@@ -45,6 +47,7 @@ PAGE = 200
 # What a record and its row call by the same names.
 OF_SESSION = ("title", "system_prompt", "pinned", "archived", "type", "facts_through", "created_at", "updated_at")
 OF_TURN = ("model", "finish_reason", "started_at")
+OF_ARCHIVE = ("id", "session_id", "title", "message_count", "first_message_at", "last_message_at", "created_at")
 
 
 def columns(of: object, names: Iterable[str]) -> dict[str, Any]:
@@ -111,20 +114,53 @@ class ItemRecord:
     versions: tuple[ItemVersion, ...] = ()
 
 
-class Export:
-    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts` and `items`."""
+@dataclass(frozen=True)
+class Archive:
+    """A session that retention took out.  Its document is not read with it; `message_count` counts none erased."""
 
-    def __init__(self, database: Database, tx: Transaction, owner: OwnerRow, now: datetime) -> None:
+    id: int
+    session_id: str
+    title: str
+    message_count: int
+    first_message_at: datetime | None
+    last_message_at: datetime | None
+    created_at: datetime
+    user_id: str | None
+
+
+class Export:
+    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts`, `items` and `archives`.
+
+    `read` begins the transactions in which pages are read.  With `only` it is what is erased with that session.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], AbstractContextManager[Transaction]],
+        tx: Transaction,
+        owner: OwnerRow,
+        now: datetime,
+        only: SessionRow | None = None,
+    ) -> None:
         self.user_id = owner.name
         self.exported_at = now
-        self._database = database
-        self._owner_id = owner.id
-        tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow)
+        self._read = read
+        tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow, ArchiveRow)
+        self._which: dict[Any, ColumnElement[bool]] = (
+            {table: table.owner_id == owner.id for table in (SessionRow, FactRow, ItemRow, ArchiveRow)}
+            if only is None
+            else {
+                SessionRow: SessionRow.id == only.id,
+                FactRow: FactRow.session_id == only.id,
+                ItemRow: _resting_on_alone(only.id),
+                ArchiveRow: false(),
+            }
+        )
         self._last = {table: tx.scalar(select(func.max(table.id))) or 0 for table in tables}
 
     @property
     def sessions(self) -> Iterator[SessionRecord]:
-        query = select(SessionRow.id, SessionRow).where(SessionRow.owner_id == self._owner_id)
+        query = select(SessionRow.id, SessionRow).where(self._which[SessionRow])
         for _, row in self._rows(query, SessionRow):
             yield SessionRecord(
                 id=row.public_id,
@@ -175,13 +211,13 @@ class Export:
             select(FactRow.id, FactRow, SessionRow.public_id, MessageRow.position)
             .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
             .outerjoin(MessageRow, (MessageRow.id == FactRow.source_message_id) & (MessageRow.branch == 0))
-            .where(FactRow.owner_id == self._owner_id)
+            .where(self._which[FactRow])
         )
         for page in self._pages(query, FactRow):
             revisions: dict[int, list[FactRevision]] = defaultdict(list)
             ids = [fact_id for fact_id, *_ in page]
             of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(ids))
-            with self._database.read() as tx:
+            with self._read() as tx:
                 for row in tx.scalars(of_page.order_by(FactRevisionRow.id)):
                     revisions[row.fact_id].append(as_revision(row))
             for fact_id, row, session, position in page:
@@ -190,13 +226,19 @@ class Export:
 
     @property
     def items(self) -> Iterator[ItemRecord]:
-        query = ITEMS.where(ItemRow.owner_id == self._owner_id, alive(self.exported_at))
+        query = ITEMS.where(self._which[ItemRow], alive(self.exported_at))
         for page in self._pages(query, ItemRow):
             ids = [row[0] for row in page]
-            with self._database.read() as tx:
+            with self._read() as tx:
                 sources, history = sources_of(tx, ids), histories(tx, ids)
             for row in page:
                 yield ItemRecord(as_item(row), tuple(sources[row[0]]), tuple(history[row[0]]))
+
+    @property
+    def archives(self) -> Iterator[Archive]:
+        query = select(ArchiveRow.id, ArchiveRow, OwnerRow).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+        query = query.where(self._which[ArchiveRow]).options(defer(ArchiveRow.document))
+        return (as_archive(row, owner) for _, row, owner in self._rows(query, ArchiveRow))
 
     def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
         for page in self._pages(query, table):
@@ -208,10 +250,21 @@ class Export:
         query = query.where(table.id <= self._last[table]).order_by(key).limit(PAGE)
         last = 0
         while True:
-            with self._database.read() as tx:
+            with self._read() as tx:
                 page = list(tx.execute(query.where(key > last)).all())
             if page:
                 yield page
             if len(page) < PAGE:
                 return
             last = page[-1][0]
+
+
+def as_archive(row: ArchiveRow, owner: OwnerRow) -> Archive:
+    return Archive(**columns(row, OF_ARCHIVE), user_id=owner.user_id)
+
+
+def _resting_on_alone(session: int) -> ColumnElement[bool]:
+    """The items that rest on messages of this session and of no other."""
+    said = select(MessageRow.id).where(MessageRow.session_id == session)
+    others = exists().where(ItemSourceRow.item_id == ItemRow.id, ItemSourceRow.message_id.not_in(said))
+    return ItemRow.id.in_(resting_on(said)) & ~others

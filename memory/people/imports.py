@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_user, make_owner
+from memory.access.owners import find_user, lock_owner, make_owner
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
@@ -66,13 +66,15 @@ class Imports:
         sessions: Iterable[SessionRecord],
         facts: Iterable[FactRecord],
         items: Iterable[ItemRecord] = (),
+        *,
+        owner_id: int | None = None,
     ) -> Import:
-        """Store sessions, then the facts and items that name them.
+        """Store sessions, then the facts and items that name them, of the caller's user or of the owner of this id.
 
         Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
         was stored until then stays, and sending the same again goes on from there.
         """
-        done = Import(self, caller)
+        done = Import(self, caller, owner_id)
         for record in sessions:
             done.session(record)
         remaining = iter(facts)
@@ -92,12 +94,12 @@ class Import:
 
     parts: Imports
     caller: Caller
+    owner_id: int | None
     created: Counter[str] = field(
         default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0)
     )
     known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0, items=0))
     renamed: dict[str, str] = field(default_factory=dict)
-    owner_id: int | None = None
     session_rows: dict[str | None, int] = field(default_factory=dict)  # by the session's id in the document
     fact_rows: dict[int, int] = field(default_factory=dict)  # by the fact's number in the document
     superseded: list[tuple[int, int]] = field(default_factory=list)  # a new fact's row, and its successor's number
@@ -143,7 +145,7 @@ class Import:
             row = tx.scalar(query)
             if row is None:
                 break
-            if row.owner.user_id == self.caller.user_id:
+            if row.owner_id == self.owner_id:
                 fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
                 if fresh is not None:
                     return row, fresh, False
@@ -237,10 +239,11 @@ class Import:
 
     def _owner(self, tx: Transaction) -> OwnerRow:
         """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""
-        owner = find_user(tx, self.caller)
-        if owner is None and self.owner_id is None:
-            owner = make_owner(tx, self.caller, self.parts.now())
-        if owner is None or self.owner_id not in (None, owner.id):
+        if self.owner_id is not None:
+            owner = lock_owner(tx, self.owner_id)
+        else:
+            owner = find_user(tx, self.caller) or make_owner(tx, self.caller, self.parts.now())
+        if owner is None:
             raise _lost()
         self.owner_id = owner.id
         return owner

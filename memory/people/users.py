@@ -14,7 +14,7 @@ from memory.domain import Caller
 from memory.people.export import Export
 from memory.sessions.messages import SAID
 from memory.store.documents import alive
-from models import Database, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import ArchiveRow, Database, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class UserInfo:
     messages: int
     facts: int
     items: int
+    archives: int
     summaries: int
     created_at: datetime
     first_message_at: datetime | None
@@ -56,6 +57,7 @@ class Users:
                 messages=messages,
                 facts=count_of(tx, current),
                 items=count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, alive(self.now()))),
+                archives=count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id)),
                 summaries=count_of(tx, summaries),
                 created_at=owner.created_at,
                 first_message_at=first,
@@ -66,7 +68,7 @@ class Users:
     def export(self, caller: Caller) -> Export:
         """Everything of the person, as of now, read page by page.  Raises NotFound."""
         with self.database.read() as tx:
-            return Export(self.database, tx, known_user(tx, caller), self.now())
+            return Export(self.database.read, tx, known_user(tx, caller), self.now())
 
 
 def count_of(tx: Transaction, ids: Select[int]) -> int:

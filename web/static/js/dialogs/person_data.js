@@ -15,7 +15,7 @@ import { importElement, importFiles } from "./import.js";
 // What the server counts, in display order.
 const COUNTED = [
   ...["sessions", "messages", "facts", "summaries", "edited_summaries", "turns", "fact_revisions"],
-  ...["items", "item_versions", "jobs", "index_documents"],
+  ...["items", "item_versions", "archives", "jobs", "index_documents"],
 ];
 
 const label = (key) => text(`dialogs.person_data.labels.${key}`);

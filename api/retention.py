@@ -1,0 +1,85 @@
+"""How long sessions stay, and the archives of those that were taken out of memory."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from flask import Response
+
+from api.blueprint import caller, resource, services, whole_tenant
+from memory.access.keys import ADMIN
+from memory.people.retention import Policy
+from schemas import retention as schema
+from schemas.export import ExportDocument
+from schemas.fields import CallerQuery
+from schemas.imports import Imported, checked
+from schemas.people import Receipt
+
+blueprint = resource("retention", "How long sessions stay, and the archives of those that were taken out of memory.")
+
+
+@blueprint.get("/retention", scope=ADMIN)
+@blueprint.response(200, schema.RetentionPolicy)
+def get_retention() -> Any:
+    """Read which sessions of the tenant stay"""
+    return services().retention.get(whole_tenant())
+
+
+@blueprint.put("/retention")
+@blueprint.arguments(schema.RetentionPolicy)
+@blueprint.response(200, schema.RetentionPolicy)
+def put_retention(policy: Policy) -> Any:
+    """Set which sessions of the tenant stay
+
+    A job takes out the others, now and once a day: their messages, summaries, search entries, the facts taken from them
+    and what rests on them. With both limits null, all sessions stay.
+    """
+    return services().retention.put(whole_tenant(), policy)
+
+
+@blueprint.get("/archives")
+@blueprint.arguments(schema.ArchiveQuery, location="query")
+@blueprint.response(200, schema.ArchivePage)
+def list_archives(query: dict[str, Any]) -> Any:
+    """List the archives of sessions that were taken out of memory, newest first
+
+    Nothing of them is searched or recalled.
+    """
+    return services().archives.page(caller(query.pop("user_id")), **query)
+
+
+@blueprint.get("/archives/<int64:archive_id>", scope=ADMIN, slow=True)
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, ExportDocument)
+def get_archive(query: dict[str, Any], archive_id: int) -> Response:
+    """Read an archive, as a document that can be imported"""
+    document = services().archives.document(caller(query["user_id"]), archive_id)
+    attached = {"Content-Disposition": f'attachment; filename="recap-archive-{archive_id}.json"'}
+    return Response(document, mimetype="application/json", headers=attached)
+
+
+@blueprint.post(
+    "/archives/<int64:archive_id>/restore",
+    slow=True,
+    errors={409: "A session is busy, or the person was erased meanwhile. Send the same again."},
+)
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, Imported)
+def restore_archive(query: dict[str, Any], archive_id: int) -> dict[str, Any]:
+    """Bring an archived session back into memory, and delete the archive
+
+    It is imported as an export is. If its id was taken meanwhile, it gets a new one.
+    """
+    whose, archives = caller(query["user_id"]), services().archives
+    document = checked(io.BytesIO(archives.document(whose, archive_id)), archives.now())
+    done = archives.restore(whose, archive_id, document.sessions(), document.facts(), document.items())
+    return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
+
+
+@blueprint.delete("/archives/<int64:archive_id>")
+@blueprint.arguments(CallerQuery, location="query")
+@blueprint.response(200, Receipt)
+def erase_archive(query: dict[str, Any], archive_id: int) -> Any:
+    """Erase an archive, for good"""
+    return services().erasing.archive(caller(query["user_id"]), archive_id)

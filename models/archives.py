@@ -1,0 +1,30 @@
+"""The rows of archives: sessions that retention took out of memory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, LargeBinary, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import NEVER_REUSED, Base, BigId
+
+
+class ArchiveRow(Base):
+    """A session as a document of the export's format, compressed with gzip, and what a list shows of it.
+
+    `session_id` is the id that the session had for callers.
+    """
+
+    __tablename__ = "archives"
+    __table_args__ = (Index("ix_archives_owner", "owner_id", "id"), NEVER_REUSED)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    session_id: Mapped[str] = mapped_column(String(128))
+    title: Mapped[str] = mapped_column(String(200))
+    message_count: Mapped[int]
+    first_message_at: Mapped[datetime | None]
+    last_message_at: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    document: Mapped[bytes] = mapped_column(LargeBinary)

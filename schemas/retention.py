@@ -1,0 +1,31 @@
+"""How long sessions stay, and the archives of those that were taken out of memory."""
+
+from __future__ import annotations
+
+from marshmallow import fields
+
+from memory.people.retention import Policy
+from schemas.export import Archive
+from schemas.fields import INT32_MAX, PageQuery, SessionId, ValueSchema, about, integer, page_of
+
+DAYS_MAX = 36_500
+_ANY = {"load_default": None, "allow_none": True}
+
+
+class RetentionPolicy(ValueSchema):
+    """Which sessions stay.  A pinned one stays in any case, and so does one with a pinned fact."""
+
+    value = Policy
+
+    days = integer(1, DAYS_MAX, **_ANY, metadata=about("Since the last message or import; null: for ever."))
+    sessions = integer(1, INT32_MAX, **_ANY, metadata=about("Of each person, the newest; null: all."))
+    archive = fields.Boolean(
+        load_default=True, metadata=about("Whether a session that is taken out becomes an archive. Else it is erased.")
+    )
+
+
+ArchivePage = page_of(Archive)
+
+
+class ArchiveQuery(PageQuery):
+    session_id = SessionId(load_default=None)
