@@ -115,6 +115,8 @@ def turns(under: Conditions, numbers: Sequence[int], count: int) -> Figures:
         with cluster(under, nodes, postgres) as running:
             running.send(Load.warm(name, under.clients, range(WARM_UP)))
             running.settle()
+            if postgres:  # autovacuum would do so within a minute; until then new tables are joined in a poor order
+                postgres.seconds("VACUUM (ANALYZE)")
             figures = running.measured(Load.warm(name, under.clients, range(WARM_UP, WARM_UP + count)))
             memory = worker_memory(running.nodes[0].pid)
             return {**figures, "alone_ms": running.alone(name), "memory_mb": memory and memory.pss}
