@@ -12,7 +12,7 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import (
-    anthropic_compat,
+    anthropic,
     chat,
     conversation_types,
     door,
@@ -25,12 +25,12 @@ from api import (
     jobs,
     mcp,
     models,
-    openai_compat,
+    openai,
     ops,
     profile,
     prompts,
     recall,
-    responses_compat,
+    responses,
     retention,
     search,
     sessions,
@@ -51,8 +51,8 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
-    *(retention, instructions, conversation_types, feedback, prompts, models, jobs, openai_compat),
-    *(anthropic_compat, responses_compat, mcp, ops),
+    *(retention, instructions, conversation_types, feedback, prompts, models, jobs, openai),
+    *(anthropic, responses, mcp, ops),
 )
 
 

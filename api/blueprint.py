@@ -15,7 +15,8 @@ from flask_smorest import Blueprint
 from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
 
-from api.bodies import BodyParser
+from api.door import ANY_SCOPE
+from api.door.bodies import BodyParser
 from memory.access.keys import ADMIN, READ, KeyHolder
 from memory.domain import Caller
 from memory.errors import Forbidden, user_not_found
@@ -24,7 +25,6 @@ from memory.services import Services
 from schemas.errors import REFUSALS, UNREADABLE, Error
 
 EXTENSION = "recap"
-ANY_SCOPE = "any"  # for a call that every key may make
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 LIMITED = "Too many requests, too many at once or too many wrong keys, or the day's tokens are spent. See Retry-After."
 RETRY_KEY_CHARS = 256
@@ -83,7 +83,7 @@ class Resource(Blueprint):
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
         A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.  A turn, and any
-        call that may wait for a model, a session or a large document, is `slow` (see `api.places`).  With
+        call that may wait for a model, a session or a large document, is `slow` (see `api.door.places`).  With
         `files`, its body may be bytes instead of JSON.
         """
         methods = set(options.get("methods", ["GET"]))
@@ -130,17 +130,6 @@ def caller(user_id: str | None) -> Caller:
     return found
 
 
-def need_scope(holder: KeyHolder, scope: str) -> None:
-    """Raise Forbidden when the holder's key lacks a scope."""
-    if scope != ANY_SCOPE and scope not in holder.scopes:
-        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
-        raise Forbidden(
-            "scope_missing",
-            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
-            "operator for another key.",
-        )
-
-
 def whole_tenant() -> Caller:
     """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
     if g.holder.user_id is not None:
@@ -161,15 +150,6 @@ def whole_server() -> None:
             "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
             "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
         )
-
-
-def header(name: str) -> str:
-    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
-    value = request.headers.get(name, "")
-    try:
-        return value.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return value.strip()
 
 
 def retry_key() -> str | None:

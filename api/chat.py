@@ -1,22 +1,26 @@
-"""POST /api/chat."""
+"""POST /api/chat; and how a turn is answered, in one piece or as server-sent events, whatever protocol was spoken."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import json
+import logging
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
-from flask import Response, jsonify
+from flask import Response, jsonify, stream_with_context
 
+from api import door
 from api.blueprint import caller, resource, retry_key, services
-from api.streaming import event_stream
 from memory.access.keys import CHAT
-from memory.llm import Piece
+from memory.errors import RecapError
+from memory.ops import logs
+from memory.services import Services
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
-from schemas.chat import ChatReply, ChatRequest, ChatUsage, Memory
-from schemas.errors import error_body
+from schemas.chat import ChatReply, ChatRequest, ReplyWriter
+
+log = logging.getLogger(__name__)
 
 blueprint = resource("chat", "Send a message, get a reply that remembers.")
-_memory, _usage = Memory(), ChatUsage()
 
 
 @blueprint.post(
@@ -43,45 +47,83 @@ def chat(body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    request = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=retry_key())
+    asked = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=retry_key())
     engine = services()
-    notice = {"notice": text} if (text := engine.model_server.models.notice) else {}
-    events = engine.pipeline.turn(request)
-    started = next(events)  # a failure before the first word still has its own status
+    notice = engine.model_server.models.notice
+    return answer(engine, asked, lambda started: ReplyWriter(started, notice))[0]
+
+
+class Writer(Protocol):
+    """Writes a turn down in the form of a protocol.
+
+    `named` says that each event of a stream has a `type`, by which it is named, and that the last one says itself that
+    it is.
+    """
+
+    @property
+    def named(self) -> bool: ...
+
+    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        """The answer in one piece.  The last event is TurnFinished."""
+        ...
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
+        """The answer as the events of a stream."""
+        ...
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        """The event that ends a stream in whose middle the turn failed."""
+        ...
+
+
+def answer(
+    engine: Services, asked: TurnRequest, writer: Callable[[TurnStarted], Writer]
+) -> tuple[Response, TurnStarted]:
+    """Take the turn: the response, and what is known of the turn when it leaves.
+
+    A failure before the first word still has its own status.
+    """
+    turn = engine.pipeline.turn(asked)
+    started = next(turn)
     assert isinstance(started, TurnStarted)
-    if request.stream:
-        return event_stream(_chunks(started, events, notice), events, error_body)
-    end = next(event for event in events if isinstance(event, TurnFinished))
-    choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
-    more = {**_remembered(end.started), "message_id": end.reply_message_id, "reply": end.reply, **notice}
-    return jsonify(_answer("chat.completion", end.started, end.model, choice, usage=_usage.dump(end.usage), **more))
+    written = writer(started)
+    if asked.stream:
+        return _streamed(turn, written), started
+    events = list(turn)
+    end = events[-1]
+    assert isinstance(end, TurnFinished)
+    return jsonify(written.whole(events)), end.started
 
 
-def _answer(kind: str, started: TurnStarted, model: str, choice: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    created = int(started.created_at.timestamp())
-    said = {"id": started.completion_id, "object": kind, "created": created, "model": model}
-    return {**said, "choices": [{"index": 0, **choice}], **more}
+def _streamed(turn: Generator[TurnEvent, None, None], writer: Writer) -> Response:
+    """The response that streams the turn.
+
+    The status is sent before the first event.  So a later error comes as an event, and no `[DONE]` follows it.
+    """
+
+    def line(event: Mapping[str, Any]) -> str:
+        name = f"event: {event['type']}\n" if writer.named else ""
+        return f"{name}data: {json.dumps(event)}\n\n"
+
+    def lines() -> Iterator[str]:
+        try:
+            yield from map(line, writer.events(turn))
+        except RecapError as error:
+            door.failed(error.code)
+            yield line(writer.failed(error))
+        else:
+            if not writer.named:
+                yield "data: [DONE]\n\n"
+
+    response = Response(stream_with_context(lines()), mimetype="text/event-stream")
+    response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
+    response.call_on_close(lambda: _close(turn))
+    return response
 
 
-def _remembered(started: TurnStarted) -> dict[str, Any]:
-    """What Recap adds to OpenAI's answer, before the reply is there."""
-    ids = {"session_id": started.session_id, "user_message_id": started.user_message_id}
-    return {**ids, "memory": _memory.dump(started.memory)}
-
-
-def _chunks(started: TurnStarted, events: Iterator[TurnEvent], notice: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The turn as OpenAI chunks: the memory comes with the first, the usage with the last."""
-
-    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-        choice = {"delta": delta, "finish_reason": finish}
-        return _answer("chat.completion.chunk", started, started.model, choice, **more)
-
-    yield chunk({"role": "assistant", "content": ""}, **_remembered(started), **notice)
-    for part in events:
-        if isinstance(part, Piece):
-            yield chunk({"content": part.text})
-        elif isinstance(part, TurnFinished):
-            memory = part.started.memory  # complete only now, if the model itself looked back
-            again = {"memory": _memory.dump(memory)} if memory.calls else {}
-            usage = _usage.dump(part.usage)
-            yield chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+def _close(turn: Generator[TurnEvent, None, None]) -> None:
+    """Let the turn of a client that has left finish.  The log alone is told when it fails."""
+    try:
+        turn.close()
+    except RecapError as error:
+        log.warning("a turn failed after its listener had gone", extra=logs.fields(code=error.code))

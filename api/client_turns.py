@@ -1,21 +1,29 @@
-"""A client's turn, whatever protocol it speaks: its request arrives, the turn is taken, the answer is written down.
+"""What the client protocols share: how their requests name the session and the person, and what their answers tell of
+the memory.
 
 Each protocol translates its request into the parameters of a chat completion, and the turn's events into its own form.
-The session, the person and the memory are the same for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from flask import Response, jsonify, request
+from flask import Response, request
 
-from api.blueprint import LIMITED, caller, header, retry_key, services
-from api.streaming import event_stream
-from memory.errors import RecapError
-from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
-from schemas.openai_compat import turn_of
+from api import chat
+from api.blueprint import LIMITED, caller, retry_key, services
+from memory.access.keys import USER_CHARS
+from memory.clients.conversation import ClientRequest, Conversation
+from memory.turn.values import TurnRequest, TurnStarted
+from schemas.fields import ID, UNSTORABLE
+
+SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
+PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
+WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
+TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
+PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
 
 REFUSED = "The model server refused the request. Its own status and error are passed on."
 NO_SERVER = "The model server could not be reached, or its answer was not valid."
@@ -29,54 +37,73 @@ ERRORS = {
 }
 
 
-class Writer(Protocol):
-    """Writes an answer down in the form of a protocol.
-
-    `named` says that each event of a stream has a `type`, by which it is named.
-    """
-
-    named: bool
-
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        """The answer in one piece.  The last event is TurnFinished."""
-        ...
-
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
-        """The answer as the events of a stream."""
-        ...
-
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
-        """The event that ends a stream in whose middle the turn failed."""
-        ...
-
-
 def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
-    """The turn that the request asks for; see `turn_of`."""
-    return turn_of(caller, parameters, metadata, header, request.get_data(), retry_key())
+    """The turn that the request asks for, whose body has these `parameters` of a chat completion.
+
+    Headers count before the body, whose `metadata` may name the session.  The same body again is a retry.
+
+    Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
+    so does the one of WHOLE_HEADER.
+    """
+    conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
+    in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
+    named_by = next(filter(header, SESSION_HEADERS), None)
+    session = header(named_by) if named_by else in_body
+    people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))
+    person = next(filter(None, people), "")
+    session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
+    user_id = _fitting(person, len(person) <= USER_CHARS and not UNSTORABLE.search(person)) if person else None
+    known = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
+    return TurnRequest(
+        caller(user_id),
+        message=conversation.asked,
+        session_id=session_id,
+        stream=stream,
+        model=_text(parameters.get("model")) or None,
+        idempotency_key=retry_key(),
+        unheard="interrupt" if stream else "finish",
+        patience=PATIENCE,
+        client=ClientRequest(
+            conversation,
+            parameters,
+            fingerprint=known.hexdigest(),
+            whole=not session or named_by == WHOLE_HEADER,
+            temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
+            retried=header("X-Stainless-Retry-Count") not in ("", "0"),
+        ),
+    )
 
 
-def answer(asked: TurnRequest, writer: Callable[[TurnStarted], Writer]) -> Response:
-    """Take the turn.  A failure before the first word still has its own status."""
-    turn = services().pipeline.turn(asked)
-    started = next(turn)
-    assert isinstance(started, TurnStarted)
-    written = writer(started)
-    if asked.stream:
-        return _with_memory(event_stream(written.events(turn), turn, written.failed, named=written.named), started)
-    events = list(turn)
-    end = events[-1]
-    assert isinstance(end, TurnFinished)
-    return _with_memory(jsonify(written.whole(events)), end.started)
+def header(name: str) -> str:
+    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
+    value = request.headers.get(name, "")
+    try:
+        return value.encode("latin-1").decode("utf-8").strip()
+    except UnicodeError:
+        return value.strip()
 
 
-def _with_memory(response: Response, started: TurnStarted) -> Response:
-    """Tell about the memory in headers, so that the answer itself stays the model's."""
-    recalled = sum(len(excerpt.messages) for excerpt in started.memory.recalled.excerpts)
+def _text(value: Any) -> str:
+    """A name in a body.  Some programs number their users."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    return str(value).strip()
+
+
+def _fitting(name: str, fits: bool) -> str:
+    """A name that can be stored: a name that does not fit is replaced by its hash."""
+    return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
+def answer(asked: TurnRequest, writer: Callable[[TurnStarted], chat.Writer]) -> Response:
+    """Take the turn.  Headers tell about the memory, so that the answer itself stays the model's."""
+    response, turn = chat.answer(services(), asked, writer)
+    recalled = sum(len(excerpt.messages) for excerpt in turn.memory.recalled.excerpts)
     said = {
-        "X-Memory-Session-Id": started.session_id,
+        "X-Memory-Session-Id": turn.session_id,
         "X-Memory-Recalled": str(recalled),
-        "X-Memory-Tokens-Saved": str(started.saved_tokens),
-        "X-Memory-Error": started.problem,
+        "X-Memory-Tokens-Saved": str(turn.saved_tokens),
+        "X-Memory-Error": turn.problem,
     }
     for name, value in said.items():
         if value is not None:

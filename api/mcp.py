@@ -20,14 +20,15 @@ from mcp_types.methods import parse_client_request, serialize_server_result
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from api.blueprint import ANY_SCOPE, caller, header, resource, services
-from api.bodies import check_values
+from api.blueprint import caller, resource, services
+from api.client_turns import PERSON_HEADERS, header
+from api.door import ANY_SCOPE
+from api.door.bodies import check_values
 from api.mcp_server import INSTRUCTIONS, McpServer, Refused, error_data
 from memory.access.keys import USER_CHARS
 from memory.errors import Forbidden, RecapError
 from schemas.fields import CallerQuery
 from schemas.mcp import RpcMessage
-from schemas.openai_compat import PERSON_HEADERS
 
 PATH = "/mcp"
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take

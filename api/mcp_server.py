@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import mcp_types as mcp
 
-from api.blueprint import need_scope
+from api.door import need_scope
 from api.mcp_tools import TOOLS
 from memory.access.keys import READ, KeyHolder
 from memory.domain import Caller

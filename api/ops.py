@@ -8,7 +8,7 @@ from flask import Response, current_app
 from flask_smorest import Blueprint
 
 from api.blueprint import services
-from api.limits import LIMITS, Limits
+from api.door.limits import LIMITS, Limits
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 

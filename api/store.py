@@ -6,7 +6,8 @@ from typing import Any
 
 from flask import g
 
-from api.blueprint import caller, need_scope, resource, services
+from api.blueprint import caller, resource, services
+from api.door import need_scope
 from memory.access.keys import CHAT, READ
 from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema

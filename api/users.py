@@ -8,7 +8,8 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.blueprint import ANY_SCOPE, caller, resource, services
+from api.blueprint import caller, resource, services
+from api.door import ANY_SCOPE
 from memory.access.keys import ADMIN
 from schemas.export import ExportDocument, ExportQuery, text_of
 from schemas.export_markdown import markdown_of

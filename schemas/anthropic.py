@@ -20,7 +20,7 @@ from memory.llm.passing import is_object
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.errors import anthropic_error
 from schemas.fields import PARTS_MAX, Input, Items, about, integer
-from schemas.openai_compat import MESSAGES_MAX, STREAM
+from schemas.openai import MESSAGES_MAX, STREAM
 from schemas.translation import (
     ChatBody,
     Object,

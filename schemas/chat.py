@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
@@ -11,7 +12,11 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate
 from memory.domain import RECALL_MODES
 from memory.domain import Excerpt as ExcerptValue
 from memory.domain import Fact as FactValue
+from memory.errors import RecapError
+from memory.llm import Piece
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
+from schemas.errors import error_body
 from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import (
@@ -33,7 +38,7 @@ from schemas.fields import (
     optional_text,
     page_of,
 )
-from schemas.openai_compat import Completion
+from schemas.openai import Completion
 from schemas.sessions import Message
 
 HISTORY_MAX = 200  # messages; a longer chat should be a session
@@ -220,6 +225,57 @@ class ChatReply(Completion):
     reply = fields.String()
     memory = fields.Nested(Memory)
     notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
+
+
+_memory, _usage = Memory(), ChatUsage()
+
+
+@dataclass(frozen=True)
+class ReplyWriter:
+    """Writes a turn's answer as a reply; as a stream, the memory comes with the first chunk and the usage with the
+    last.  `notice` is told beside the memory."""
+
+    started: TurnStarted
+    notice: str | None
+    named: bool = False
+
+    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        end = events[-1]
+        assert isinstance(end, TurnFinished)
+        choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
+        more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": _usage.dump(end.usage)}
+        return self._answer("chat.completion", end.model, choice, end.started, **more)
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
+        yield self._chunk({"role": "assistant", "content": ""}, started=self.started)
+        for part in turn:
+            if isinstance(part, Piece):
+                yield self._chunk({"content": part.text})
+            elif isinstance(part, TurnFinished):
+                memory = part.started.memory  # complete only now, if the model itself looked back
+                again = {"memory": _memory.dump(memory)} if memory.calls else {}
+                usage = _usage.dump(part.usage)
+                yield self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        return error_body(error)
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+        choice = {"delta": delta, "finish_reason": finish}
+        return self._answer("chat.completion.chunk", self.started.model, choice, **more)
+
+    def _answer(
+        self, kind: str, model: str, choice: Mapping[str, Any], started: TurnStarted | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """OpenAI's answer; with `started`, what is known before the reply is there comes with it."""
+        created = int(self.started.created_at.timestamp())
+        said = {"id": self.started.completion_id, "object": kind, "created": created, "model": model}
+        said["choices"] = [{"index": 0, **choice}]
+        if started is not None:
+            said |= {"session_id": started.session_id, "user_message_id": started.user_message_id}
+            said["memory"] = _memory.dump(started.memory)
+            said |= {"notice": self.notice} if self.notice else {}
+        return {**said, **more}
 
 
 class Turn(Schema):

@@ -17,7 +17,7 @@ from memory.llm import Piece, ToolCall
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted, TurnUsage
 from schemas.errors import openai_error
 from schemas.fields import PARTS_MAX, Input, Items, Text, about, integer
-from schemas.openai_compat import MESSAGES_MAX, STREAM, Open
+from schemas.openai import MESSAGES_MAX, STREAM, Open
 from schemas.translation import (
     ChatBody,
     Object,

@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.bodies import MARKS_MAX
+from api.door.bodies import MARKS_MAX
 from schemas.fields import WRONG_MAX
 from tests.resources import error
 

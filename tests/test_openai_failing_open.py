@@ -47,7 +47,7 @@ def client(app: Flask) -> FlaskClient:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits five seconds for a database that it has locked itself."""
-    monkeypatch.setattr("schemas.openai_compat.PATIENCE", 0.2)
+    monkeypatch.setattr("api.client_turns.PATIENCE", 0.2)
 
 
 @contextmanager

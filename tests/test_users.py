@@ -174,7 +174,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     }
     assert kept == {
         ("memory/access/anonymous.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
-        ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
+        ("api/door/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/llm/models.py", "self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None"),
         ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -46,7 +46,7 @@ class Budgets:
         now = self._now()
         if not self._most or owner_id is None or spent_today(tx, owner_id, now) < self._most:
             return
-        opens = datetime.combine(_day(now) + timedelta(days=1), time(), UTC)
+        opens = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         raise LimitReached(
             "daily_tokens_spent",
             f"The {self._most:,} tokens a day that this server gives a person are spent. Nothing of this request was "
@@ -68,7 +68,7 @@ class Budgets:
         """Count what calls took, in the transaction that stores what they were for."""
         tokens = sum(usage.total_tokens for usage in spent)
         if tokens:
-            _ADD.execute(tx, [{"owner_id": owner_id, "day": _day(self._now()), "tokens": tokens}])
+            _ADD.execute(tx, [{"owner_id": owner_id, "day": self._now().date(), "tokens": tokens}])
 
     def charge(self, owner_id: int, spent: Sequence[Usage]) -> None:
         """Count calls that left nothing to store: a temporary turn, a failed one, a preview.
@@ -103,7 +103,7 @@ class Budgets:
 
 def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
     """The tokens that the owner's model calls took on the day of `now`."""
-    return tx.scalar(_SPENT, {"owner": owner_id, "on": _day(now)}) or 0
+    return tx.scalar(_SPENT, {"owner": owner_id, "on": now.date()}) or 0
 
 
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
@@ -113,7 +113,3 @@ def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | N
         return owner.id if owner is not None else None
     named = SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id
     return tx.scalar(select(SessionRow.owner_id).where(*named))
-
-
-def _day(now: datetime) -> date:
-    return now.astimezone(UTC).date()

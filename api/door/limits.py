@@ -6,6 +6,8 @@ import functools
 import ipaddress
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from flask import request
 from limits import RateLimitItem, RateLimitItemPerMinute, parse_many
@@ -16,7 +18,7 @@ from limits.strategies import FixedWindowRateLimiter
 from config import Settings
 from memory.access.anonymous import is_loopback
 from memory.access.keys import KeyHolder
-from memory.errors import LimitReached
+from memory.errors import LimitReached, Unauthenticated
 
 log = logging.getLogger(__name__)
 
@@ -77,20 +79,22 @@ class Limits:
                 log.warning(AWAY)
         return _opens_at(self._own, limit, who)
 
-    def check_wrong_keys(self) -> None:
-        """To be called before a key is looked at.  Raises LimitReached."""
+    @contextmanager
+    def guessing(self) -> Iterator[None]:
+        """While a key is looked at that was sent: one that is refused counts.  Raises LimitReached after too many."""
         address = _network(request.remote_addr)
-        if self._own.test(WRONG_KEYS, address):
-            return
-        if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
-            log.warning("all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES")
-        opens = self._own.get_window_stats(WRONG_KEYS, address).reset_time
-        text = "Too many wrong API keys came from this address. Nothing was done. Check the key, and send"
-        raise _reached("too_many_wrong_keys", text, opens)
-
-    def count_wrong_key(self) -> None:
-        """Count a key that was refused."""
-        self._own.hit(WRONG_KEYS, _network(request.remote_addr))
+        if not self._own.test(WRONG_KEYS, address):
+            if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
+                text = "all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES"
+                log.warning(text)
+            opens = self._own.get_window_stats(WRONG_KEYS, address).reset_time
+            text = "Too many wrong API keys came from this address. Nothing was done. Check the key, and send"
+            raise _reached("too_many_wrong_keys", text, opens)
+        try:
+            yield
+        except Unauthenticated:
+            self._own.hit(WRONG_KEYS, address)
+            raise
 
 
 def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, who: str) -> float | None:

@@ -1,7 +1,13 @@
 """The door: what every request passes on its way in and out.
 
-A request gets an id and is counted in the metrics.  Then its key says who is calling and whether they may, a caller
-above a limit is refused (`api.limits`), a call that may wait takes a place (`api.places`), and a body has to be JSON.
+A request gets an id and is counted in the metrics.  Then it may be refused, in this order:
+
+here        whoever has no key, or may not do this with it (401, 403)
+limits      a key or an address that calls too often (429)
+places      what finds no place among the requests that may hold a thread for long (429, 503)
+here        a body that is not JSON (415)
+bodies      a body that is broken off, too large or nested too deeply (400, 408, 413)
+
 Where there are keys, every address asks for one but those that match OPEN, and a call asks for the scope that its route
 names, or for `admin`.  So a new route is never open, or open to too many, by oversight.
 
@@ -20,7 +26,7 @@ import logging
 import random
 import re
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +35,9 @@ from flask_cors import CORS
 from werkzeug.exceptions import UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from api.blueprint import need_scope
-from api.bodies import WholeRequest
-from api.limits import LIMITS, Limits
-from api.places import AT_END, Places, with_end
+from api.door.bodies import WholeRequest
+from api.door.limits import LIMITS, Limits
+from api.door.places import AT_END, Places, with_end
 from config import Settings
 from memory.access.anonymous import PASSED_ON, foreign
 from memory.access.keys import ADMIN, ANYONE, KeyHolder, Keys
@@ -63,6 +68,7 @@ EXPOSED += [f"X-Memory-{name}" for name in ("Session-Id", "Recalled", "Tokens-Sa
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
+ANY_SCOPE = "any"  # of a call that every key may make
 # Turns have a line of their own; the others are asked for all the time.
 QUIET = {"/api/chat", "/v1/chat/completions", "/v1/messages", "/v1/responses"}
 QUIET |= {"/health/live", "/health/ready", "/metrics", "/static/<path:filename>"}
@@ -88,6 +94,17 @@ def request_id() -> str:
     """The id of the current request."""
     watched: _Watched = g.watched
     return watched.id
+
+
+def need_scope(holder: KeyHolder, scope: str) -> None:
+    """Raise Forbidden when the holder's key lacks a scope."""
+    if scope != ANY_SCOPE and scope not in holder.scopes:
+        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
+        raise Forbidden(
+            "scope_missing",
+            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
+            "operator for another key.",
+        )
 
 
 def register(app: Flask, services: Services) -> None:
@@ -119,14 +136,8 @@ def register(app: Flask, services: Services) -> None:
         view = app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
-            if sends_key:
-                limits.check_wrong_keys()
-            try:
-                holder = _identify(path, view, services.keys, settings)
-            except Unauthenticated:
-                if sends_key:
-                    limits.count_wrong_key()
-                raise
+            with limits.guessing() if sends_key else nullcontext():
+                holder = _identify(view, services.keys, settings)
             who = limits.check(holder) if limited or holder is not ANYONE else None
             slow = getattr(view, "slow", False)
             if slow or method not in ("GET", "HEAD"):
@@ -158,16 +169,20 @@ def register(app: Flask, services: Services) -> None:
         CORS(app, origins=origins, methods=methods, expose_headers=EXPOSED, max_age=600, always_send=False)
 
 
-def _identify(path: str, view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
-    """The holder of the request's key, also as `g.holder`; None for METRICS_KEY.  Raises Unauthenticated, Forbidden."""
-    if path == METRICS and _has_metrics_key(settings.metrics_key):
+def _identify(view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
+    """The holder of the request's key, also as `g.holder`; None for METRICS_KEY.  Raises Unauthenticated, Forbidden.
+
+    `view` has the scope; without one, the request is answered with 404 or 405.
+    """
+    metrics = request.path == METRICS
+    if metrics and _has_metrics_key(settings.metrics_key):
         return None  # also while the database, which has the other keys, can't be read
     if not keys.required:
         if not settings.allow_anonymous:
             _check_local(settings)
         g.holder = ANYONE
         return ANYONE
-    if path == METRICS:
+    if metrics:
         raise Unauthenticated(
             "metrics_key_missing",
             "The metrics cover all tenants, so no API key opens them. Send the server's METRICS_KEY as "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Response
@@ -10,11 +9,7 @@ from flask import Response
 from api.blueprint import resource, services
 from api.client_turns import ERRORS, NO_SERVER, REFUSED, answer, arrived
 from memory.access.keys import CHAT
-from memory.errors import RecapError
-from memory.llm import Chunk
-from memory.turn.values import TurnEvent
-from schemas.errors import openai_error
-from schemas.openai_compat import Completion, CompletionRequest, EmbeddingRequest, Model, ModelList
+from schemas.openai import Completion, CompletionRequest, CompletionWriter, EmbeddingRequest, Model, ModelList
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 
@@ -31,23 +26,7 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
     memory fails, the model gets the request unchanged, and X-Memory-Error says why.
     """
-    return answer(arrived(body, body.get("metadata")), lambda _: _AsItCame())
-
-
-class _AsItCame:
-    """The model server's own answer: every field of it is passed on."""
-
-    named = False
-
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        (completion,) = self.events(iter(events))
-        return completion
-
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
-        return (part.data for part in turn if isinstance(part, Chunk))
-
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
-        return openai_error(error)[0]
+    return answer(arrived(body, body.get("metadata")), lambda _: CompletionWriter())
 
 
 @blueprint.get("/models", scope=CHAT, slow=True, errors={502: NO_SERVER})
