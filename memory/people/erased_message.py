@@ -43,7 +43,8 @@ def erase_message(
     """Erase a message of the session, replaced or not, and count what went.  No turn may run in the session."""
     facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id == message.id)).all()
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
-    erased = Counter(messages=1, facts=len(facts), fact_revisions=revisions)
+    indexed = int(message.branch == 0 and message.indexed_in is not None)
+    erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     withdraw(tx, facts)
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
     erased["turns"] = _empty_turn(tx, message)

@@ -95,33 +95,27 @@ class Erasing:
 
     def user(self, caller: Caller) -> Receipt:
         """Erase everything of a person, for good.  Raises NotFound."""
-        with self.database.read() as tx:
-            owner = known_user(tx, caller)
-        held = self._held(owner)
-        owner, erased = self._user(caller, held)
+        owner, erased = self._user(caller)
         return self._finish_now(erased, owner.tenant, owner.index_key, user_id=owner.name)
 
     @retried
-    def _user(self, caller: Caller, held: Collection[int]) -> tuple[OwnerRow, Counter[str]]:
+    def _user(self, caller: Caller) -> tuple[OwnerRow, Counter[str]]:
         with self.database.write() as tx:
             owner = known_user(tx, caller)
-            return owner, self._erase_owner(tx, owner, held)
+            return owner, self._erase_owner(tx, owner)
 
     def session(self, caller: Caller, session_id: str) -> Receipt:
         """Erase a session with its messages, summaries and facts.  Raises NotFound."""
-        with self.database.read() as tx:
-            owner = find_session(tx, caller, session_id).owner
-        held = self._held(owner)
-        tenant, key, erased = self._session(caller, session_id, held)
+        tenant, key, erased = self._session(caller, session_id)
         return self._finish_now(erased, tenant, key, session_id=session_id)
 
     @retried
-    def _session(self, caller: Caller, session_id: str, held: Collection[int]) -> tuple[str, str, Counter[str]]:
+    def _session(self, caller: Caller, session_id: str) -> tuple[str, str, Counter[str]]:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             if row.owner.kind == "session":
-                return row.tenant, row.owner.index_key, self._erase_owner(tx, row.owner, held)
-            return row.tenant, *self._erase_session(tx, row, held)
+                return row.tenant, row.owner.index_key, self._erase_owner(tx, row.owner)
+            return row.tenant, *self._erase_session(tx, row)
 
     def message(self, caller: Caller, session_id: str, message_id: int) -> Receipt:
         """Erase a message, replaced or not: its words, the facts taken from it, and every version of the summary that
@@ -131,15 +125,11 @@ class Erasing:
         session.  Raises NotFound, and Conflict when that takes too long or others wait already; nothing is erased then.
         """
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
-            _message(tx, row, message_id)
-            owner = row.owner
-        held = self._held(owner)
+            _message(tx, find_session(tx, caller, session_id), message_id)
         busy = "Nothing was erased; stop the reply, or try this again later."
         with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
             message = _message(tx, row, message_id)
-            erased = Counter(index_documents=int(message_id in held))
-            erased += erase_message(tx, row, message, self.settings, self.now())
+            erased = erase_message(tx, row, message, self.settings, self.now())
             index = JobRequest("index", row.owner_id, row.tenant, row.owner_id, delay=SOON)
             self.outbox.ask(tx, index, _scrub(row.tenant, SOON))
             if erased["summaries"] and row.summary_through < row.message_count:
@@ -218,7 +208,7 @@ class Erasing:
 
     def retire(self, tx: Transaction, row: SessionRow) -> None:
         """In the caller's transaction, erase a session that retention takes out.  Jobs clear the index and files."""
-        self._erase_session(tx, row, ())
+        self._erase_session(tx, row)
         self._drop_empty(tx, row.owner)
 
     def _documents(self, caller: Caller, find: Callable[[Transaction], Collection[int]], **named: Any) -> Receipt:
@@ -238,11 +228,7 @@ class Erasing:
                 "kept reading from it. This is tried again.",
             )
 
-    def _held(self, owner: OwnerRow) -> Collection[int]:
-        """The ids of the messages in the owner's index."""
-        return self.index.held(owner.index_key)[1]
-
-    def _erase_owner(self, tx: Transaction, owner: OwnerRow, held: Collection[int]) -> Counter[str]:
+    def _erase_owner(self, tx: Transaction, owner: OwnerRow) -> Counter[str]:
         """Delete the owner's row; everything they have goes with it."""
         of = owner.id
         theirs = select(SessionRow.id).where(SessionRow.owner_id == of).order_by(SessionRow.id)
@@ -252,18 +238,16 @@ class Erasing:
         erased["items"] = count_of(tx, items)
         erased["item_versions"] = count_of(tx, select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)))
         erased["archives"] = count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == of))
-        erased["index_documents"] = len(held)
         self._ask_to_clear(tx, owner.tenant, owner.index_key, owner=owner.index_key)
         tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
         return erased
 
-    def _erase_session(self, tx: Transaction, row: SessionRow, held: Collection[int]) -> tuple[str, Counter[str]]:
+    def _erase_session(self, tx: Transaction, row: SessionRow) -> tuple[str, Counter[str]]:
         """Delete the session's row; everything in it goes with it.  The key of the job that clears the index, and what
         went."""
         of, key = row.id, f"{row.owner_id}/{row.id}"
         said = select(MessageRow.id).where(MessageRow.session_id == of)
         erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of)
-        erased["index_documents"] = sum(message_id in held for message_id in tx.scalars(said))
         withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == of)))
         erased += forget_messages(tx, said, self.now())
         self._ask_to_clear(tx, row.tenant, key, owner=row.owner.index_key, session=of)
@@ -274,7 +258,7 @@ class Erasing:
         """Erase an owner that was a session, once neither the session nor an archive of it is left."""
         left = (select(kind.id).where(kind.owner_id == owner.id).exists() for kind in (SessionRow, ArchiveRow))
         if owner.kind == "session" and not tx.scalar(select(or_(*left))):
-            self._erase_owner(tx, owner, ())
+            self._erase_owner(tx, owner)
 
     def _ask_to_clear(self, tx: Transaction, tenant: str, key: str, **what: Any) -> None:
         """Ask for what `_finish_now` does, for the case that this process ends first."""
@@ -318,6 +302,7 @@ def _count(
     kinds: dict[str, Select[int]] = {
         "sessions": session_ids,
         "messages": said,
+        "index_documents": said.where(MessageRow.branch == 0, MessageRow.indexed_in.is_not(None)),
         "turns": select(TurnRow.id).where(TurnRow.session_id.in_(session_ids)),
         "summaries": summaries,
         "edited_summaries": summaries.where(SummaryRow.author == "person"),
