@@ -66,15 +66,14 @@ def get_archive(query: dict[str, Any], archive_id: int) -> Response:
 )
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(200, Imported)
-def restore_archive(query: dict[str, Any], archive_id: int) -> dict[str, Any]:
+def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
     """Bring an archived session back into memory, and delete the archive
 
     It is imported as an export is. If its id was taken meanwhile, it gets a new one.
     """
     whose, archives = caller(query["user_id"]), services().archives
     document = checked(io.BytesIO(archives.document(whose, archive_id)), archives.now())
-    done = archives.restore(whose, archive_id, document.sessions(), document.facts(), document.items())
-    return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
+    return archives.restore(whose, archive_id, document)
 
 
 @blueprint.delete("/archives/<int64:archive_id>")

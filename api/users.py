@@ -80,7 +80,7 @@ def export_user(query: dict[str, Any], user_id: str) -> Response:
 @blueprint.arguments(ImportQuery, location="query")
 @blueprint.doc(requestBody=_DOCUMENT)
 @blueprint.response(200, Imported)
-def import_document(query: dict[str, Any]) -> dict[str, Any]:
+def import_document(query: dict[str, Any]) -> Any:
     """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown
 
     Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The
@@ -94,8 +94,7 @@ def import_document(query: dict[str, Any]) -> dict[str, Any]:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
         document = checked(file, services().imports.now())
-        done = services().imports.restore(whose, document.sessions(), document.facts(), document.items())
-    return {"format": document.format, "created": done.created, "known": done.known, "renamed": done.renamed}
+        return services().imports.restore(whose, document)
 
 
 @blueprint.get("/users/<path:user_id>/summaries")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -31,8 +32,8 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
         with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)
             document = checked(file, engine.imports.now())
-            with click.progressbar(document.sessions(), document.length, label=path.name) as sessions:
-                done = engine.imports.restore(caller, sessions, document.facts(), document.items())
+            with click.progressbar(document.sessions, document.length, label=path.name) as sessions:
+                done = engine.imports.restore(caller, replace(document, sessions=sessions))
         counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)
         click.echo(f"{path.name} ({document.format}): new are {counts or 'none'}.")
     _summarise(engine, caller, summarise)

@@ -6,8 +6,8 @@ Guarantee: `checked` reads a document to its end before anything of it is stored
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import IO, Any
 
@@ -15,6 +15,7 @@ from marshmallow import Schema, ValidationError, fields
 
 from memory.errors import InvalidRequest
 from memory.people.export import FactRecord, ItemRecord, SessionRecord
+from memory.people.imports import Document
 from schemas import export
 from schemas.errors import flat
 from schemas.fields import Input, UserId, about, counts
@@ -48,22 +49,12 @@ class Imported(Schema):
     """What an import did.  What was stored already is left as it is."""
 
     format = fields.String(
-        metadata=about(f"`{export.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}.")
+        attribute="document.format",
+        metadata=about(f"`{export.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."),
     )
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
     renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
-
-
-@dataclass(frozen=True)
-class Document:
-    """A document that was checked, and how many sessions it has.  Each call reads it from the start."""
-
-    format: str
-    length: int
-    sessions: Callable[[], Iterator[SessionRecord]]
-    facts: Callable[[], Iterator[FactRecord]]
-    items: Callable[[], Iterator[ItemRecord]]
 
 
 def checked(file: IO[bytes], now: datetime) -> Document:
@@ -99,15 +90,13 @@ def _foreign(file: IO[bytes], now: datetime) -> Document:
         if isinstance(record, ItemRecord):
             name = *record.item.namespace, record.item.key
             newest[name] = max(record, newest.get(name, record), key=lambda one: one.item.updated_at)
-
-    def sessions() -> Iterator[SessionRecord]:
-        return (one for one in foreign.records() if isinstance(one, SessionRecord))
-
-    def facts() -> Iterator[FactRecord]:
-        found = foreign.records() if kinds[FactRecord] else ()
-        return (one for one in found if isinstance(one, FactRecord))
-
-    return Document(foreign.format, kinds[SessionRecord], sessions, facts, lambda: iter(newest.values()))
+    return Document(
+        foreign.format,
+        kinds[SessionRecord],
+        (one for one in foreign.records() if isinstance(one, SessionRecord)),
+        (one for one in foreign.records() if isinstance(one, FactRecord)) if kinds[FactRecord] else (),
+        newest.values(),
+    )
 
 
 def _recap(file: IO[bytes]) -> Document:
@@ -131,11 +120,8 @@ def _recap(file: IO[bytes]) -> Document:
         if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
             raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
-
-    def read(name: str) -> Callable[[], Iterator[Any]]:
-        return lambda: _records(walk(file, _PARTS), name)
-
-    return Document(export.FORMAT, len(lengths), read("sessions"), read("facts"), read("items"))
+    records = (_records(walk(file, _PARTS), name) for name in ("sessions", "facts", "items"))
+    return Document(export.FORMAT, len(lengths), *records)
 
 
 def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -28,8 +28,8 @@ from memory.access.owners import owned
 from memory.domain import Caller
 from memory.errors import NotFound
 from memory.paging import Page, decode_cursor, page_of
-from memory.people.export import Archive, Export, FactRecord, ItemRecord, SessionRecord, as_archive
-from memory.people.imports import Import, Imports
+from memory.people.export import Archive, Export, as_archive
+from memory.people.imports import Document, Import, Imports
 from memory.sessions.messages import SAID
 from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, locked
 
@@ -69,22 +69,15 @@ class Archives:
             row, _ = find_archive(tx, caller, archive_id)
         return gzip.decompress(row.document)
 
-    def restore(
-        self,
-        caller: Caller,
-        archive_id: int,
-        sessions: Iterable[SessionRecord],
-        facts: Iterable[FactRecord],
-        items: Iterable[ItemRecord],
-    ) -> Import:
-        """Import what an archive's document has, and delete the archive.
+    def restore(self, caller: Caller, archive_id: int, document: Document) -> Import:
+        """Import the document of an archive, and delete the archive.
 
         Raises NotFound, and Conflict as an import does.
         """
         with self.database.read() as tx:
             _, owner = find_archive(tx, caller, archive_id)
         whose = Caller(owner.tenant, owner.user_id)
-        done = self.imports.restore(whose, sessions, facts, items, owner_id=owner.id)
+        done = self.imports.restore(whose, document, owner_id=owner.id)
         with self.database.write() as tx:
             tx.execute(delete(ArchiveRow).where(ArchiveRow.id == archive_id))
         return done

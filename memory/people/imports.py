@@ -52,6 +52,17 @@ _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", 
 
 
 @dataclass(frozen=True)
+class Document:
+    """What is imported, whole and checked, and how many sessions it has.  It is read once, while it is imported."""
+
+    format: str
+    length: int
+    sessions: Iterable[SessionRecord]
+    facts: Iterable[FactRecord]
+    items: Iterable[ItemRecord]
+
+
+@dataclass(frozen=True)
 class Imports:
     """Imports, on behalf of a caller that names a user."""
 
@@ -60,40 +71,32 @@ class Imports:
     leases: Leases
     now: Callable[[], datetime]
 
-    def restore(
-        self,
-        caller: Caller,
-        sessions: Iterable[SessionRecord],
-        facts: Iterable[FactRecord],
-        items: Iterable[ItemRecord] = (),
-        *,
-        owner_id: int | None = None,
-    ) -> Import:
+    def restore(self, caller: Caller, document: Document, *, owner_id: int | None = None) -> Import:
         """Store sessions, then the facts and items that name them, of the caller's user or of the owner of this id.
 
         Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
         was stored until then stays, and sending the same again goes on from there.
         """
-        done = Import(self, caller, owner_id)
-        for record in sessions:
+        done = Import(self, caller, document, owner_id)
+        for record in document.sessions:
             done.session(record)
-        remaining = iter(facts)
-        while batch := list(islice(remaining, BATCH)):
+        facts, items = iter(document.facts), iter(document.items)
+        while batch := list(islice(facts, BATCH)):
             done.facts(batch)
         done.link_facts()
-        stored = iter(items)
-        while part := list(islice(stored, BATCH)):
+        while part := list(islice(items, BATCH)):
             done.items(part)
         return done
 
 
 @dataclass
 class Import:
-    """One import: how many of each kind are new (`created`), how many were `known`, the sessions that got another id,
-    and which rows its sessions and facts became."""
+    """The import of a document: how many of each kind are new (`created`), how many were `known`, the sessions that got
+    another id, and which rows its sessions and facts became."""
 
     parts: Imports
     caller: Caller
+    document: Document
     owner_id: int | None
     created: Counter[str] = field(
         default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0)
