@@ -35,7 +35,7 @@ from api import (
     search,
     sessions,
     store,
-    summary,
+    summaries,
     turns,
     users,
 )
@@ -50,7 +50,7 @@ _SCHEME = {
     "none, and serves only its own machine.",
 }
 _RESOURCES = (
-    *(chat, sessions, turns, summary, facts, graph, search, recall, store, profile, examples, users),
+    *(chat, sessions, turns, summaries, facts, graph, search, recall, store, profile, examples, users),
     *(retention, instructions, conversation_types, feedback, prompts, models, jobs, openai),
     *(anthropic, responses, mcp, ops),
 )

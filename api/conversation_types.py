@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from schemas import conversation_types as schema
 from schemas.fields import CallerQuery
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
 

@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from schemas import examples as schema
 from schemas.fields import CallerQuery
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("examples", "Good answers, shown to the main model when a similar message comes.")
 

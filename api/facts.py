@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from schemas import facts as schema
 from schemas.fields import CallerQuery
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
 CONSOLIDATION = "/users/<path:user_id>/consolidation"

@@ -7,7 +7,7 @@ from typing import Any
 from api.blueprint import caller, resource, services
 from schemas import instructions as schema
 from schemas.fields import CallerQuery, Rollback
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from schemas import ops as schema
+from schemas import jobs as schema
 from schemas.fields import CallerQuery
 
 blueprint = resource("jobs", "Work that is done after a reply: what waits, what failed, and why.")

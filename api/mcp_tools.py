@@ -32,8 +32,8 @@ from memory.turn.values import TurnRequest
 from schemas import facts, mcp, sessions
 from schemas.errors import flat
 from schemas.fields import page_of
-from schemas.people import Receipt
 from schemas.recall import RecallRequest
+from schemas.receipt import Receipt
 
 T = TypeVar("T")
 Run = Callable[[Services, Caller, dict[str, Any]], Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.blueprint import caller, resource, services, whole_tenant
-from schemas import ops as schema
+from schemas import prompts as schema
 
 blueprint = resource("prompts", "The instructions for the models, by name.")
 

@@ -9,7 +9,7 @@ from memory.access.keys import CHAT, READ
 from memory.turn.values import TurnRequest
 from schemas import recall as schema
 from schemas.fields import CallerQuery
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("recall", "What is remembered, for an application's own model.")
 

@@ -14,7 +14,7 @@ from schemas import retention as schema
 from schemas.export import ExportDocument
 from schemas.fields import CallerQuery
 from schemas.imports import Imported, checked
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("retention", "How long sessions stay, and the archives of those that were taken out of memory.")
 

@@ -8,7 +8,7 @@ from api.blueprint import caller, resource, services
 from memory.access.keys import CHAT
 from schemas import sessions as schema
 from schemas.fields import CallerQuery
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."

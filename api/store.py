@@ -11,7 +11,7 @@ from api.door import need_scope
 from memory.access.keys import CHAT, READ
 from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
-from schemas.people import Receipt
+from schemas.receipt import Receipt
 
 blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
 CHANGED = "The item is of another version than the call expects. Nothing was stored."

@@ -14,7 +14,8 @@ from memory.access.keys import ADMIN
 from schemas.export import ExportDocument, ExportQuery, text_of
 from schemas.export_markdown import markdown_of
 from schemas.imports import Imported, ImportQuery, checked
-from schemas.people import Backlog, Me, Receipt, User
+from schemas.receipt import Receipt
+from schemas.users import Backlog, Me, User
 
 blueprint = resource("users", "Everything that is stored of a person.")
 IMPORT_BYTES_MAX = 1 << 30

@@ -6,10 +6,9 @@ from marshmallow import fields
 
 from memory.people.retention import Policy
 from schemas.export import Archive
-from schemas.fields import INT32_MAX, PageQuery, SessionId, ValueSchema, about, integer, page_of
+from schemas.fields import INT32_MAX, OPTIONAL, PageQuery, SessionId, ValueSchema, about, integer, page_of
 
 DAYS_MAX = 36_500
-_ANY = {"load_default": None, "allow_none": True}
 
 
 class RetentionPolicy(ValueSchema):
@@ -17,8 +16,8 @@ class RetentionPolicy(ValueSchema):
 
     value = Policy
 
-    days = integer(1, DAYS_MAX, **_ANY, metadata=about("Since the last message or import; null: for ever."))
-    sessions = integer(1, INT32_MAX, **_ANY, metadata=about("Of each person, the newest; null: all."))
+    days = integer(1, DAYS_MAX, **OPTIONAL, metadata=about("Since the last message or import; null: for ever."))
+    sessions = integer(1, INT32_MAX, **OPTIONAL, metadata=about("Of each person, the newest; null: all."))
     archive = fields.Boolean(
         load_default=True, metadata=about("Whether a session that is taken out becomes an archive. Else it is erased.")
     )
