@@ -19,9 +19,9 @@ from memory.people.imports import Document
 from schemas import export
 from schemas.errors import flat
 from schemas.fields import Input, UserId, about, counts
-from schemas.json_items import Apart, NotJson, walk
+from schemas.json_items import Apart, NotJson, first_byte, walk
 from schemas.sources import files, memories
-from schemas.sources.values import mapping
+from schemas.sources.values import mapping, refused
 
 _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("sessions",): export.ExportedSession(),
@@ -68,8 +68,7 @@ def checked(file: IO[bytes], now: datetime) -> Document:
 
 def _is_recaps(file: IO[bytes]) -> bool:
     """Whether this is meant as an export of Recap: an object that begins with `format`, or with names of an export."""
-    file.seek(0)
-    if file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
+    if first_byte(file) != b"{":
         return False
     try:
         for path, value in walk(file, _PARTS):
@@ -140,7 +139,7 @@ def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
 
 def _check_head(head: Mapping[str, Any]) -> None:
     if head.get("format") != export.FORMAT:
-        raise files.refused("unknown_format", f"This is no export of Recap: its `format` is not {export.FORMAT!r}")
+        raise refused("unknown_format", f"This is no export of Recap: its `format` is not {export.FORMAT!r}")
     if head.get("version") != export.VERSION:
         raise InvalidRequest(
             "export_version_unknown",

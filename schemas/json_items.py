@@ -30,10 +30,15 @@ class NotJson(ValueError):
     """The document is not JSON that can be read here.  The message says why, as the end of a sentence."""
 
 
+def first_byte(file: IO[bytes]) -> bytes:
+    """The first byte of a text, after a byte order mark and white space; empty if there is none soon."""
+    file.seek(0)
+    return file.read(64).lstrip(_BOM + b" \t\r\n")[:1]
+
+
 def is_array(file: IO[bytes]) -> bool:
     """Whether the document is an array; an object otherwise.  Raises NotJson if it is neither."""
-    _rewind(file)
-    first = file.read(64).lstrip()[:1]
+    first = first_byte(file)
     if first not in (b"[", b"{"):
         raise NotJson("it begins with neither [ nor {")
     return first == b"["
@@ -54,7 +59,9 @@ def walk(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tupl
         ("sessions", 0), {"id": "a", "messages": []}
     """
     lines = lines and not is_array(file)
-    _rewind(file)
+    file.seek(0)
+    if file.read(len(_BOM)) != _BOM:
+        file.seek(0)
     document, number = _Document(file, lines), 0
     try:
         for path, value in document.items(apart):
@@ -66,13 +73,6 @@ def walk(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tupl
     except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = re.search(r"error: ([^.\\\n]+)", str(error))
         raise NotJson(f"{reason[1] if reason else 'it is not UTF-8'} (after {number} items)") from None
-
-
-def _rewind(file: IO[bytes]) -> None:
-    """Go to the start of the text, after a byte order mark."""
-    file.seek(0)
-    if file.read(3) != _BOM:
-        file.seek(0)
 
 
 class _Document:

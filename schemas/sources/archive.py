@@ -10,9 +10,9 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, NoReturn
+from typing import IO
 
-from memory.errors import InvalidRequest
+from schemas.sources.values import refused
 
 UNPACKED_MAX = 1 << 31  # bytes of its text
 DIRECTORY_MAX = 1 << 23  # bytes of its list of files, which is read at once
@@ -36,7 +36,7 @@ class Archive:
         self.names = sorted({one.filename for one in text})
         self.begins = ", ".join(one.filename[:60] for one in files[:3])
         if sum(one.file_size for one in text) > UNPACKED_MAX:
-            _refuse("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
+            raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
@@ -65,8 +65,5 @@ def _errors(kinds: tuple[type[Exception], ...] = _DAMAGED) -> Iterator[None]:
     try:
         yield
     except kinds:
-        _refuse("bad_zip", "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files")
-
-
-def _refuse(code: str, problem: str) -> NoReturn:
-    raise InvalidRequest(code, f"{problem}. Nothing was stored.") from None
+        problem = "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files"
+        raise refused("bad_zip", problem) from None

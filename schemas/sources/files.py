@@ -16,7 +16,7 @@ from memory.people.export import SessionRecord
 from schemas.json_items import Apart, NotJson, walk
 from schemas.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
 from schemas.sources.archive import Archive, is_zip
-from schemas.sources.values import Record, mapping
+from schemas.sources.values import Record, mapping, refused
 
 TOGETHER = 500  # items of one session that are put together, where each is listed alone
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the object that an API answered with
@@ -163,10 +163,6 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
         "This is neither an export of Recap nor one that Recap knows of another program: item "
         f"{number} of it is no conversation, and has no memory of a person",
     )
-
-
-def refused(code: str, problem: str) -> InvalidRequest:
-    return InvalidRequest(code, f"{problem}. Nothing was stored.")
 
 
 def _together(parts: list[SessionRecord]) -> SessionRecord:

@@ -14,8 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from memory.errors import InvalidRequest
-from schemas.sources.values import mapping, objects, text
+from schemas.sources.values import mapping, objects, refused, text
 
 _BEGIN = b"SQLite format 3\x00"
 _STATES = """
@@ -38,14 +37,14 @@ def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
     """The threads of a database, as `chats` reads them.  Raises InvalidRequest."""
     name = getattr(file, "name", None)
     if not isinstance(name, str):  # SQL of a stranger's database would run in the server
-        raise _refused("A database is imported on the server: `flask import FILE`")
+        raise refused("bad_database", "A database is imported on the server: `flask import FILE`")
     try:
         with closing(sqlite3.connect(f"{Path(name).absolute().as_uri()}?mode=ro", uri=True)) as database:
             for (id, whose), rows in groupby(database.execute(_STATES), lambda row: row[:2]):
                 thread = {"type": "langgraph", "thread_id": id, "user_id": whose}
                 yield {**thread, "messages": _messages(state for *_, state in rows)}
     except sqlite3.Error as error:
-        raise _refused(f"This database can't be read as LangGraph's checkpoints: {error}") from None
+        raise refused("bad_database", f"This database can't be read as LangGraph's checkpoints: {error}") from None
 
 
 def _messages(states: Iterator[bytes]) -> list[Mapping[str, Any]]:
@@ -62,7 +61,7 @@ def _unpacked(data: bytes) -> Any:
         import ormsgpack
     except ImportError:
         problem = "LangGraph's checkpoints are read with the package ormsgpack, which LangGraph needs too. Install it"
-        raise _refused(problem) from None
+        raise refused("bad_database", problem) from None
 
     def plain(_: int, inner: bytes) -> Any:
         """Of a module's name, a class's name and what the object holds: the last."""
@@ -70,7 +69,3 @@ def _unpacked(data: bytes) -> Any:
         return value[2] if isinstance(value, list) and len(value) > 2 else value
 
     return ormsgpack.unpackb(data, ext_hook=plain, option=ormsgpack.OPT_NON_STR_KEYS)
-
-
-def _refused(problem: str) -> InvalidRequest:
-    return InvalidRequest("bad_database", f"{problem}. Nothing was stored.")

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from memory.errors import InvalidRequest
-from schemas.sources.values import role_of
+from schemas.json_items import first_byte
+from schemas.sources.values import refused, role_of
 
 LINE_MAX = 1 << 20  # characters that are read at once
 _NOT_SAID = ("system", "tool", "summary")  # what may stand between messages, under a heading of its own
@@ -27,8 +27,7 @@ _TITLE = re.compile(r"# +(?P<title>.+)")
 
 def looks_so(file: IO[bytes]) -> bool:
     """Whether a file begins as Markdown does."""
-    file.seek(0)
-    return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"#", b"*", b"-")
+    return first_byte(file) in (b"#", b"*", b"-")
 
 
 def chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
@@ -51,7 +50,7 @@ def chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
         text.detach()
     if not found:
         problem = "This Markdown has no messages: each begins with a line such as `## user` or `**You:**`"
-        raise InvalidRequest("unknown_format", f"{problem}. Nothing was stored.")
+        raise refused("unknown_format", problem)
 
 
 def _message(line: str) -> dict[str, Any] | None:

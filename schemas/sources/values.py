@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory.domain import Fact
+from memory.errors import InvalidRequest
 from memory.people.export import FactRecord, ItemRecord, SessionRecord
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from schemas.fields import ID, UNSTORABLE
@@ -125,3 +126,7 @@ def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
         line[tip] = None
         tip = parents[tip]
     return list(line)[::-1]
+
+
+def refused(code: str, problem: str) -> InvalidRequest:
+    return InvalidRequest(code, f"{problem}. Nothing was stored.")
