@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from flask import Flask
-from flask_migrate import Migrate
+from flask_migrate import Migrate, upgrade
 from flask_sqlalchemy import SQLAlchemy
 
 import api
@@ -49,3 +52,16 @@ def services_of(app: Flask) -> Services:
     """The engine of an application made by `create_app`."""
     engine: Services = app.extensions[EXTENSION]
     return engine
+
+
+@contextmanager
+def on_database(settings: Settings, database_url: str) -> Iterator[Services]:
+    """The engine on another database, whose schema is brought up to date first."""
+    app = create_app(settings.model_copy(update={"database_url": database_url, "log_level": "warning"}))
+    with app.app_context():
+        upgrade()
+    engine = services_of(app)
+    try:
+        yield engine
+    finally:
+        engine.database.close()

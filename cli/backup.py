@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 from flask.cli import with_appcontext
-from flask_migrate import upgrade
 
 from api.blueprint import services
-from app import create_app, services_of
+from app import on_database
 from cli.commands import Command
 from memory.ops.backup import back_up
 from memory.ops.backup import restore as put_back
@@ -47,8 +46,5 @@ def restore(file: Path) -> None:
 
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    changed = {"database_url": f"sqlite:///{file.absolute()}", "log_level": "warning"}
-    other = create_app(services().settings.model_copy(update=changed))
-    with other.app_context():
-        upgrade()
-    services_of(other).database.close()
+    with on_database(services().settings, f"sqlite:///{file.absolute()}"):
+        pass

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import click
 from flask.cli import with_appcontext
-from flask_migrate import upgrade
 from sqlalchemy import select
 
 from api.blueprint import services
-from app import create_app, services_of
+from app import on_database
 from cli.commands import Command
 from memory.domain import Caller
 from memory.errors import Conflict
@@ -33,26 +29,13 @@ def move_to(database_url: str) -> None:
     needed.
     """
     source = services()
-    with DataLock(source.settings.data_dir).alone(), _target(source, database_url) as target:
+    with DataLock(source.settings.data_dir).alone(), on_database(source.settings, database_url) as target:
         rows = count(source.database)
         with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
             move(source.database, target.database, lambda _table, done: bar.update(done))
         searches = _compare_searches(source, target)
     click.echo(f"Moved {rows} rows; {searches} searches find the same. Set DATABASE_URL to the new database, start")
     click.echo("Recap, and delete the former database when you don't need it any more: it still has everything.")
-
-
-@contextmanager
-def _target(source: Services, database_url: str) -> Iterator[Services]:
-    """The services of an application on the other database, with its schema."""
-    app = create_app(source.settings.model_copy(update={"database_url": database_url, "log_level": "warning"}))
-    with app.app_context():
-        upgrade()
-    target = services_of(app)
-    try:
-        yield target
-    finally:
-        target.database.close()
 
 
 def _compare_searches(source: Services, target: Services) -> int:
