@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 
 from app import create_app, services_of
 from config import Settings
-from memory.access.owners import known_user
+from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.sections import Sections
 from memory.services import Services
@@ -128,7 +128,7 @@ def derived(
 ) -> Item:
     """A document of the engine's as it is stored of a person, resting on these messages."""
     with services.database.write() as tx:
-        owner = known_user(tx, Caller(user_id=user_id))
+        owner = find_user(tx, Caller(user_id=user_id))
         put = Put(("recap", "profile"), key, value)
         return documents.write(tx, owner.id, put, services.items.now(), author=author, sources=sources)
 

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from config.when import when
-from memory.access.owners import known_user
+from memory.access.owners import find_user
 from memory.domain import Caller
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -43,7 +43,7 @@ class Person:
 
     def work(self) -> None:
         with self.services.database.read() as tx:
-            owner = known_user(tx, Caller(user_id="ada"))
+            owner = find_user(tx, Caller(user_id="ada"))
         self.error = self.services.outbox.run_now("profile", owner.id)
 
     def profile(self, **query: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
-from memory.access.owners import find_user, make_owner
+from memory.access.owners import find_or_make_owner, owner_or_none
 from memory.domain import Caller, Usage
 from memory.errors import LimitReached
 from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction, Upsert
@@ -98,7 +98,7 @@ class Budgets:
     def _made(self, tx: Transaction, caller: Caller) -> int | None:
         if caller.user_id is None or not self._most:
             return None
-        return make_owner(tx, caller, self._now()).id
+        return find_or_make_owner(tx, caller, self._now()).id
 
 
 def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
@@ -109,7 +109,7 @@ def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
     """The id of the person whom the caller names, else of the session's owner; None if there is no row yet."""
     if caller.user_id is not None:
-        owner = find_user(tx, caller)
+        owner = owner_or_none(tx, caller)
         return owner.id if owner is not None else None
     named = SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id
     return tx.scalar(select(SessionRow.owner_id).where(*named))

@@ -2,7 +2,7 @@
 
 Guarantee: every read on behalf of a caller goes through one of these functions, and what belongs to another owner
 looks the same as what does not exist.  In a write they lock what they find (see `models.database`), so that one write
-of an owner runs at a time.
+of an owner runs at a time.  Where there is nothing, `find_...` raises NotFound and `..._or_none` gives None.
 """
 
 from __future__ import annotations
@@ -28,25 +28,24 @@ WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
 """The ids of an `owner` and of the `tenant` itself."""
 
 
-def find_user(tx: Transaction, caller: Caller) -> OwnerRow | None:
-    """The owner row of the caller's user; None when nothing was ever stored for them, or no user is named."""
-    return _owner(tx, caller.tenant, "user", caller.user_id)
-
-
-def find_owner(tx: Transaction, caller: Caller) -> OwnerRow | None:
+def owner_or_none(tx: Transaction, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user or, when no user is named, of the tenant itself; None if there is none yet."""
-    if caller.user_id is not None:
-        return find_user(tx, caller)
-    return _owner(tx, caller.tenant, "tenant", "")
+    return tx.scalar(locked(tx, _OWNERS.filter_by(**_named(caller)), OwnerRow))
 
 
-def make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
-    """The owner row that `find_owner` did not find; another write may have made it since."""
-    kind, name = ("tenant", "") if caller.user_id is None else ("user", caller.user_id)
-    _MAKE.execute(tx, [{"tenant": caller.tenant, "kind": kind, "name": name, "created_at": now}])
-    owner = find_owner(tx, caller)
-    assert owner is not None
+def find_or_make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
+    """The owner row of the caller's user or, when no user is named, of the tenant itself; made if there is none."""
+    owner = owner_or_none(tx, caller)
+    if owner is None:
+        _MAKE.execute(tx, [{**_named(caller), "created_at": now}])
+        owner = owner_or_none(tx, caller)  # another write may have made it first
+        assert owner is not None
     return owner
+
+
+def _named(caller: Caller) -> dict[str, Any]:
+    kind, name = ("tenant", "") if caller.user_id is None else ("user", caller.user_id)
+    return {"tenant": caller.tenant, "kind": kind, "name": name}
 
 
 def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
@@ -54,15 +53,10 @@ def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
     return tx.scalar(locked(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
 
 
-def _owner(tx: Transaction, tenant: str, kind: str, name: str | None) -> OwnerRow | None:
-    named = OwnerRow.tenant == tenant, OwnerRow.kind == kind, OwnerRow.name == name
-    return tx.scalar(locked(tx, _OWNERS.where(*named), OwnerRow))
-
-
-def known_user(tx: Transaction, caller: Caller) -> OwnerRow:
+def find_user(tx: Transaction, caller: Caller) -> OwnerRow:
     """The owner row of the caller's user.  Raises NotFound when nothing was ever stored, or all was erased."""
-    owner = find_user(tx, caller)
-    if owner is None:
+    owner = owner_or_none(tx, caller)
+    if owner is None or caller.user_id is None:
         raise user_not_found(caller.user_id)
     return owner
 
@@ -75,7 +69,7 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
     return query
 
 
-def known_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
+def session_or_none(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
     row = tx.scalar(locked(tx, _NAMED, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
     theirs = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
@@ -86,7 +80,7 @@ def known_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRo
 
 def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
     """The caller's session.  Raises NotFound, also when it is someone else's."""
-    row = known_session(tx, caller, session_id)
+    row = session_or_none(tx, caller, session_id)
     if row is None:
         raise session_not_found(session_id)
     return row
@@ -103,7 +97,7 @@ def whose(tx: Transaction, caller: Caller, session_id: str | None) -> tuple[Owne
         return session.owner, session
     if caller.user_id is None:
         raise InvalidRequest("owner_needed", "Say whose memory is meant: a user_id or a session_id.")
-    return find_user(tx, caller), None
+    return owner_or_none(tx, caller), None
 
 
 def lock_session(tx: Transaction, row_id: int | None) -> SessionRow | None:

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 
 from config import Settings
-from memory.access.owners import known_session, owned
+from memory.access.owners import owned, session_or_none
 from memory.branches import replace_from
 from memory.clients.conversation import ClientRequest, Sent, said
 from memory.clients.reconcile import Said, common, reconcile
@@ -95,7 +95,7 @@ def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: C
         return False
     if any(asked.startswith(beginning) and inside in asked for beginning, inside in ERRANDS):
         return True
-    row = known_session(tx, caller, session_id) if session_id is not None else None
+    row = session_or_none(tx, caller, session_id) if session_id is not None else None
     line = list(_line(tx, row, LATEST).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
         return False

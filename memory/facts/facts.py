@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, update
 
 from config import Settings
-from memory.access.owners import find_session, make_owner, owned, whose
+from memory.access.owners import find_or_make_owner, find_session, owned, whose
 from memory.domain import Caller, Fact, FactDraft, FactRevision, Link, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
@@ -81,7 +81,7 @@ class Facts:
         now = self._now()
         with self._database.write() as tx:
             owner, session = whose(tx, caller, session_id)
-            owner = owner or make_owner(tx, caller, now)
+            owner = owner or find_or_make_owner(tx, caller, now)
             of_session = {"session_id": session.id, "scope": "session"} if session is not None else {"scope": "user"}
             row = FactRow(owner_id=owner.id, **of_session, **stated, valid_from=now, created_at=now)
             _keep(tx, row, "made", "person", now)

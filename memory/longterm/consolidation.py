@@ -24,7 +24,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
 from config import Settings
-from memory.access.owners import known_user, lock_owner
+from memory.access.owners import find_user, lock_owner
 from memory.domain import Caller, Fact
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.duplicates import Pair, pairs_of
@@ -101,7 +101,7 @@ class Consolidation:
         if self.settings.consolidation.mode == "off":
             raise InvalidRequest("consolidation_off", "CONSOLIDATION is off on this server, so no facts are merged.")
         with self.database.write() as tx:
-            owner = known_user(tx, caller)
+            owner = find_user(tx, caller)
             self.outbox.ask(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, insist=True))
 
     def undo(self, caller: Caller) -> Run:
@@ -214,7 +214,7 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
 
 def _closed(tx: Transaction, caller: Caller) -> Sequence[Any]:
     """The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
-    return tx.execute(_CLOSED.where(FactRow.owner_id == known_user(tx, caller).id)).all()
+    return tx.execute(_CLOSED.where(FactRow.owner_id == find_user(tx, caller).id)).all()
 
 
 def _may_open(tx: Transaction, fact: FactRow) -> bool:

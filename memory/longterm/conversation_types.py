@@ -22,7 +22,7 @@ from datetime import datetime
 from typing import Any
 
 from config import Settings
-from memory.access.owners import find_owner, make_owner
+from memory.access.owners import find_or_make_owner, owner_or_none
 from memory.domain import Caller, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
@@ -97,7 +97,7 @@ class ConversationTypes:
     def all(self, caller: Caller) -> list[ConversationType]:
         """What the caller's conversations may be, by name.  A person's own takes the place of the tenant's."""
         with self._database.read() as tx:
-            found = self._known(tx, find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))
+            found = self._known(tx, owner_or_none(tx, Caller(caller.tenant)), owner_or_none(tx, caller))
         return [found[name] for name in sorted(found)]
 
     def get(self, caller: Caller, name: str) -> ConversationType:
@@ -117,7 +117,7 @@ class ConversationTypes:
         if max((value for value in new.settings.values() if isinstance(value, int)), default=0) > most:
             raise _refused("budget_too_large", f"A budget may be a quarter of CONTEXT_TOKENS, so {most:,} tokens.")
         with self._database.write() as tx:
-            owner = find_owner(tx, caller) or make_owner(tx, caller, self._now())
+            owner = find_or_make_owner(tx, caller, self._now())
             if len(self._known(tx, owner).keys() | {name}) > TYPES_MAX:
                 raise _refused("too_many_types", f"There may be {TYPES_MAX} types with those built in. Delete some.")
             documents.write(tx, owner.id, Put(NAMESPACE, name, does), self._now(), author="person")
@@ -127,7 +127,7 @@ class ConversationTypes:
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """The id of the item that the caller's own type is.  Raises NotFound."""
-        owner = find_owner(tx, caller)
+        owner = owner_or_none(tx, caller)
         item = documents.read(tx, owner.id, NAMESPACE, name, self._now()) if owner is not None else None
         if item is None:
             raise _not_found(name)
@@ -135,7 +135,7 @@ class ConversationTypes:
 
     def check(self, tx: Transaction, row: SessionRow, name: str) -> None:
         """Raises InvalidRequest when the session's conversation can't be of this type."""
-        if name not in self._known(tx, find_owner(tx, Caller(row.tenant)), row.owner):
+        if name not in self._known(tx, owner_or_none(tx, Caller(row.tenant)), row.owner):
             raise InvalidRequest(
                 "unknown_type",
                 f"There is no conversation type {name!r} for this session. Nothing was changed. Store it first.",

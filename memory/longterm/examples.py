@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memory.access.owners import WHOSE, find_owner, find_session, make_owner
+from memory.access.owners import WHOSE, find_or_make_owner, find_session, owner_or_none
 from memory.domain import Caller
 from memory.longterm.exchanges import Exchange, find_exchange
 from memory.paging import Page, page_of, rows_of_page
@@ -61,7 +61,7 @@ class Examples:
         """Store an example for the caller's user or, when no user is named, for all of the tenant."""
         value = {"input": input, "output": output, "tags": list(tags), "rating": rating}
         with self.database.write() as tx:
-            owner = find_owner(tx, caller) or make_owner(tx, caller, self.now())
+            owner = find_or_make_owner(tx, caller, self.now())
             return as_example(documents.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), self.now()))
 
     def add_exchange(
@@ -81,7 +81,7 @@ class Examples:
         Raises NotFound.
         """
         with self.database.read() as tx:
-            owner = find_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
+            owner = find_session(tx, caller, session_id).owner if session_id is not None else owner_or_none(tx, caller)
             query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
             rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
         return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda one: (one.id,))

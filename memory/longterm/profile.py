@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.owners import find_owner, find_user, known_user, lock_owner, make_owner
+from memory.access.owners import find_or_make_owner, find_user, lock_owner, owner_or_none
 from memory.domain import Caller, Fact, Message
 from memory.errors import InvalidRequest, ModelError
 from memory.facts.facts import as_fact, close
@@ -99,7 +99,7 @@ class Profiles:
         now = self.now()
         source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
         with self.database.write() as tx:
-            owner = find_user(tx, caller) or make_owner(tx, caller, now)
+            owner = find_or_make_owner(tx, caller, now)
             schema, item = self._schema(tx, caller), self._item(tx, owner)
             documents.check_version(KEY, expected, item.version if item is not None else 0)
             profile = before = _profile(item).fitting(schema)
@@ -114,7 +114,7 @@ class Profiles:
     def rollback(self, caller: Caller, version: int) -> ProfileVersion:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
-            owner = known_user(tx, caller)
+            owner = find_user(tx, caller)
             old = documents.find_version(tx, self._item(tx, owner), version)
             return self._write(tx, owner, Profile.of(old.value), "rollback")
 
@@ -123,7 +123,7 @@ class Profiles:
         if self.settings.profile_mode.mode == "off":
             raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
         with self.database.write() as tx:
-            owner = known_user(tx, caller)
+            owner = find_user(tx, caller)
             self.mini.budgets.check(tx, owner.id)
             self.outbox.ask(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, insist=True))
             return next(iter(self._versions(tx, caller)), ProfileVersion())
@@ -141,7 +141,7 @@ class Profiles:
         check_schema(schema)
         tenant = Caller(caller.tenant)
         with self.database.write() as tx:
-            owner = find_owner(tx, tenant) or make_owner(tx, tenant, self.now())
+            owner = find_or_make_owner(tx, tenant, self.now())
             documents.write(tx, owner.id, Put(SCHEMAS, KEY, schema), self.now(), author="person")
         return schema
 
@@ -197,11 +197,11 @@ class Profiles:
         return documents.read(tx, owner.id, NAMESPACE, KEY, self.now())
 
     def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
-        item = self._item(tx, known_user(tx, caller))
+        item = self._item(tx, find_user(tx, caller))
         return list(map(ProfileVersion.of, documents.versions(tx, item.id, as_of))) if item is not None else []
 
     def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
-        owner = find_owner(tx, Caller(caller.tenant))
+        owner = owner_or_none(tx, Caller(caller.tenant))
         item = documents.read(tx, owner.id, SCHEMAS, KEY, self.now()) if owner is not None else None
         return item.value if item is not None else DEFAULT_SCHEMA
 

@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 
 from config import Settings
-from memory.access.owners import find_session, known_user, owned
+from memory.access.owners import find_session, find_user, owned
 from memory.domain import Caller, Fact
 from memory.errors import NotFound, RecapError
 from memory.facts.corrections import line_up_to, withdraw
@@ -101,7 +101,7 @@ class Erasing:
     @retried
     def _user(self, caller: Caller) -> tuple[OwnerRow, Counter[str]]:
         with self.database.write() as tx:
-            owner = known_user(tx, caller)
+            owner = find_user(tx, caller)
             return owner, self._erase_owner(tx, owner)
 
     def session(self, caller: Caller, session_id: str) -> Receipt:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_user, lock_owner, make_owner
+from memory.access.owners import find_or_make_owner, lock_owner
 from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
@@ -245,7 +245,7 @@ class Import:
         if self.owner_id is not None:
             owner = lock_owner(tx, self.owner_id)
         else:
-            owner = find_user(tx, self.caller) or make_owner(tx, self.caller, self.parts.now())
+            owner = find_or_make_owner(tx, self.caller, self.parts.now())
         if owner is None:
             raise _lost()
         self.owner_id = owner.id

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Select, case, exists, false, func, or_, select
 
-from memory.access.owners import find_owner, lock_session, make_owner
+from memory.access.owners import find_or_make_owner, lock_session, owner_or_none
 from memory.domain import Caller
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.people.archives import Archives
@@ -66,14 +66,14 @@ class Retention:
     def get(self, caller: Caller) -> Policy:
         """The policy of the caller's tenant."""
         with self.database.read() as tx:
-            owner = find_owner(tx, Caller(caller.tenant))
+            owner = owner_or_none(tx, Caller(caller.tenant))
             return self._policy(tx, owner.id if owner is not None else None)
 
     def put(self, caller: Caller, policy: Policy) -> Policy:
         """Store the policy of the caller's tenant.  Its job runs soon, and then once a day."""
         tenant = Caller(caller.tenant)
         with self.database.write() as tx:
-            owner = find_owner(tx, tenant) or make_owner(tx, tenant, self.now())
+            owner = find_or_make_owner(tx, tenant, self.now())
             documents.write(tx, owner.id, Put(NAMESPACE, KEY, asdict(policy)), self.now())
             self.outbox.ask(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, insist=True))
         return policy

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import ColumnDefault, and_, or_, select
 
 from config import Settings
-from memory.access.owners import find_session, known_session, owned
+from memory.access.owners import find_session, owned, session_or_none
 from memory.domain import Caller, Message
 from memory.errors import Conflict, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
@@ -86,7 +86,7 @@ class Sessions:
     ) -> SessionInfo:
         """A new, empty session.  Raises Conflict when there is one of this id, NotFound when it is someone else's."""
         with self.database.write() as tx:
-            if session_id is not None and known_session(tx, caller, session_id) is not None:
+            if session_id is not None and session_or_none(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self.make(tx, caller, session_id)
             row.title = title[:200]
@@ -239,7 +239,7 @@ class Sessions:
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
-        known = known_session(tx, caller, session_id) if session_id is not None else None
+        known = session_or_none(tx, caller, session_id) if session_id is not None else None
         return known or self.make(tx, caller, session_id)
 
     def follow_up(

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_owner, make_owner
+from memory.access.owners import find_or_make_owner, owner_or_none
 from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
@@ -57,9 +57,9 @@ class Items:
         questions = list(map(self._question, operations))  # may call a service: not in a transaction
         now = self.now()
         with self.database.write() if writes else self.database.read() as tx:
-            owner = find_owner(tx, caller)
+            owner = owner_or_none(tx, caller)
             if owner is None and any(isinstance(one, Put) for one in writes):
-                owner = make_owner(tx, caller, now)
+                owner = find_or_make_owner(tx, caller, now)
             owner_id = owner.id if owner is not None else NOBODY
             results = [self._run(tx, owner_id, *one, now) for one in zip(operations, questions, strict=True)]
             done = list(zip(operations, results, strict=True))

@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.budgets import Budgets
-from memory.access.owners import known_user
+from memory.access.owners import find_user
 from memory.domain import Caller
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.sessions.messages import SHOWN
@@ -46,7 +46,7 @@ class Backlogs:
     def get(self, caller: Caller) -> Backlog:
         """Raises NotFound."""
         with self.database.read() as tx:
-            return _backlog(tx, known_user(tx, caller))
+            return _backlog(tx, find_user(tx, caller))
 
     def start(self, caller: Caller) -> Backlog:
         """Ask for a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
@@ -54,7 +54,7 @@ class Backlogs:
         With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
         """
         with self.database.write() as tx:
-            owner = known_user(tx, caller)
+            owner = find_user(tx, caller)
             self.budgets.check(tx, owner.id)
             left = self.budgets.left(tx, owner.id)
             requests = list[JobRequest]()
@@ -70,7 +70,7 @@ class Backlogs:
     def cancel(self, caller: Caller) -> Backlog:
         """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
         with self.database.write() as tx:
-            owner = known_user(tx, caller)
+            owner = find_user(tx, caller)
             tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
             return _backlog(tx, owner)
 

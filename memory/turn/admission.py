@@ -16,7 +16,7 @@ from datetime import datetime
 
 from memory import tokens
 from memory.access.budgets import owner_of
-from memory.access.owners import find_session, known_session
+from memory.access.owners import find_session, session_or_none
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
@@ -89,7 +89,7 @@ def _session(
         return find_session(tx, caller, session_id)
     row = None
     if session_id is not None:
-        row = known_session(tx, caller, session_id)
+        row = session_or_none(tx, caller, session_id)
     elif client is not None:
         row = carried_on(tx, caller, client, parts.leases, arrived_at)
     if row is None:
