@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -401,16 +402,17 @@ def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_ser
 
 
 WORD = re.compile(r"\bw\d+\b")
-BACK = {"say": 0, "replace last": 1, "replace near": 3, "replace far": 9}  # messages of the person that are taken back
-ACTIONS = [*["say"] * 3, *["replace last"] * 2, "replace near", "replace far", "append"]
-ACTIONS += [*["summary"] * 3, "index", "roll back", *["restore"] * 3]
+BACK = {"say": 0, "say much": 0, "main fails": 0, "replace last": 1, "replace near": 3, "replace far": 9}  # taken back
+FAILING = {"mini fails": Status(401), "mini garbles": "{"}
+ACTIONS = [*["say"] * 3, "say much", "main fails", *["replace last"] * 2, "replace near", "replace far", "append"]
+ACTIONS += [*["summary"] * 3, *FAILING, "hold", "let go", "index", "roll back", *["restore"] * 3]
 
 
 def listing(body: Body) -> Any:
     """A summary that lists every word the mini model was shown, and facts that are the words of the person."""
     material = body["messages"][1]["content"]
     shown = sorted(set(WORD.findall(re.sub(r"<known_facts>.*?</known_facts>", "", material, flags=re.DOTALL))))
-    own = re.findall(r"^\[(\d+)\] (?:\S+ )?\S+ user: (w\d+)$", material, re.MULTILINE)
+    own = re.findall(r"^\[(\d+)\] (?:\S+ )?\S+ user: (w\d+)\b", material, re.MULTILINE)
     chunks = [" ".join(shown[at : at + 20]) for at in range(0, len(shown), 20)]
     return digest_of(*(fact(word, int(position), word) for position, word in own), data=chunks)
 
@@ -423,35 +425,58 @@ def said_words(client: FlaskClient, **query: Any) -> list[str]:
 def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
     make_app: MakeApp, model_server: ModelServer, seed: int
 ) -> None:
-    """Messages are sent, replaced, brought back, summarised and rolled back; each has a word of its own."""
-    app = make_app(**at(model_server, tail_messages_max=5, tail_messages_min=2, summary_debounce=60.0))
+    """Messages are sent, replaced, brought back, summarised and rolled back, and models fail or take their time.  Each
+    message has a word of its own: it is in the summary or the tail of every prompt, as long as it is in the line."""
+    limits = {"tail_messages_max": 5, "tail_messages_min": 2, "tail_tokens_max": 300, "summary_debounce": 60.0}
+    app = make_app(**at(model_server, model_timeout=60.0, **limits))
     client = app.test_client()
     model_server.mini.default = listing
-    for number, action in enumerate(["say", *random.Random(seed).choices(ACTIONS, k=24), "say"], start=1):
-        if action in BACK:
-            own = [one["id"] for one in stored(client, "s") if one["role"] == "user"] if BACK[action] else []
-            replaced = {"replaces": own[-min(BACK[action], len(own))]} if own else {}
-            model_server.main.queue(f"w{number}000")
-            chat(client, f"w{number}", session_id="s", recall="always", **replaced)
-            shown = {word for message in prompts(model_server)[-1] for word in WORD.findall(message["content"])}
-            assert shown == set(said_words(client)[:-1]), "all but the reply, in the head or word for word"
-        elif action == "append":
-            append(client, "s", [words(f"w{number}0001"), words(f"w{number}0002", "assistant")])
-        elif action == "restore":
-            for current, ids in sorted(versions(client).items())[-1:]:
-                restore(client, next(id for id in ids if id != current))
-        elif action != "roll back":
-            work(client, action)
-        elif latest := version(client):
-            older = {"version": max(1, latest["version"] - 2)}
-            assert client.post(f"{URL}/summary/rollback", json=older).status_code in (200, 409)
+
+    def summarise(answer: Any) -> None:
+        model_server.mini.default = answer
+        good(client.post(f"{URL}/summary/refresh"))
+
+    with ExitStack() as held:
+        for number, action in enumerate(["say", *random.Random(seed).choices(ACTIONS, k=30), "say"], start=1):
+            if action in BACK:
+                own = [one["id"] for one in stored(client, "s") if one["role"] == "user"] if BACK[action] else []
+                replaced = {"replaces": own[-min(BACK[action], len(own))]} if own else {}
+                model_server.main.queue(Status(401) if action == "main fails" else f"w{number}000")
+                text = f"w{number} {'and so on ' * 30}" if action == "say much" else f"w{number}"
+                answer = ask(client, text, session_id="s", recall="always", **replaced)
+                shown = {word for message in prompts(model_server)[-1] for word in WORD.findall(message["content"])}
+                assert shown == set(said_words(client)) - {f"w{number}000"}, "in the head or word for word"
+                assert answer.status_code == (502 if action == "main fails" else 200)
+            elif action == "append":
+                append(client, "s", [words(f"w{number}0001"), words(f"w{number}0002", "assistant")])
+            elif action == "restore":
+                for current, ids in sorted(versions(client).items())[-1:]:
+                    restore(client, next(id for id in ids if id != current))
+            elif action in FAILING:
+                summarise(lambda body, reply=FAILING[action]: reply)
+                work(client, "summary")
+            elif action == "hold":
+                held.close()
+                release, came = threading.Event(), len(model_server.requests)
+                summarise(lambda body, release=release: Delay(release, listing(body)))
+                held.enter_context(meanwhile(lambda: work(client, "summary")))
+                held.callback(release.set)
+                model_server.wait_for(lambda came=came: len(model_server.requests) > came, 0.3)
+            elif action == "let go":
+                held.close()
+            elif action != "roll back":
+                work(client, action)
+            elif latest := version(client):
+                older = {"version": max(1, latest["version"] - 2)}
+                assert client.post(f"{URL}/summary/rollback", json=older).status_code in (200, 409)
+            model_server.mini.default = listing
     only_the_line_is_found(client)  # though the index still holds more
-    client.post(f"{URL}/summary/refresh")
+    summarise(listing)
     work(client)
     only_the_line_is_found(client)
     messages = stored(client, "s")
     assert set(WORD.findall(str(version(client)["sections"]))) == set(said_words(client))
-    assert {one["content"]: one["id"] for one in messages if one["role"] == "user"} == {
+    assert {one["content"].split()[0]: one["id"] for one in messages if one["role"] == "user"} == {
         text: item["source_message_id"] for text, item in facts(client).items()
     }
     assert all(one.consistent for one in services_of(app).indexing.verify())
