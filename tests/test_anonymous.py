@@ -22,6 +22,11 @@ OTHERS = ["", "0.0.0.0", "::", "192.168.1.5", "::ffff:10.0.0.1", "fe80::1", "rec
 KEY = "key-of-acme-0123456789"
 
 
+@pytest.fixture(scope="module")
+def app(shared_app: Flask) -> Flask:
+    return shared_app
+
+
 # -- starting
 
 

@@ -19,7 +19,6 @@ from memory.errors import InvalidRequest
 from memory.services import Services, utc_now
 from models import Database
 from tests.resources import append, error, good, said
-from tests.serving import Api, eventually, migrated_server
 from tests.sql import statements
 from tests.talking import failed
 from tests.test_auth import METHODS, with_key
@@ -288,27 +287,3 @@ def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app: Flask) -> Non
 def test_the_command_says_what_can_not_be_done(app: Flask, arguments: list[str], told: str) -> None:
     done = run(app, *arguments)
     assert done.exit_code != 0 and told in done.output
-
-
-@pytest.mark.slow
-def test_keys_come_and_go_beside_a_running_server(tmp_path: Path, migrated: Path) -> None:
-    """Two workers, in the end both of them: a connection of its own for each request may come to either."""
-    with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
-        server.start()
-
-        def statuses(key: str | None = None) -> set[int]:
-            found = set()
-            for _ in range(12):
-                with Api(server) as api:
-                    headers = {"Authorization": f"Bearer {key}"} if key else {}
-                    found.add(api.http.get("/api/sessions", headers=headers).status_code)
-            return found
-
-        assert statuses() == {200}
-        key = server.flask("keys", "create").stdout.strip()
-        assert eventually(lambda: statuses() == {401}), "the door closes"
-        assert eventually(lambda: statuses(key) == {200})
-        assert server.flask("keys", "revoke", "1").returncode == 0
-        assert eventually(lambda: 200 not in statuses(key)), "who tries on is turned away for trying, too"
-        assert statuses() == {401}, "and the door stays closed"
-        assert server.stop() == 0
