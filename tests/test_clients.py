@@ -206,24 +206,36 @@ def node() -> str:
     return program
 
 
-RunScript = Callable[[str], Any]
+Node = Callable[..., str]
 
 
 @pytest.fixture
-def script(node: str, base_url: str) -> RunScript:
-    """Runs a script of `tests/clients` at the Recap; gives what it printed."""
+def run(node: str) -> Node:
+    """Runs Node with the packages of `tests/clients`; gives what it printed."""
 
-    def run(name: str) -> Any:
-        command = [node, str(HERE / name), base_url, KEY]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+    def run(*command: str, **environment: str) -> str:
+        done = subprocess.run(
+            [node, *command],
+            cwd=HERE,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     return run
 
 
+def evaluated(run: Node, code: str, **environment: str) -> str:
+    """What a program of a page prints."""
+    return run("--input-type=module", "--eval", code, **environment)
+
+
 def test_the_documented_clients_are_remembered(
-    node: str, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
+    run: Node, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
     of_protocol = page.partition("# Anthropic's packages")[0]  # other tests have what follows
@@ -236,10 +248,7 @@ def test_the_documented_clients_are_remembered(
             exec(compile(code, "clients.md", "exec"), {})
             said = capsys.readouterr().out
         else:
-            command = [node, "--input-type=module", "--eval", code]
-            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=SECONDS, check=False)
-            assert done.returncode == 0, done.stderr
-            said = done.stdout
+            said = evaluated(run, code)
         assert "What is my cat called?" in said
         assert "My cat is called Miso." in json.dumps(sent(model)[-1]["messages"])
 
@@ -252,10 +261,10 @@ def test_the_documented_clients_are_remembered(
     ],
 )
 def test_a_package_of_npm_asks_streams_and_calls_tools(
-    script: RunScript, base_url: str, model: ModelServer, name: str, session: str, user: str, error: str, own: Any
+    run: Node, base_url: str, model: ModelServer, name: str, session: str, user: str, error: str, own: Any
 ) -> None:
     model.main.queue(*REPLIES)
-    assert script(name) == {
+    assert json.loads(run(name, base_url, KEY)) == {
         "plain": "Noted.",
         "session": session,
         "pieces": PIECES,
@@ -267,9 +276,9 @@ def test_a_package_of_npm_asks_streams_and_calls_tools(
     assert stored(base_url, session, user) == STORED
 
 
-def test_recaps_own_client_makes_every_call(script: RunScript, base_url: str, model: ModelServer) -> None:
+def test_recaps_own_client_makes_every_call(run: Node, base_url: str, model: ModelServer) -> None:
     model.main.queue("Noted.", COUNT)
-    got = script("recap_client.mjs")
+    got = json.loads(run("recap_client.mjs", base_url, KEY))
     made = got.pop("calls")
     assert got == {
         "plain": "Noted.",
@@ -301,25 +310,15 @@ def test_recaps_own_client_makes_every_call(script: RunScript, base_url: str, mo
             assert set(body) <= set(document["components"]["schemas"][schema]["properties"]), (method, path)
 
 
-def test_the_types_of_recaps_own_client_fit_its_use(node: str) -> None:
-    tsc = str(HERE / "node_modules/typescript/bin/tsc")
+def test_the_types_of_recaps_own_client_fit_its_use(run: Node) -> None:
     options = "--noEmit --allowJs --checkJs --strict --module nodenext --target es2022 --lib es2023,dom,dom.iterable"
-    command = [node, tsc, *options.split(), "recap_client.mjs"]
-    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert done.returncode == 0, done.stdout
+    run("node_modules/typescript/bin/tsc", *options.split(), "recap_client.mjs")
 
 
-def test_the_readme_and_the_example_of_recaps_own_client_run(node: str, recap: Server, model: ModelServer) -> None:
+def test_the_readme_and_the_example_of_recaps_own_client_run(run: Node, recap: Server, model: ModelServer) -> None:
     package = HERE.parents[1] / "clients/js"
     readme = "".join(re.findall(r"^```js\n(.*?)^```", (package / "README.md").read_text("utf-8"), re.M | re.S))
     readme = readme.replace("http://127.0.0.1:8000", recap.url).replace("undefined", f'"{KEY}"')
-    environment = {**os.environ, "RECAP_URL": recap.url, "RECAP_API_KEY": KEY}
-    for code, expected in (
-        ((package / "examples/ai-sdk.mjs").read_text("utf-8"), "user: My cat is called Miso."),
-        (readme, "true session_not_found"),
-    ):
-        command = [node, "--input-type=module", "--eval", code]
-        done = subprocess.run(
-            command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
-        )
-        assert done.returncode == 0 and expected in done.stdout, done.stderr
+    example = (package / "examples/ai-sdk.mjs").read_text("utf-8")
+    assert "user: My cat is called Miso." in evaluated(run, example, RECAP_URL=recap.url, RECAP_API_KEY=KEY)
+    assert "true session_not_found" in evaluated(run, readme)
