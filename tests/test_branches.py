@@ -16,7 +16,7 @@ from app import services_of
 from models import TurnRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
-from tests.resources import append, digest_of, fact, good, read_all
+from tests.resources import append, digest_of, fact, find, good, read_all
 from tests.resources import said as words
 from tests.talking import ask, at, chat, failed, meanwhile, prompts, question, said, stored, stream, summary
 
@@ -42,12 +42,6 @@ def work(client: FlaskClient, *kinds: str) -> None:
             if job["kind"] == "index":
                 client.post(f"/api/jobs/{job['id']}/retry")
     services.outbox.run_due(kinds or None)
-
-
-def found(client: FlaskClient, q: str, **query: Any) -> list[dict[str, Any]]:
-    """What a search finds."""
-    answer = client.get("/api/search", query_string={"q": q, "session_id": "s", **query})
-    return list(good(answer)["results"])
 
 
 def line(*exchanges: str) -> list[tuple[str, str]]:
@@ -274,9 +268,9 @@ def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(
 # -- the summary
 
 
-def digest_with(server: ModelServer, client: FlaskClient, **sections: Any) -> None:
-    """Have the summary of session `s` brought up to date, to these sections."""
-    server.mini.queue(digest_of(**sections))
+def digest_with(server: ModelServer, client: FlaskClient, *facts: Any, **sections: Any) -> None:
+    """Have the summary of session `s` brought up to date, to these sections, with these facts."""
+    server.mini.queue(digest_of(*facts, **sections))
     work(client, "summary")
 
 
@@ -370,14 +364,11 @@ def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_hol
     client: FlaskClient, model_server: ModelServer
 ) -> None:
     (first,) = talk(client, "I live in Bergen")
-    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
-    work(client, "summary")
+    digest_with(model_server, client, fact("Lives in Bergen", 1, "I live in Bergen"))
     old = facts(client)["Lives in Bergen"]["id"]
     (second,) = talk(client, "I live in Oslo now and like tea")
-    model_server.mini.queue(
-        digest_of(fact("Lives in Oslo", 3, "I live in Oslo", supersedes=[old]), fact("Likes tea", 3, "like tea"))
-    )
-    work(client, "summary")
+    oslo = fact("Lives in Oslo", 3, "I live in Oslo", supersedes=[old])
+    digest_with(model_server, client, oslo, fact("Likes tea", 3, "like tea"))
     assert set(facts(client)) == {"Lives in Oslo", "Likes tea"}
     talk(client, "And you?", replaces=second)
     (kept,) = facts(client).values()
@@ -387,13 +378,11 @@ def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_hol
 
 def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_server: ModelServer) -> None:
     (first,) = talk(client, "I live in Bergen")
-    model_server.mini.queue(digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
-    work(client, "summary")
+    digest_with(model_server, client, fact("Lives in Bergen", 1, "I live in Bergen"))
     known = facts(client)["Lives in Bergen"]["id"]
     client.patch(f"/api/facts/{known}", json={"pinned": True})
     (again,) = talk(client, "I live in Bergen", replaces=first)
-    model_server.mini.queue(digest_of(fact("In Bergen", 1, "I live in Bergen"), topic="Bergen"))
-    work(client, "summary")
+    digest_with(model_server, client, fact("In Bergen", 1, "I live in Bergen"), topic="Bergen")
     (kept,) = facts(client).values()
     assert (kept["id"], kept["pinned"], kept["source_message_id"]) == (known, True, again)
 
@@ -485,6 +474,6 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
 def only_the_line_is_found(client: FlaskClient) -> None:
     known = set(said_words(client))
     for word in known | {word for branch in range(1, 15) for word in said_words(client, branch=branch)}:
-        results = found(client, word, window=9)
+        results = find(client, word, session_id="s", window=9)
         assert bool(results) is (word in known), word
         assert all(set(WORD.findall(str(near["content"]))) <= known for one in results for near in one["window"])
