@@ -13,7 +13,7 @@ from sqlalchemy import event
 from app import services_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, Text
-from tests.talking import ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
+from tests.talking import ask, at, chat, failed, prompts, question, said, sessions, stored, summary
 
 
 @pytest.fixture
@@ -118,18 +118,6 @@ def test_the_system_prompt_of_the_turn_the_session_or_the_service(
     assert (pirate["content"], bard["content"]) == ("Be a pirate.", "Be a bard.")
     assert pirate["role"] == bard["role"] == "system"
     assert packaged["content"].startswith("You are a helpful assistant")
-
-
-# -- the summary, before or after the reply
-
-
-def test_inline_mode_has_the_summary_ready_when_the_reply_leaves(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, summary_mode="inline", summary_debounce=3.0)).test_client()
-    chat(client, "I like green tea.", session_id="s")
-    now = summary(client, "s")
-    assert (now["state"], now["latest"]["version"], now["latest"]["through"]) == ("current", 1, 2)
-    assert jobs(client) == []
-    assert chat(client, "More.", session_id="s")["memory"]["summary"]["version"] == 1
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -225,8 +225,10 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
 
 
-def test_inline_the_reply_comes_though_the_mini_model_fails(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, summary_mode="inline")).test_client()
+def test_inline_the_summary_is_there_with_the_reply_which_comes_though_the_mini_model_fails(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(**at(model_server, summary_mode="inline", summary_debounce=3.0)).test_client()
     model_server.mini.default = lambda body: Status(401)
     assert chat(client, "I like green tea.", session_id="s")["reply"]
     told = chat(client, "And black.", session_id="s")["memory"]["summary"]
@@ -234,4 +236,7 @@ def test_inline_the_reply_comes_though_the_mini_model_fails(make_app: MakeApp, m
     assert "OPENAI_API_KEY" in summary(client, "s")["error"]
     model_server.mini.default = digest
     chat(client, "And red.", session_id="s")
-    assert summary(client, "s")["latest"]["through"] == 6 and summary(client, "s")["error"] is None
+    now = summary(client, "s")
+    assert (now["state"], now["latest"]["version"], now["latest"]["through"]) == ("current", 1, 6)
+    assert now["error"] is None and jobs(client) == []
+    assert chat(client, "More.", session_id="s")["memory"]["summary"]["version"] == 1
