@@ -125,54 +125,49 @@ AUDIO = {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://fil
 SPOKEN = {"content_type": "audio_transcription", "text": "Which tea?", "direction": "in"}
 
 
-@pytest.mark.parametrize(
-    ("one", "text"),
-    [
-        (node(None, "user", "Which", "tea?"), "Which\ntea?"),
-        (node(None, "user", IMAGE, "What is this?"), "[image]\nWhat is this?"),
-        (node(None, "user", IMAGE), "[image]"),
-        (node(None, "user", SPOKEN, AUDIO), "Which tea?"),
-        (node(None, "user", {"content_type": "real_time_user_audio_video_asset_pointer"}), "[video]"),
-        (
-            node(None, "user", "Read this.", metadata={"attachments": [{"name": "tea.pdf"}, {"id": 1}, 7]}),
-            "Read this.\n[file: tea.pdf]\n[file]",
-        ),
-        (
-            node(None, "user", IMAGE, metadata={"attachments": [{"name": "tea.png", "mime_type": "image/png"}]}),
-            "[image]",
-        ),
-        (
-            node(None, "assistant", content={"content_type": "code", "language": "python", "text": "print('tea')"}),
-            "print('tea')",
-        ),
-        (node(None, "assistant", "Sencha \ue200cite\ue202turn0search1\ue201is green."), "Sencha is green."),
-        (node(None, "user", "half a \ud83d pair, a \x00 NUL"), "half a ? pair, a \ufffd NUL"),
-    ],
-)
-def test_words_are_kept_and_the_rest_gets_a_placeholder(client: FlaskClient, one: Body, text: str) -> None:
-    assert texts(client, one) == [(one["message"]["author"]["role"], text)]
+KEPT = [
+    (node(None, "user", "Which", "tea?"), "Which\ntea?"),
+    (node(None, "user", IMAGE, "What is this?"), "[image]\nWhat is this?"),
+    (node(None, "user", IMAGE), "[image]"),
+    (node(None, "user", SPOKEN, AUDIO), "Which tea?"),
+    (node(None, "user", {"content_type": "real_time_user_audio_video_asset_pointer"}), "[video]"),
+    (
+        node(None, "user", "Read this.", metadata={"attachments": [{"name": "tea.pdf"}, {"id": 1}, 7]}),
+        "Read this.\n[file: tea.pdf]\n[file]",
+    ),
+    (
+        node(None, "user", IMAGE, metadata={"attachments": [{"name": "tea.png", "mime_type": "image/png"}]}),
+        "[image]",
+    ),
+    (
+        node(None, "assistant", content={"content_type": "code", "language": "python", "text": "print('tea')"}),
+        "print('tea')",
+    ),
+    (node(None, "assistant", "Sencha \ue200cite\ue202turn0search1\ue201is green."), "Sencha is green."),
+    (node(None, "user", "half a \ud83d pair, a \x00 NUL"), "half a ? pair, a \ufffd NUL"),
+]
+LEFT_OUT = [
+    node(None, "system", "You are ChatGPT."),
+    node(None, "tool", "Result of the search"),
+    node(None, "assistant", "search('tea')", recipient="browser"),
+    node(None, "assistant", content={"content_type": "code", "text": "search('tea')"}, recipient="web.run"),
+    node(None, "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}),
+    node(None, "user", content={"content_type": "user_editable_context", "user_profile": "Likes tea"}),
+    node(None, "user", "hidden", metadata={"is_visually_hidden_from_conversation": True}),
+    node(None, "assistant", "   "),
+    node(None, "user", content="tea"),
+    node(None, None),
+]
 
 
-@pytest.mark.parametrize(
-    "one",
-    [
-        node(None, "system", "You are ChatGPT."),
-        node(None, "tool", "Result of the search"),
-        node(None, "assistant", "search('tea')", recipient="browser"),
-        node(None, "assistant", content={"content_type": "code", "text": "search('tea')"}, recipient="web.run"),
-        node(None, "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}),
-        node(None, "user", content={"content_type": "user_editable_context", "user_profile": "Likes tea"}),
-        node(None, "user", "hidden", metadata={"is_visually_hidden_from_conversation": True}),
-        node(None, "assistant", "   "),
-        node(None, "user", content="tea"),
-        node(None, None),
-    ],
-)
-def test_what_nobody_said_is_left_out(client: FlaskClient, one: Body) -> None:
-    assert texts(client, node(None, "user", "before"), one, node(None, "user", "after")) == [
-        ("user", "before"),
-        ("user", "after"),
-    ]
+def test_words_are_kept_and_the_rest_gets_a_placeholder(client: FlaskClient) -> None:
+    expected = [(one["message"]["author"]["role"], text) for one, text in KEPT]
+    assert texts(client, *(one for one, _ in KEPT)) == expected
+
+
+def test_what_nobody_said_is_left_out(client: FlaskClient) -> None:
+    talk = [node(None, "user", "before"), *LEFT_OUT, node(None, "user", "after")]
+    assert texts(client, *talk) == [("user", "before"), ("user", "after")]
 
 
 def test_a_message_longer_than_any_may_be_comes_in_pieces(client: FlaskClient) -> None:
@@ -183,18 +178,12 @@ def test_a_message_longer_than_any_may_be_comes_in_pieces(client: FlaskClient) -
     assert "".join(text for _, text in found[:3]) == long.strip()
 
 
-@pytest.mark.parametrize(
-    ("at", "shown"), [(None, "22:13:20.5"), (float("1e300"), "22:13:20.5"), ("soon", "22:13:20.5")]
-)
-def test_a_message_without_a_time_has_that_of_the_one_before(client: FlaskClient, at: Any, shown: str) -> None:
-    texts(
-        client,
-        node(None, "user", "one", at=at),
-        node(None, "user", "two", at=1_700_000_500.0),
-        node(None, "user", "3", at=at),
-    )
+@pytest.mark.parametrize("at", [None, float("1e300"), "soon"])
+def test_a_message_without_a_time_has_that_of_the_one_before(client: FlaskClient, at: Any) -> None:
+    """The first one has that of the conversation."""
+    texts(client, *(node(None, "user", f"{time}", at=time) for time in (at, 1_700_000_500.0, at)))
     times = [message["created_at"] for message in read_all(client, "/api/sessions/6f2b-tea/messages")]
-    assert shown in times[0] and times[1] == times[2]
+    assert "22:13:20.5" in times[0] and times[0] != times[1] == times[2]
 
 
 @pytest.mark.parametrize(
