@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from memory.jobs.outbox import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from memory.services import Services
-from models import SessionRow
+from models import JobRow, SessionRow
 from tests.conftest import MakeApp
 from tests.jobbing import Bench
 from tests.model_server import Delay, ModelServer
@@ -97,19 +98,21 @@ def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_othe
 def test_renewing_goes_on_after_the_database_failed(
     bench: Bench, other: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("memory.leases.LEASE_SECONDS", 0.03)
+    monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.0)
     monkeypatch.setattr("memory.leases.TROUBLE_SECONDS", 0.01)
-    renew, tries, renewed = bench.services.leases._renew, [], threading.Event()
-
-    def fails_first(held: Any) -> None:
-        tries.append(held)
-        if len(tries) < 3:
-            raise OperationalError("UPDATE", None, Exception("disk I/O error"))
-        renew(held)
-        renewed.set()
-
-    monkeypatch.setattr(bench.services.leases, "_renew", fails_first)
     bench.ask("a")
-    bench.take()
-    assert renewed.wait(10)
-    assert "could not be renewed" in caplog.text
+    taken = bench.take()
+    failures = [OperationalError("UPDATE", None, Exception("disk I/O error"))] * 2
+
+    def fail(*_: Any) -> None:
+        if failures:
+            raise failures.pop()
+
+    def lease_until() -> Any:
+        with other.database.read() as tx:
+            return tx.get_one(JobRow, taken.id).lease_until
+
+    event.listen(bench.services.database.engine, "before_cursor_execute", fail)
+    bench.clock.tick(5)
+    assert eventually(lambda: lease_until() > taken.lease_until)
+    assert failures == [] and "could not be renewed" in caplog.text
