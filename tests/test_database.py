@@ -98,19 +98,6 @@ def test_what_was_deleted_is_in_no_byte_after_a_scrub_and_the_rest_keeps_its_ids
         assert tx.scalar(text("SELECT max(id) FROM sessions")) > last, "no id is given out again"
 
 
-def test_others_read_on_during_a_scrub_and_it_says_what_it_could_not_do(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
-    live(database)
-    with database.read() as tx:
-        before = len(tx.scalars(select(OwnerRow.id)).all())
-        erase(database)
-        assert database.scrub() is False
-        assert len(tx.scalars(select(OwnerRow.id)).all()) == before, "a snapshot stays what it was"
-    assert database.scrub() is True
-
-
 # Transactions
 
 OWNERS = OwnerRow.__table__
@@ -177,13 +164,6 @@ def test_a_database_that_others_open_and_close_at_the_same_time_misses_no_file(d
 
     with ThreadPoolExecutor(4) as pool:
         assert len(list(pool.map(open_and_close, range(4)))) == 4
-
-
-def test_only_a_durable_write_waits_for_the_disk(database: Database) -> None:
-    normal, full = 1, 2
-    for durable in (True, False, False, True):
-        with database.write(durable=durable) as tx:
-            assert tx.scalar(text("PRAGMA synchronous")) == (full if durable else normal)
 
 
 # Times
