@@ -8,7 +8,6 @@ import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import Result
@@ -22,6 +21,7 @@ from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter
 from tests.serving import Api, eventually, migrated_server, rows, sound
 from tests.talking import chat, stored
+from tests.test_erasing import jobs_done
 
 Flasks = Callable[..., Result]
 
@@ -122,8 +122,7 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     """The index, which knows what was said since, goes; rows are searched at once and indexed again."""
     chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
     services = services_of(app)
-    services.outbox.run_due()
-    assert eventually(lambda: services.outbox.run_due() or not _waiting(app))
+    jobs_done(app.test_client())
     index = tmp_path / "data" / "index"
     assert any(index.iterdir())
     services.stop()
@@ -137,17 +136,13 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     found = client.get("/api/search", query_string={"q": "cat", "user_id": "ada"}).json["results"]
     assert found[0]["content"] == "My cat is called Miso."
     assert "Miso" in chat(client, "What is my cat called?", session_id="new", user_id="ada")["reply"]
-    assert eventually(lambda: services_of(restored).outbox.run_due() or not _waiting(restored))
+    jobs_done(client)
     assert all(one.consistent and not one.waiting for one in services_of(restored).indexing.verify())
     (former,) = (tmp_path / "data").glob("recap-until-*.db")
     assert str(former) in result.output
     assert "My dog is called Rex." in messages(former), "also what was in its log"
     assert stat.S_IMODE((tmp_path / "data" / "recap.db").stat().st_mode) == 0o600
     assert backup.exists(), "the backup is still there"
-
-
-def _waiting(app: Flask) -> list[Any]:
-    return [job for job in app.test_client().get("/api/jobs").json["items"] if job["state"] == "pending"]
 
 
 def test_what_was_being_done_is_nobodys_after_a_restore(
