@@ -91,17 +91,12 @@ def test_facts_with_the_same_words_become_proofs_of_the_newest(ada: Ada) -> None
     assert ada.facts() == {"Went to Porto with Tom": [], WENT[1]: [WENT[0]]}
     (found,) = [one for one in read_all(ada.client, "/api/facts", user_id="ada") if one["proofs"]]
     (proof,) = found["proofs"]
-    assert (found["id"], proof["quote"], proof["session_id"], proof["valid_from"][:10]) == (
-        *(newest, WENT[0], "s1"),
-        "2024-03-01",
-    )
+    assert (found["id"], proof["quote"], proof["session_id"]) == (newest, WENT[0], "s1")
+    assert proof["valid_from"].startswith("2024-03-01")
     assert ada.facts(as_of="2024-03-01T01:30:00Z") == {WENT[0]: []}
     history = good(ada.client.get(f"/api/facts/{newest}/history"))["items"]
-    assert [(one["action"], one["text"]) for one in history] == [
-        ("made", WENT[0]),
-        ("made", WENT[1]),
-        ("merged", WENT[0]),
-    ]
+    changes = [("made", WENT[0]), ("made", WENT[1]), ("merged", WENT[0])]
+    assert [(one["action"], one["text"]) for one in history] == changes
     assert ada.runs() == [{"merged": 1}]
 
 
@@ -182,12 +177,7 @@ def test_the_mini_model_reads_what_is_doubtful_once_a_day(ada: Ada) -> None:
 
 def test_a_request_is_bounded_and_the_next_day_goes_on(ada: Ada) -> None:
     texts = [f"Prefers {first}{second}ipon over bread" for first in "bcdfg" for second in "aeiouwxyz"]
-    about = {
-        "category": "other",
-        "importance": 3,
-        "scope": "user",
-        **dict.fromkeys(("valid_from", "created_at"), NEW_YEAR),
-    }
+    about = {"category": "other", "importance": 3, "scope": "user", "valid_from": NEW_YEAR, "created_at": NEW_YEAR}
     facts = [{"id": number, "text": text, **about} for number, text in enumerate(texts, 1)]
     good(ada.client.post("/api/import?user_id=ada", json={"format": "recap-export", "version": 1, "facts": facts}))
     pairs = []
