@@ -10,12 +10,13 @@ import time
 from contextlib import AbstractContextManager
 from typing import Any
 
-from memory.domain import CUT_OFF, INTERRUPTED, Usage
+from memory.domain import CUT_OFF, INTERRUPTED
 from memory.errors import ModelError, RecapError
 from memory.llm import Call
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.turn import turns
+from memory.turn.answer import Answer
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, TurnFinished, TurnRequest
 from models import Transaction
@@ -34,8 +35,7 @@ class Course(AbstractContextManager["Course"]):
 
     def __init__(self, parts: Parts, request: TurnRequest) -> None:
         self.call = Call()  # a stop ends it
-        self.spent: list[Usage] = []  # by each call of the model
-        self.said = ""  # by the model so far
+        self.answer = Answer()
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
         self.first_text: float | None = None  # when the first text of a streamed reply was there
         self.finished: TurnFinished | None = None
@@ -54,7 +54,7 @@ class Course(AbstractContextManager["Course"]):
 
     def _note(self, tx: Transaction) -> None:
         """Keep what was said so far for pages that do not hear it, in any process."""
-        said, turn = self.said, self._turn
+        said, turn = self.answer.said, self._turn
         if len(said) > self._noted and turn is not None and turn.lease is not None and turn.turn_id is not None:
             turns.note(tx, turn.turn_id, turn.lease, said)
             self._noted = len(said)
@@ -63,7 +63,7 @@ class Course(AbstractContextManager["Course"]):
         """Give the lease back, and charge for the calls of a turn that stores no reply."""
         if self._turn is None:
             return
-        self._parts.budgets.charge_caller(self._request.caller, self._turn.session_id, self.spent)
+        self._parts.budgets.charge_caller(self._request.caller, self._turn.session_id, self.answer.spent)
         if self._turn.lease is not None:
             self._parts.leases.release(self._turn.lease)
 
