@@ -27,16 +27,16 @@ from memory.clients.arrival import opening
 from memory.clients.conversation import said
 from memory.domain import UNREMEMBERED
 from memory.errors import RecapError
-from memory.llm import LanguageModel, ModelRequest
+from memory.llm import LanguageModel
 from memory.llm.passing import as_written
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
-from memory.turn.admission import admit, passed_on
+from memory.turn.admission import admit, without_memory
 from memory.turn.answer import Answer
 from memory.turn.parts import Parts
-from memory.turn.prompt import Composed, compose, look_back, pass_on
+from memory.turn.prompt import Composed, as_it_came, compose, look_back
 from memory.turn.running import Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -70,15 +70,7 @@ class ChatPipeline:
                 yield from turns.once_more(prepared, request)
                 return
             admitted, tools, prompt = prepared
-            question = ModelRequest(
-                prompt.messages,
-                prompt.material,
-                stream=request.stream,
-                call=course.call,
-                client=None if request.client is None else request.client.parameters,
-                cache_key=None if admitted.passed_on else admitted.session_id,
-            )
-            pieces = course.answer.pieces(model, question, tools)
+            pieces = course.answer.pieces(model, replace(prompt.request, call=course.call), tools)
             first = next(pieces, None)  # a model that fails before it raises here
             course.first_text = perf_counter() if request.stream else None
             started = _started(admitted, prompt, model, course.answer)
@@ -108,30 +100,30 @@ def _prepare(
 ) -> tuple[Admitted, Tools | None, Composed] | TurnFinished:
     """What the memory has to do before the model answers: the turn, what the model looks back with, and its prompt.
 
-    Or the end of the turn that this request, sent before, has come to.  Whatever breaks, a client's request goes on.
+    Or the end of the turn that this request, sent before, has come to.  A client's request goes on without memory if
+    memory fails, or if it is an errand.
     """
-    admitted, tools = None, None
+    admitted = problem = None
     try:
-        begun = admit(parts, request)
-        if isinstance(begun, TurnFinished):
-            return begun
-        admitted = begun
-        course.admitted(admitted)
-        if admitted.passed_on:
-            return admitted, None, pass_on(parts, admitted)
-        tools = _tools(parts, admitted, model)
-        found = look_back(parts, admitted, model, itself=tools is not None)
-        course.ended["recall"] = perf_counter()
-        prompt = compose(parts, admitted, found)
+        admitted = admit(parts, request)
+        if isinstance(admitted, TurnFinished):
+            return admitted
+        if admitted is not None:
+            course.admitted(admitted)
+            tools = _tools(parts, admitted, model)
+            found = look_back(parts, admitted, model, itself=tools is not None)
+            course.ended["recall"] = perf_counter()
+            prompt = compose(parts, admitted, found)
+            course.ended["compose"] = perf_counter()
+            return admitted, tools, prompt
     except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
         problem = _fail_open(request, error)
-        if admitted is None:
-            parts.budgets.check_caller(request.caller, request.session_id)  # a spent day is no failure of memory
-            admitted = passed_on(parts, request, parts.now())
-            course.admitted(admitted)
-        prompt = pass_on(parts, admitted, problem)
+    if not isinstance(admitted, Admitted):
+        admitted = without_memory(parts, request)
+        course.admitted(admitted)
+    prompt = as_it_came(parts, admitted, problem)
     course.ended["compose"] = perf_counter()
-    return admitted, tools, prompt
+    return admitted, None, prompt
 
 
 def _fail_open(request: TurnRequest, error: Exception) -> str:
@@ -164,7 +156,7 @@ def _started(admitted: Admitted, prompt: Composed, model: LanguageModel, answer:
         session_id=admitted.session_id,
         user_message_id=admitted.exchange[-1].id or None,
         model=model.name,
-        created_at=prompt.material.now,
+        created_at=prompt.now,
         memory=replace(prompt.report, calls=answer.looked_back),
         saved_tokens=admitted.full_history_tokens - prompt.tokens,
         problem=prompt.problem,

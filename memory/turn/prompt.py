@@ -20,7 +20,7 @@ from datetime import datetime
 
 from memory import tokens
 from memory.clients.prompt import client_messages, unmodified
-from memory.llm import ChatMessage, LanguageModel, ReplyMaterial
+from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
 from memory.longterm.examples import Example
 from memory.recall.recall import QUERY_CHARS, Recalled
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp
@@ -40,15 +40,15 @@ PASSED_ON = "the request went to the model as it came"
 
 @dataclass(frozen=True)
 class Composed:
-    """A prompt ready to send, what it was made from, and what is reported of it.
+    """A prompt ready to send, and what is reported of it.
 
-    `tokens` is its estimated size, `quoted` the block before the new message.  `problem` says why a client's prompt
-    shows less of the memory than there is.
+    `now` is the time that it tells, `tokens` its estimated size, `quoted` the block before the new message.  `problem`
+    says why a client's prompt shows less of the memory than there is.
     """
 
-    messages: tuple[ChatMessage, ...]
-    material: ReplyMaterial
+    request: ModelRequest
     report: MemoryReport
+    now: datetime
     tokens: int
     quoted: str = ""
     problem: str | None = None
@@ -104,7 +104,7 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
     question, now = admitted.exchange[0].content, admitted.began.created_at if admitted.began else parts.now()
     problem = "summary_failed" if admitted.request.client is not None and head.stored.failing else None
     if problem and admitted.report.tail_dropped:  # no summary holds the messages that were dropped
-        return pass_on(parts, admitted, problem)
+        return as_it_came(parts, admitted, problem)
     room = most - tokens.estimate(head.text) if most else settings.context_tokens - admitted.tokens
     room -= FRAME_TOKENS
     lines, room = _within(room, list(map(fact_line, found.facts)))
@@ -131,17 +131,26 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
         excerpts=excerpts,
         tail=(*admitted.tail, *admitted.exchange[1:]),
     )
-    size = admitted.tokens + tokens.estimate(quoted)
-    return Composed(_messages(admitted, quoted), material, report, size, quoted, problem)
+    asked = ModelRequest(
+        _messages(admitted, quoted),
+        material,
+        stream=admitted.request.stream,
+        client=None if admitted.request.client is None else admitted.request.client.parameters,
+        cache_key=admitted.session_id,
+    )
+    return Composed(asked, report, now, admitted.tokens + tokens.estimate(quoted), quoted, problem)
 
 
-def pass_on(parts: Parts, admitted: Admitted, problem: str | None = None) -> Composed:
-    """A client's messages as they came, without memory."""
-    assert admitted.request.client is not None
+def as_it_came(parts: Parts, admitted: Admitted, problem: str | None) -> Composed:
+    """A client's request without memory."""
+    request = admitted.request
+    assert request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
-    material = ReplyMaterial(admitted.request.message, parts.now(), Sections(), (), (), ())
-    messages = unmodified(admitted.request.client.conversation)
-    return Composed(messages, material, report, admitted.full_history_tokens, problem=problem)
+    now = parts.now()
+    material = ReplyMaterial(request.message, now, Sections(), (), (), ())
+    messages = unmodified(request.client.conversation)
+    asked = ModelRequest(messages, material, stream=request.stream, client=request.client.parameters)
+    return Composed(asked, report, now, admitted.full_history_tokens, problem=problem)
 
 
 def _within(room: int, texts: Sequence[str]) -> tuple[list[str], int]:

@@ -150,8 +150,8 @@ class Head:
 class Admitted:
     """The turn of a `request` that may go on, and what its session remembers, read in one transaction.
 
-    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
-    client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
+    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, nor has one
+    without memory.  `session_id` is None outside any session.
 
     `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `began` is
     the turn that such an exchange goes on from; `sent` are the messages as the client sent them, by their ids.  `tail`
@@ -173,7 +173,6 @@ class Admitted:
     tail: tuple[Message, ...] = ()
     began: TurnStarted | None = None
     sent: Mapping[int, Sent] = field(default_factory=dict)
-    passed_on: bool = False
     lease: Lease | None = None
     turn_id: int | None = None
 
