@@ -85,7 +85,7 @@ class ChatPipeline:
                         if request.unheard == "interrupt":
                             course.call.stop()
             course.ended["answer"] = perf_counter()
-            finished = course.finished = _record(parts, admitted, _finished(admitted, started, course.answer), course)
+            finished = course.finished = _record(parts, admitted, _finished(admitted, started, course.answer))
             course.ended["record"] = perf_counter()
             _run_inline(parts, admitted, finished, course)
         if listening:
@@ -109,7 +109,7 @@ def _prepare(
         if isinstance(admitted, TurnFinished):
             return admitted
         if admitted is not None:
-            course.admitted(admitted)
+            course.hold(admitted)
             tools = _tools(parts, admitted, model)
             found = look_back(parts, admitted, model, itself=tools is not None)
             course.ended["recall"] = perf_counter()
@@ -120,7 +120,7 @@ def _prepare(
         problem = _fail_open(request, error)
     if not isinstance(admitted, Admitted):
         admitted = without_memory(parts, request)
-        course.admitted(admitted)
+        course.hold(admitted)
     prompt = as_it_came(parts, admitted, problem)
     course.ended["compose"] = perf_counter()
     return admitted, None, prompt
@@ -175,17 +175,15 @@ def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnF
 # -- record
 
 
-def _record(parts: Parts, admitted: Admitted, finished: TurnFinished, course: Course) -> TurnFinished:
+def _record(parts: Parts, admitted: Admitted, finished: TurnFinished) -> TurnFinished:
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     worth_storing = finished.reply.strip() or finished.calls  # clients may get an answer without words
     if admitted.lease is None or not worth_storing:
-        course.give_up()
         return finished
     try:
         reply_id = _store(parts, admitted, finished)
     except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
         problem = _fail_open(admitted.request, error)
-        course.give_up()
         return replace(finished, started=replace(finished.started, problem=problem))
     parts.leases.ended(admitted.lease)
     return replace(finished, reply_message_id=reply_id)

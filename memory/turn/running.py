@@ -27,10 +27,10 @@ KEPT = " Your message is kept: send it again in session {}, and the turn is take
 
 
 class Course(AbstractContextManager["Course"]):
-    """One turn while it runs: what it holds and spends, and how long its phases take.
+    """One turn while it runs: its lease, the answer so far, and how long its phases take.
 
-    As a context manager it counts the turn when it is over.  One that has not `finished` broke off: its lease goes
-    back, and the model's calls are charged.
+    As a context manager it counts the turn when it is over.  One that stored no reply gives its lease back and is
+    charged for the model's calls; one that has not `finished` broke off.
     """
 
     def __init__(self, parts: Parts, request: TurnRequest) -> None:
@@ -45,8 +45,8 @@ class Course(AbstractContextManager["Course"]):
         self._noted = 0  # characters
         self._began = time.perf_counter()
 
-    def admitted(self, turn: Admitted) -> None:
-        """The turn goes on, and its lease is renewed."""
+    def hold(self, turn: Admitted) -> None:
+        """Renew the lease of the turn, which goes on, and note what is said in it."""
         self.ended["admit"] = time.perf_counter()
         self._turn = turn
         if turn.lease is not None:
@@ -59,26 +59,22 @@ class Course(AbstractContextManager["Course"]):
             turns.note(tx, turn.turn_id, turn.lease, said)
             self._noted = len(said)
 
-    def give_up(self) -> None:
-        """Give the lease back, and charge for the calls of a turn that stores no reply."""
-        if self._turn is None:
-            return
-        self._parts.budgets.charge_caller(self._request.caller, self._turn.session_id, self.answer.spent)
-        if self._turn.lease is not None:
-            self._parts.leases.release(self._turn.lease)
-
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        turn = self.finished.started if self.finished is not None else self._turn
-        session_id = (turn.session_id if turn is not None else None) or self._request.session_id
+        turn, finished, client = self._turn, self.finished, self._request.client
+        shown = turn if finished is None else finished.started
+        session_id = (shown.session_id if shown is not None else None) or self._request.session_id
         self._report(session_id, error)
-        if self.finished is not None:
+        if turn is None or (finished is not None and finished.reply_message_id is not None):
             return
-        self.give_up()
-        if self._turn is not None and self._turn.lease is not None and self._request.client is None:
+        self._parts.budgets.charge_caller(self._request.caller, turn.session_id, self.answer.spent)
+        if turn.lease is None:
+            return
+        self._parts.leases.release(turn.lease)
+        if error is not None and client is None:
             kept = KEPT.format(session_id)  # the caller may not know the session's id yet
             if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
                 error.message += kept
-            elif error is not None and (failed := database_failed(error, f"The reply was not stored.{kept}")):
+            elif failed := database_failed(error, f"The reply was not stored.{kept}"):
                 raise failed from error
 
     def _report(self, session_id: str | None, error: BaseException | None) -> None:
