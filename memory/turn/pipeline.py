@@ -25,10 +25,10 @@ from time import perf_counter
 
 from memory.clients.arrival import opening
 from memory.clients.conversation import said
-from memory.domain import UNREMEMBERED
+from memory.domain import INTERRUPTED, UNREMEMBERED
 from memory.errors import RecapError
-from memory.llm import LanguageModel
-from memory.llm.passing import as_written
+from memory.llm import Finish, LanguageModel, Piece
+from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.sessions.messages import MessageDraft, store_reply
@@ -36,7 +36,7 @@ from memory.turn import turns
 from memory.turn.admission import admit, without_memory
 from memory.turn.answer import Answer
 from memory.turn.parts import Parts
-from memory.turn.prompt import Composed, as_it_came, compose, look_back
+from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
 from memory.turn.running import Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -67,7 +67,7 @@ class ChatPipeline:
             prepared = _prepare(parts, request, model, course)
             if isinstance(prepared, TurnFinished):
                 course.finished = prepared
-                yield from turns.once_more(prepared, request)
+                yield from _once_more(prepared, request)
                 return
             admitted, tools, prompt = prepared
             pieces = course.answer.pieces(model, replace(prompt.request, call=course.call), tools)
@@ -92,6 +92,25 @@ class ChatPipeline:
             yield finished
 
 
+def _once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEvent]:
+    """The events of a turn that is over, for a retry."""
+    yield finished.started
+    if request.client is None:
+        yield Piece(finished.reply)
+    else:
+        reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
+        end = Finish(reason, finished.model, finished.usage.spent)
+        yield from in_chunks(
+            [finished.reply],
+            end,
+            request.client.parameters,
+            stream=request.stream,
+            calls=finished.calls,
+            id=finished.started.completion_id,
+        )
+    yield finished
+
+
 # -- admit, recall, compose
 
 
@@ -110,11 +129,13 @@ def _prepare(
             return admitted
         if admitted is not None:
             course.hold(admitted)
-            tools = _tools(parts, admitted, model)
-            found = look_back(parts, admitted, model, itself=tools is not None)
+            found = look_back(parts, admitted, model)
             course.ended["recall"] = perf_counter()
             prompt = compose(parts, admitted, found)
             course.ended["compose"] = perf_counter()
+            tools = None
+            if found.recalled.kind == BY_MODEL:
+                tools = Tools(parts.recall, admitted.past, admitted.settings, request.timezone)
             return admitted, tools, prompt
     except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
         problem = _fail_open(request, error)
@@ -136,15 +157,6 @@ def _fail_open(request: TurnRequest, error: Exception) -> str:
     log.error("a client's request goes on without memory", exc_info=error)
     failed = database_failed(error)
     return failed.code if failed is not None else "memory_failed"
-
-
-def _tools(parts: Parts, admitted: Admitted, model: LanguageModel) -> Tools | None:
-    """What the model looks back with in mode `tools`; None when Recap looks back for it."""
-    request, settings = admitted.request, admitted.settings
-    wanted = (request.recall or settings.recall) == "tools" and settings.recall_limit and settings.recall_tokens
-    if request.client is not None or not model.can_call_tools or not wanted:
-        return None
-    return Tools(parts.recall, admitted.past, settings, request.timezone)
 
 
 # -- answer

@@ -34,7 +34,7 @@ EXAMPLES = "Good answers to similar messages: answer in their manner. What they 
 BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 UNASKED = "the model calls no tools, so the message was read"
 THEIRS = "the client has tools of its own, so the message was read"
-ASKED = "the model looks back when it wants to"
+ASKED, BY_MODEL = "the model looks back when it wants to", "asked"  # a reason, and its kind
 PASSED_ON = "the request went to the model as it came"
 
 
@@ -54,12 +54,10 @@ class Composed:
     problem: str | None = None
 
 
-def look_back(
-    parts: Parts, admitted: Admitted, model: LanguageModel | None = None, *, itself: bool = False
-) -> MemoryReport:
+def look_back(parts: Parts, admitted: Admitted, model: LanguageModel | None = None) -> MemoryReport:
     """The facts, excerpts and examples that suit the message.  An exchange that goes on keeps those it began with.
 
-    In mode `tools` the `model` looks for excerpts `itself`, or their reason tells why it does not.
+    In mode `tools` the excerpts are left to the `model` (BY_MODEL), or their reason tells why they are not.
     """
     question, head, settings = admitted.exchange[0].content, admitted.head, admitted.settings
     if admitted.began is not None:
@@ -67,7 +65,7 @@ def look_back(
         facts = tuple(fact for fact in shown.facts if fact.id not in in_head)
         return replace(admitted.report, facts=facts, recalled=shown.recalled, examples=shown.examples)
     before = [message.content for message in admitted.tail[-BEFORE:]]
-    recalled = Recalled((), "tools", ASKED, "asked") if itself else _recalled(parts, admitted, model, before)
+    recalled = _recalled(parts, admitted, model, before)
     in_sight = {(message.id, message.created_at) for message in admitted.tail}
     # A fact that the person edited, which holds from then on, says something else than its message.
     unseen = [fact for fact in head.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
@@ -80,9 +78,12 @@ def look_back(
 
 
 def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, before: Sequence[str]) -> Recalled:
-    """What was said before that fits the message."""
+    """What was said before that fits the message, or that the model looks for it."""
     request, settings = admitted.request, admitted.settings
     mode = request.recall or settings.recall
+    why = THEIRS if request.client is not None else UNASKED if model is not None and not model.can_call_tools else ""
+    if mode == "tools" and model is not None and not why and settings.recall_limit and settings.recall_tokens:
+        return Recalled((), mode, ASKED, BY_MODEL)
     recalled = parts.recall.look_back(
         admitted.past,
         request.message,
@@ -94,7 +95,6 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
     )
     if mode != "tools":
         return recalled
-    why = THEIRS if request.client is not None else UNASKED if model is not None and not model.can_call_tools else ""
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 

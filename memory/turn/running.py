@@ -19,7 +19,6 @@ from memory.turn import turns
 from memory.turn.answer import Answer
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, TurnFinished, TurnRequest
-from models import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -42,22 +41,16 @@ class Course(AbstractContextManager["Course"]):
         self._parts = parts
         self._request = request
         self._turn: Admitted | None = None
-        self._noted = 0  # characters
         self._began = time.perf_counter()
 
     def hold(self, turn: Admitted) -> None:
         """Renew the lease of the turn, which goes on, and note what is said in it."""
         self.ended["admit"] = time.perf_counter()
         self._turn = turn
-        if turn.lease is not None:
-            self._parts.leases.keep(turn.lease, self.call.stop, self._note)
-
-    def _note(self, tx: Transaction) -> None:
-        """Keep what was said so far for pages that do not hear it, in any process."""
-        said, turn = self.answer.said, self._turn
-        if len(said) > self._noted and turn is not None and turn.lease is not None and turn.turn_id is not None:
-            turns.note(tx, turn.turn_id, turn.lease, said)
-            self._noted = len(said)
+        lease, turn_id = turn.lease, turn.turn_id
+        if lease is not None and turn_id is not None:
+            keep = self._parts.leases.keep
+            keep(lease, self.call.stop, lambda tx: turns.note(tx, turn_id, lease, self.answer.said))
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         turn, finished, client = self._turn, self.finished, self._request.client
