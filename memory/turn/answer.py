@@ -7,6 +7,7 @@ model that fails in the middle of a reply leaves a person the words it said, and
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -26,12 +27,13 @@ log = logging.getLogger(__name__)
 class Answer:
     """What the model has said of its answer so far; all of it when `pieces` are over.
 
-    `said` are the words, `spent` is what each call took, and `end` has the usage of all together.  `looked_back` are
-    the model's looks back, `calls` are of a client's own tools, and `last` is a client's last chunk.  `rate` is how
-    many tokens the model counts for one of our estimate.
+    `said` are the words, of which the first came when they `began` (by `time.perf_counter`).  `spent` is what each call
+    took, and `end` has the usage of all together.  `looked_back` are the model's looks back, `calls` are of a client's
+    own tools, and `last` is a client's last chunk.  `rate` is how many tokens the model counts for one of our estimate.
     """
 
     said: str = ""
+    began: float | None = None
     spent: list[Usage] = field(default_factory=list)
     looked_back: tuple[RecallCall, ...] = ()
     calls: tuple[ToolCall, ...] = ()
@@ -101,6 +103,7 @@ class Answer:
                 if not words and self.said and not self.said.endswith("\n"):
                     text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
                 words += text
+                self.began = self.began or time.perf_counter()
                 self.said += text
                 yield Piece(text)
             elif isinstance(part, Chunk):

@@ -71,8 +71,7 @@ class ChatPipeline:
                 return
             admitted, tools, prompt = prepared
             pieces = course.answer.pieces(model, replace(prompt.request, call=course.call), tools)
-            first = next(pieces, None)  # a model that fails before it raises here
-            course.first_text = perf_counter() if request.stream else None
+            first = next(pieces, None)  # a model that fails before its first word raises here, before any event
             started = _started(admitted, prompt, model, course.answer)
             events: Iterator[TurnEvent] = chain([started], () if first is None else [first], pieces)
             listening = True

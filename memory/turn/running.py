@@ -36,7 +36,6 @@ class Course(AbstractContextManager["Course"]):
         self.call = Call()  # a stop ends it
         self.answer = Answer()
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
-        self.first_text: float | None = None  # when the first text of a streamed reply was there
         self.finished: TurnFinished | None = None
         self._parts = parts
         self._request = request
@@ -76,7 +75,7 @@ class Course(AbstractContextManager["Course"]):
         api = "chat" if self._request.client is None else "completions"
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
-        heard = self.first_text and self.first_text - self._began
+        heard = self.answer.began - self._began if self._request.stream and self.answer.began is not None else None
         metrics.turn_over(api, outcome, phases, heard, time.perf_counter() - self._began)
         told: dict[str, Any] = {"code": None if finished is not None or error is None else logs.told(error)}
         if finished is not None and not finished.replayed:
