@@ -3,7 +3,7 @@
     admit      one transaction: the session's lease, the stored message, what is remembered   (admission)
     recall     look back for earlier words that fit             (prompt)
     compose    the messages to send to the model                (prompt)
-    answer     the main model, in pieces; in mode `tools` it looks back itself
+    answer     the main model, in pieces; in mode `tools` it looks back itself   (running)
     record     one transaction: the reply, what it cost, the jobs that follow; the lease is given back
 
 No transaction is open while a model works.  Jobs bring summary and index up to date afterwards; SUMMARY_MODE=inline
@@ -34,10 +34,9 @@ from memory.ops.database_errors import database_failed
 from memory.sessions.messages import MessageDraft, store_reply
 from memory.turn import turns
 from memory.turn.admission import admit, without_memory
-from memory.turn.answer import Answer
 from memory.turn.parts import Parts
 from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
-from memory.turn.running import Course
+from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import retried
@@ -70,7 +69,7 @@ class ChatPipeline:
                 yield from _once_more(prepared, request)
                 return
             admitted, tools, prompt = prepared
-            pieces = course.answer.pieces(model, replace(prompt.request, call=course.call), tools)
+            pieces = course.answer.pieces(model, prompt.request, tools)
             first = next(pieces, None)  # a model that fails before its first word raises here, before any event
             started = _started(admitted, prompt, model, course.answer)
             events: Iterator[TurnEvent] = chain([started], () if first is None else [first], pieces)
@@ -82,7 +81,7 @@ class ChatPipeline:
                     except GeneratorExit:  # the listener left; the reply is for when they come back
                         listening = False
                         if request.unheard == "interrupt":
-                            course.call.stop()
+                            admitted.call.stop()
             course.ended["answer"] = perf_counter()
             finished = course.finished = _record(parts, admitted, _finished(admitted, started, course.answer))
             course.ended["record"] = perf_counter()

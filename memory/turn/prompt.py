@@ -81,9 +81,13 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
     """What was said before that fits the message, or that the model looks for it."""
     request, settings = admitted.request, admitted.settings
     mode = request.recall or settings.recall
-    why = THEIRS if request.client is not None else UNASKED if model is not None and not model.can_call_tools else ""
-    if mode == "tools" and model is not None and not why and settings.recall_limit and settings.recall_tokens:
-        return Recalled((), mode, ASKED, BY_MODEL)
+    why = ""
+    if mode == "tools" and request.client is not None:
+        why = THEIRS
+    elif mode == "tools" and model is not None:
+        if model.can_call_tools and settings.recall_limit and settings.recall_tokens:
+            return Recalled((), mode, ASKED, BY_MODEL)
+        why = "" if model.can_call_tools else UNASKED
     recalled = parts.recall.look_back(
         admitted.past,
         request.message,
@@ -93,8 +97,6 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
         now=parts.now(),
         zone=request.timezone,
     )
-    if mode != "tools":
-        return recalled
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 
@@ -136,6 +138,7 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
         material,
         stream=admitted.request.stream,
         client=None if admitted.request.client is None else admitted.request.client.parameters,
+        call=admitted.call,
         cache_key=admitted.session_id,
     )
     return Composed(asked, report, now, admitted.tokens + tokens.estimate(quoted), quoted, problem)
@@ -149,7 +152,9 @@ def as_it_came(parts: Parts, admitted: Admitted, problem: str | None) -> Compose
     now = parts.now()
     material = ReplyMaterial(request.message, now, Sections(), (), (), ())
     messages = unmodified(request.client.conversation)
-    asked = ModelRequest(messages, material, stream=request.stream, client=request.client.parameters)
+    asked = ModelRequest(
+        messages, material, stream=request.stream, client=request.client.parameters, call=admitted.call
+    )
     return Composed(asked, report, now, admitted.full_history_tokens, problem=problem)
 
 

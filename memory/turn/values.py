@@ -12,7 +12,7 @@ from config import Settings
 from memory.clients.conversation import ClientRequest, Sent
 from memory.domain import Caller, Fact, Message, Usage
 from memory.leases import Lease
-from memory.llm import Chunk, Piece, ToolCall
+from memory.llm import Call, Chunk, Piece, ToolCall
 from memory.longterm.examples import Example
 from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
@@ -158,7 +158,7 @@ class Admitted:
     is what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
     `full_history_tokens` that of every message instead, but for hidden ones.  `past` is where the turn may look back:
     not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
-    the conversation's type.
+    the conversation's type.  A stop ends the `call` of the model.
     """
 
     request: TurnRequest
@@ -175,6 +175,7 @@ class Admitted:
     sent: Mapping[int, Sent] = field(default_factory=dict)
     lease: Lease | None = None
     turn_id: int | None = None
+    call: Call = field(default_factory=Call, compare=False)
 
 
 @dataclass(frozen=True)
