@@ -84,10 +84,10 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
     why = ""
     if mode == "tools" and request.client is not None:
         why = THEIRS
-    elif mode == "tools" and model is not None:
-        if model.can_call_tools and settings.recall_limit and settings.recall_tokens:
-            return Recalled((), mode, ASKED, BY_MODEL)
-        why = "" if model.can_call_tools else UNASKED
+    elif mode == "tools" and model is not None and not model.can_call_tools:
+        why = UNASKED
+    elif mode == "tools" and model is not None and settings.recall_limit and settings.recall_tokens:
+        return Recalled((), mode, ASKED, BY_MODEL)
     recalled = parts.recall.look_back(
         admitted.past,
         request.message,
