@@ -22,7 +22,7 @@ from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Insert, Select, event, func, make_url, select
+from sqlalchemy import URL, Engine, Insert, Select, event, func, make_url, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -73,10 +73,6 @@ class Database:
     def read(self) -> Transaction:
         """A consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
         return self._session(bind=self._reading)
-
-    def connect(self) -> Connection:
-        """As `read`, for statements that return plain columns."""
-        return self._reading.connect()
 
     @contextmanager
     def write(self, patience: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:

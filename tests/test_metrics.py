@@ -21,8 +21,9 @@ from config import ApiKey
 from memory.ops.metrics import Metrics, Standing
 from memory.services import Services
 from models import JobRow
+from tests.completing import stream, talk
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status, Text
+from tests.model_server import ModelServer, Status, Text, ToolCalls
 from tests.resources import append, said
 from tests.serving import Api, Server, eventually, migrated_server, rows, workers
 from tests.talking import ask, at, chat, failed
@@ -87,6 +88,15 @@ def test_a_turn_is_counted_with_its_phases_and_tokens(model_client: FlaskClient,
         assert figures("recap_tokens_total", model="main", kind=kind) == count
     assert figures("recap_full_history_tokens_total") == used["full_history_tokens"]
     assert figures("recap_saved_tokens_total") == max(0, used["saved_tokens"])
+
+
+def test_the_first_text_of_a_streamed_reply_is_timed(model_client: FlaskClient, model_server: ModelServer) -> None:
+    """Not the first chunk of a client's stream, which names the role, and no call of a tool."""
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+    for reply, count in ((ToolCalls((("weather", {}),)), 0), (Text("Sunny."), 1)):
+        model_server.main.queue(reply)
+        stream(model_client, talk(f"Is it {count} degrees?"), tools=tools)
+        assert scraped(model_client)("recap_turn_first_text_seconds_count") == count
 
 
 def test_an_unusable_summary_is_paid_for_all_the_same(model_client: FlaskClient, model_server: ModelServer) -> None:

@@ -270,7 +270,7 @@ def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves
     asked = [one for one in sent if "set_config" not in one[0]]
     of_rows = [one for one, _ in asked if "search_" not in one]
     assert len(of_rows) <= WARM, "\n".join(of_rows)
-    with database.connect() as connection:
+    with database.engine.connect() as connection:
         connection.execute(text("SET enable_seqscan = off"))
         for statement, given in asked:
             plan = list(connection.exec_driver_sql(f"EXPLAIN {statement}", given).scalars())

@@ -102,7 +102,7 @@ def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
         services_of(app).start()
     with talking(nodes) as told, nodes[0].app_context():
         all_get_on(told)
-        with database.connect() as dump:
+        with database.read() as dump:
             dump.execute(text("SET LOCAL idle_in_transaction_session_timeout = '30s'"))  # or it would be waited for
             dump.execute(text("LOCK TABLE messages IN ACCESS SHARE MODE"))
             with pytest.raises(SystemExit):

@@ -124,7 +124,7 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
 def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(services: Services) -> None:
     now = services.items.now()
     query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.alive(now))
-    with services.database.connect() as connection:
+    with services.database.engine.connect() as connection:
         sql = query.order_by(ItemRow.updated_at.desc()).compile(connection, compile_kwargs={"literal_binds": True})
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
     assert "(owner_id=? AND namespace>? AND namespace<?)" in str(plan)

@@ -229,8 +229,8 @@ class ModelServer:
     def _read(self) -> _Row | None:
         if not self._settings.uses_builtin_model:
             return None
-        with self._database.connect() as connection:
-            row = connection.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
+        with self._database.read() as tx:
+            row = tx.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
         return _Row._make(row) if row is not None else None
 
     def _named_by(self, stored: _Row | None) -> Settings:

@@ -88,7 +88,7 @@ class Examples:
 
     def similar(self, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
         """The few examples whose input is most like `text`, the best rated of them first."""
-        with self.database.connect() as tx:
+        with self.database.read() as tx:
             items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
         if not items:
             return ()

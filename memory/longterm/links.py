@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import bindparam, select
 
 from memory.access.owners import whose
 from memory.domain import Caller, Fact, Link
@@ -90,7 +90,7 @@ class Links:
         return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
 
 
-def sources_about(tx: Connection | Transaction, owner_id: int, text: str) -> list[int]:
+def sources_about(tx: Transaction, owner_id: int, text: str) -> list[int]:
     """The ids of the messages whose links belong to the entities that a text of the person names, newest first."""
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
     found = [(source, Link(**one)) for source, links in rows for one in links]

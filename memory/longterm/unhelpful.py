@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, select
+from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.access.owners import whose
 from memory.domain import Caller, Message
@@ -96,7 +96,7 @@ class Unhelpful:
         return page_of(found, limit, lambda one: (one.id,))
 
 
-def marks(tx: Transaction | Connection, which: ColumnElement[bool]) -> list[Mark]:
+def marks(tx: Transaction, which: ColumnElement[bool]) -> list[Mark]:
     """The marks whose items are these, newest first."""
     found = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
@@ -106,6 +106,6 @@ def marks(tx: Transaction | Connection, which: ColumnElement[bool]) -> list[Mark
     return found
 
 
-def marks_on(tx: Connection, owner_id: int, message_ids: Collection[int]) -> list[Mark]:
+def marks_on(tx: Transaction, owner_id: int, message_ids: Collection[int]) -> list[Mark]:
     """The owner's marks that rest on any of these messages."""
     return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(documents.resting_on(message_ids)))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, null, select
+from sqlalchemy import null, select
 
 from memory.facts.facts import held
 from memory.sections import Sections
-from models import FactRow, SessionRow, SummaryRow
+from models import FactRow, SessionRow, SummaryRow, Transaction
 from search_index import Document
 
 READ_MAX = 2_000  # facts, or summaries, of an owner that are searched, the newest first
@@ -48,7 +48,7 @@ class Derived(NamedTuple):
         return Document(self.id, self.session_row_id or 0, "", self.created_at, self.text)
 
 
-def derived(tx: Connection, kind: str, owner_id: int, session_row_id: int | None) -> list[Derived]:
+def derived(tx: Transaction, kind: str, owner_id: int, session_row_id: int | None) -> list[Derived]:
     """The facts or the summaries of an owner, or of one session, by `kind`."""
     query = _KINDS[kind]
     query = query.where(query.selected_columns.owner_id == owner_id)

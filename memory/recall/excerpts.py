@@ -10,13 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, or_, select, true
+from sqlalchemy import and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.domain import Excerpt, Message
 from memory.rendering import GAP, undated_line
 from memory.sessions.messages import COLUMNS, SAID
-from models import MessageRow, SessionRow
+from models import MessageRow, SessionRow, Transaction
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
@@ -51,7 +51,7 @@ class Stored(NamedTuple):
     title: str
 
 
-def load(tx: Connection, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
+def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
     """The owner's messages among `ids` and all within `reach` positions of them, by id, in the order they were said.
 
     Another owner's, replaced and erased messages are left out.
@@ -63,7 +63,7 @@ def load(tx: Connection, owner_id: int, ids: Sequence[int], reach: int) -> dict[
 
 
 def latest(
-    tx: Connection, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
+    tx: Transaction, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """The ids of the `limit` latest messages of an owner, or of one session, that were said in any of the `spans`."""
     within = [

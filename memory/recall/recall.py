@@ -14,7 +14,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, case, exists, or_, select
+from sqlalchemy import and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -148,7 +148,7 @@ class Recall:
     def _derived(self, past: Past, prepared: Prepared, kind: str) -> list[SearchResult]:
         """The best matching facts or summaries, by `kind`, and for each the messages that it comes from."""
         query = replace(prepared.query, role=None, about=None)
-        with self._database.connect() as tx:
+        with self._database.read() as tx:
             made = {one.id: one for one in derived(tx, kind, past.owner_id, query.session_id)}
         documents = [one.document for one in made.values()]
         hits = self._index.search(past.owner_key, prepared._replace(query=query), NO_INDEX, documents)
@@ -158,7 +158,7 @@ class Recall:
             sources = [[hit.message_id for hit in ranked if hit.session_id == one.session_row_id] for one in found]
         else:
             sources = [[one.source] if one.source is not None else [] for one in found]
-            with self._database.connect() as tx:
+            with self._database.read() as tx:
                 near = load(tx, past.owner_id, list(chain(*sources)), 0)
         results = []
         for one, hit, source_ids in zip(found, hits, sources, strict=True):
@@ -208,7 +208,7 @@ class Recall:
             hits, near = self._find(past, prepared, reach)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
-            with self._database.connect() as tx:
+            with self._database.read() as tx:
                 ids = latest(tx, past.owner_id, session, spans, query.limit, past.exclude)
                 near = load(tx, past.owner_id, ids, reach)
             hits = [Hit(one, 0, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1)]
@@ -224,7 +224,7 @@ class Recall:
 
     def _judged(self, past: Past, prepared: Prepared, hits: list[Hit]) -> list[Hit]:
         """The hits, best first, of which those count less that did not help with a similar question."""
-        with self._database.connect() as tx:
+        with self._database.read() as tx:
             marks = marks_on(tx, past.owner_id, [hit.message_id for hit in hits])
         if not marks:
             return hits
@@ -251,7 +251,7 @@ class Recall:
         which may need one.
         """
         generation = self._index.generation(past.owner_key)
-        with self._database.connect() as tx:
+        with self._database.read() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
             linked = sources_about(tx, past.owner_id, prepared.text) if past.links else ()
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
@@ -260,14 +260,14 @@ class Recall:
             hits = self._index.search(past.owner_key, prepared, generation, unindexed.messages, unindexed.gone)
         except IndexLost:
             lost = True
-            with self._database.connect() as tx:
+            with self._database.read() as tx:
                 unindexed = waiting(tx, past.owner_id, NO_INDEX)
             hits = self._index.search(past.owner_key, prepared, NO_INDEX, unindexed.messages)
         if lost:
             self._index_again(past.owner_id)
         if not hits:
             return [], {}
-        with self._database.connect() as tx:
+        with self._database.read() as tx:
             return hits, load(tx, past.owner_id, [hit.message_id for hit in hits], reach)
 
     def _index_again(self, owner_id: int) -> None:
@@ -322,7 +322,7 @@ _NOT_INDEXED = (
 )
 
 
-def waiting(tx: Connection | Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
+def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
     """What this generation of the owner's index was not told yet.
 
     Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.

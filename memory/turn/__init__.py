@@ -2,7 +2,8 @@
 
 pipeline   one turn from end to end              admission  its lease, the stored message
 head       what the session remembers            prompt     what is recalled, and what is sent
-tools      how a model looks back by itself      running    a turn's lease, log and metrics
-turns      turns as rows                         block      what other models are shown
-parts      the services that a turn calls        values     what goes in, is reported, and comes out
+running    the answer; a turn's lease, log and metrics
+tools      how a model looks back by itself      turns      turns as rows
+block      what other models are shown           parts      the services that a turn calls
+values     what goes in, is reported, and comes out
 """

@@ -15,7 +15,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from memory import tokens
-from memory.access.budgets import owner_of
 from memory.access.owners import find_session, session_or_none
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
@@ -39,8 +38,8 @@ from models import MessageRow, SessionRow, Transaction, TurnRow, retried
 
 
 @retried
-def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished:
-    """Begin a turn, or return the end of the turn that this request, sent before, has come to.
+def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished | None:
+    """Begin a turn, or return the end of the turn that this request, sent before, has come to; None for an errand.
 
     Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when
     the owner's day is spent, and Conflict when that other turn does not end soon or others wait for it already, the
@@ -59,8 +58,7 @@ def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished:
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
             if request.client is not None and is_errand(tx, request.caller, request.session_id, request.client):
-                parts.budgets.check(tx, owner_of(tx, request.caller, request.session_id))
-                return passed_on(parts, request, arrived_at)
+                return None
             row = _session(tx, parts, request, turn, arrived_at)
             lease = parts.leases.take(row)
             if lease is not None:
@@ -68,14 +66,15 @@ def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished:
         parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
-def passed_on(parts: Parts, request: TurnRequest, now: datetime) -> Admitted:
-    """A client's request that is answered as it came, without memory."""
+def without_memory(parts: Parts, request: TurnRequest) -> Admitted:
+    """The turn of a client's request that is answered as it came.  Raises LimitReached."""
     assert request.client is not None
+    parts.budgets.check_caller(request.caller, request.session_id)
     conversation = request.client.conversation
     size = sum(tokens.estimate_message(one.draft.content) for one in conversation.messages)
-    asked = Message(0, "", 1, "user", request.message, now, size)
+    asked = Message(0, "", 1, "user", request.message, parts.now(), size)
     full = size + conversation.instruction_tokens
-    return Admitted(request, request.session_id, (asked,), size, full, MemoryReport(), parts.settings, passed_on=True)
+    return Admitted(request, request.session_id, (asked,), size, full, MemoryReport(), parts.settings)
 
 
 def _session(

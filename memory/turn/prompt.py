@@ -20,7 +20,7 @@ from datetime import datetime
 
 from memory import tokens
 from memory.clients.prompt import client_messages, unmodified
-from memory.llm import ChatMessage, LanguageModel, ReplyMaterial
+from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
 from memory.longterm.examples import Example
 from memory.recall.recall import QUERY_CHARS, Recalled
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp
@@ -34,32 +34,30 @@ EXAMPLES = "Good answers to similar messages: answer in their manner. What they 
 BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 UNASKED = "the model calls no tools, so the message was read"
 THEIRS = "the client has tools of its own, so the message was read"
-ASKED = "the model looks back when it wants to"
+ASKED, BY_MODEL = "the model looks back when it wants to", "asked"  # a reason, and its kind
 PASSED_ON = "the request went to the model as it came"
 
 
 @dataclass(frozen=True)
 class Composed:
-    """A prompt ready to send, what it was made from, and what is reported of it.
+    """A prompt ready to send, and what is reported of it.
 
-    `tokens` is its estimated size, `quoted` the block before the new message.  `problem` says why a client's prompt
-    shows less of the memory than there is.
+    `now` is the time that it tells, `tokens` its estimated size, `quoted` the block before the new message.  `problem`
+    says why a client's prompt shows less of the memory than there is.
     """
 
-    messages: tuple[ChatMessage, ...]
-    material: ReplyMaterial
+    request: ModelRequest
     report: MemoryReport
+    now: datetime
     tokens: int
     quoted: str = ""
     problem: str | None = None
 
 
-def look_back(
-    parts: Parts, admitted: Admitted, model: LanguageModel | None = None, *, itself: bool = False
-) -> MemoryReport:
+def look_back(parts: Parts, admitted: Admitted, model: LanguageModel | None = None) -> MemoryReport:
     """The facts, excerpts and examples that suit the message.  An exchange that goes on keeps those it began with.
 
-    In mode `tools` the `model` looks for excerpts `itself`, or their reason tells why it does not.
+    In mode `tools` the excerpts are left to the `model` (BY_MODEL), or their reason tells why they are not.
     """
     question, head, settings = admitted.exchange[0].content, admitted.head, admitted.settings
     if admitted.began is not None:
@@ -67,7 +65,7 @@ def look_back(
         facts = tuple(fact for fact in shown.facts if fact.id not in in_head)
         return replace(admitted.report, facts=facts, recalled=shown.recalled, examples=shown.examples)
     before = [message.content for message in admitted.tail[-BEFORE:]]
-    recalled = Recalled((), "tools", ASKED, "asked") if itself else _recalled(parts, admitted, model, before)
+    recalled = _recalled(parts, admitted, model, before)
     in_sight = {(message.id, message.created_at) for message in admitted.tail}
     # A fact that the person edited, which holds from then on, says something else than its message.
     unseen = [fact for fact in head.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
@@ -80,9 +78,16 @@ def look_back(
 
 
 def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, before: Sequence[str]) -> Recalled:
-    """What was said before that fits the message."""
+    """What was said before that fits the message, or that the model looks for it."""
     request, settings = admitted.request, admitted.settings
     mode = request.recall or settings.recall
+    why = ""
+    if mode == "tools" and request.client is not None:
+        why = THEIRS
+    elif mode == "tools" and model is not None and not model.can_call_tools:
+        why = UNASKED
+    elif mode == "tools" and model is not None and settings.recall_limit and settings.recall_tokens:
+        return Recalled((), mode, ASKED, BY_MODEL)
     recalled = parts.recall.look_back(
         admitted.past,
         request.message,
@@ -92,9 +97,6 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
         now=parts.now(),
         zone=request.timezone,
     )
-    if mode != "tools":
-        return recalled
-    why = THEIRS if request.client is not None else UNASKED if model is not None and not model.can_call_tools else ""
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 
@@ -104,7 +106,7 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
     question, now = admitted.exchange[0].content, admitted.began.created_at if admitted.began else parts.now()
     problem = "summary_failed" if admitted.request.client is not None and head.stored.failing else None
     if problem and admitted.report.tail_dropped:  # no summary holds the messages that were dropped
-        return pass_on(parts, admitted, problem)
+        return as_it_came(parts, admitted, problem)
     room = most - tokens.estimate(head.text) if most else settings.context_tokens - admitted.tokens
     room -= FRAME_TOKENS
     lines, room = _within(room, list(map(fact_line, found.facts)))
@@ -131,17 +133,29 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
         excerpts=excerpts,
         tail=(*admitted.tail, *admitted.exchange[1:]),
     )
-    size = admitted.tokens + tokens.estimate(quoted)
-    return Composed(_messages(admitted, quoted), material, report, size, quoted, problem)
+    asked = ModelRequest(
+        _messages(admitted, quoted),
+        material,
+        stream=admitted.request.stream,
+        client=None if admitted.request.client is None else admitted.request.client.parameters,
+        call=admitted.call,
+        cache_key=admitted.session_id,
+    )
+    return Composed(asked, report, now, admitted.tokens + tokens.estimate(quoted), quoted, problem)
 
 
-def pass_on(parts: Parts, admitted: Admitted, problem: str | None = None) -> Composed:
-    """A client's messages as they came, without memory."""
-    assert admitted.request.client is not None
+def as_it_came(parts: Parts, admitted: Admitted, problem: str | None) -> Composed:
+    """A client's request without memory."""
+    request = admitted.request
+    assert request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
-    material = ReplyMaterial(admitted.request.message, parts.now(), Sections(), (), (), ())
-    messages = unmodified(admitted.request.client.conversation)
-    return Composed(messages, material, report, admitted.full_history_tokens, problem=problem)
+    now = parts.now()
+    material = ReplyMaterial(request.message, now, Sections(), (), (), ())
+    messages = unmodified(request.client.conversation)
+    asked = ModelRequest(
+        messages, material, stream=request.stream, client=request.client.parameters, call=admitted.call
+    )
+    return Composed(asked, report, now, admitted.full_history_tokens, problem=problem)
 
 
 def _within(room: int, texts: Sequence[str]) -> tuple[list[str], int]:

@@ -1,84 +1,168 @@
-"""A turn while it runs: what it holds and spends, and its place in the log and the metrics when it is over.
+"""A turn while it runs: the model's answer as it comes, and the turn's course, from its lease to the log and metrics.
 
-Guarantee: every turn is counted once, however it ends, and has at most one line in the log; neither holds a word of it.
+Guarantee: an answer ends in words or in a ModelError, or, when its call is stopped, in what was said until then.  A
+model that fails in the middle of a reply leaves a person the words it said, and a client the error.  Every turn is
+counted once, however it ends, and has at most one line in the log; neither holds a word of it.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from memory import tokens
 from memory.domain import CUT_OFF, INTERRUPTED, Usage
-from memory.errors import ModelError, RecapError
-from memory.llm import Call
+from memory.errors import Conflict, ModelError, RecapError
+from memory.llm import Chunk, Finish, Interrupted, LanguageModel, ModelRequest, Piece, ToolCall, estimate_prompt
+from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.turn import turns
 from memory.turn.parts import Parts
-from memory.turn.values import Admitted, TurnFinished, TurnRequest
-from models import Transaction
+from memory.turn.tools import Tools
+from memory.turn.values import Admitted, RecallCall, TurnFinished, TurnRequest
 
 log = logging.getLogger(__name__)
 
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
 
 
-class Course(AbstractContextManager["Course"]):
-    """One turn while it runs: what it holds and spends, and how long its phases take.
+@dataclass
+class Answer:
+    """What the model has said of its answer so far; all of it when `pieces` are over.
 
-    As a context manager it counts the turn when it is over.  One that has not `finished` broke off: its lease goes
-    back, and the model's calls are charged.
+    `said` are the words, of which the first came when they `began` (by `time.perf_counter`).  `spent` is what each call
+    took, and `end` has the usage of all together.  `looked_back` are the model's looks back, `calls` are of a client's
+    own tools, and `last` is a client's last chunk.  `rate` is how many tokens the model counts for one of our estimate.
+    """
+
+    said: str = ""
+    began: float | None = None
+    spent: list[Usage] = field(default_factory=list)
+    looked_back: tuple[RecallCall, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    last: Chunk | None = None
+    rate: float = 1.0
+    end: Finish = field(init=False)
+
+    def pieces(self, model: LanguageModel, request: ModelRequest, tools: Tools | None) -> Iterator[Piece | Chunk]:
+        """Take the answer to `request` from `model`: yields the words, and a client's chunks, as the model says them.
+
+        Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
+        """
+        while True:
+            if tools is not None:
+                request = tools.offer(request)
+            already, early = len(self.said), ""
+            calls: tuple[ToolCall, ...] = ()
+            try:
+                calls = yield from self._call(model, request)
+            except Interrupted:
+                early = INTERRUPTED
+            except ModelError as error:
+                if request.client is not None or not self.said.strip():
+                    raise
+                log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
+                early = CUT_OFF
+            if early:
+                usage = Usage(estimate_prompt(request), tokens.estimate(self.said[already:]), estimated=True)
+                self.end = Finish(early, model.name, usage)
+            if not self.spent:
+                self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
+            self.spent.append(self.end.usage)
+            if early == INTERRUPTED and request.client is None and not self.said.strip():
+                raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
+            if not calls or tools is None:
+                break
+            request = tools.look_back(request, self.said[already:].strip(), calls)
+            self.looked_back = tools.reports
+        self.calls = calls
+        self.end = replace(self.end, usage=sum(self.spent, Usage(0, 0)))
+        if early == INTERRUPTED and request.client is not None:  # a client is told of an end that it knows
+            if request.stream and self.last is not None:
+                yield Chunk(last_chunk(self.last.data, "stop"))
+            else:
+                end = replace(self.end, reason="stop")
+                yield from in_chunks([self.said], end, request.client, stream=request.stream)
+
+    def _call(
+        self, model: LanguageModel, request: ModelRequest
+    ) -> Generator[Piece | Chunk, None, tuple[ToolCall, ...]]:
+        """One call of the model: yields what it says, and returns the tools it calls.  Raises Interrupted."""
+        calls, words = list[ToolCall](), ""
+        if request.call.stopped:
+            raise Interrupted
+        self._parts = model.answer(request)  # kept, so that nobody waits for what a server sends after the end
+        for part in self._parts:
+            if isinstance(part, Finish):
+                self.end = part
+                break
+            if request.call.stopped:
+                raise Interrupted
+            if isinstance(part, Piece):
+                # Models that are about to call tools often say a line end first.
+                text = part.text if words or not request.tools else part.text.lstrip()
+                if not text:
+                    continue
+                if not words and self.said and not self.said.endswith("\n"):
+                    text = f"\n\n{text}"  # what was said before the tools were called is a paragraph of its own
+                words += text
+                self.began = self.began or time.perf_counter()
+                self.said += text
+                yield Piece(text)
+            elif isinstance(part, Chunk):
+                self.last = part
+                yield part
+            else:
+                calls.append(part)
+        return tuple(calls)
+
+
+class Course(AbstractContextManager["Course"]):
+    """One turn while it runs: its lease, the answer so far, and how long its phases take.
+
+    As a context manager it counts the turn when it is over.  One that stored no reply gives its lease back and is
+    charged for the model's calls; one that has not `finished` broke off.
     """
 
     def __init__(self, parts: Parts, request: TurnRequest) -> None:
-        self.call = Call()  # a stop ends it
-        self.spent: list[Usage] = []  # by each call of the model
-        self.said = ""  # by the model so far
+        self.answer = Answer()
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
-        self.first_text: float | None = None  # when the first text of a streamed reply was there
         self.finished: TurnFinished | None = None
         self._parts = parts
         self._request = request
         self._turn: Admitted | None = None
-        self._noted = 0  # characters
         self._began = time.perf_counter()
 
-    def admitted(self, turn: Admitted) -> None:
-        """The turn goes on, and its lease is renewed."""
+    def hold(self, turn: Admitted) -> None:
+        """Renew the lease of the turn, which goes on, and note what is said in it."""
         self.ended["admit"] = time.perf_counter()
         self._turn = turn
-        if turn.lease is not None:
-            self._parts.leases.keep(turn.lease, self.call.stop, self._note)
-
-    def _note(self, tx: Transaction) -> None:
-        """Keep what was said so far for pages that do not hear it, in any process."""
-        said, turn = self.said, self._turn
-        if len(said) > self._noted and turn is not None and turn.lease is not None and turn.turn_id is not None:
-            turns.note(tx, turn.turn_id, turn.lease, said)
-            self._noted = len(said)
-
-    def give_up(self) -> None:
-        """Give the lease back, and charge for the calls of a turn that stores no reply."""
-        if self._turn is None:
-            return
-        self._parts.budgets.charge_caller(self._request.caller, self._turn.session_id, self.spent)
-        if self._turn.lease is not None:
-            self._parts.leases.release(self._turn.lease)
+        lease, turn_id = turn.lease, turn.turn_id
+        if lease is not None and turn_id is not None:
+            keep = self._parts.leases.keep
+            keep(lease, turn.call.stop, lambda tx: turns.note(tx, turn_id, lease, self.answer.said))
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        turn = self.finished.started if self.finished is not None else self._turn
-        session_id = (turn.session_id if turn is not None else None) or self._request.session_id
+        turn, finished, client = self._turn, self.finished, self._request.client
+        shown = turn if finished is None else finished.started
+        session_id = (shown.session_id if shown is not None else None) or self._request.session_id
         self._report(session_id, error)
-        if self.finished is not None:
+        if turn is None or (finished is not None and finished.reply_message_id is not None):
             return
-        self.give_up()
-        if self._turn is not None and self._turn.lease is not None and self._request.client is None:
+        self._parts.budgets.charge_caller(self._request.caller, turn.session_id, self.answer.spent)
+        if turn.lease is None:
+            return
+        self._parts.leases.release(turn.lease)
+        if error is not None and client is None:
             kept = KEPT.format(session_id)  # the caller may not know the session's id yet
             if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
                 error.message += kept
-            elif error is not None and (failed := database_failed(error, f"The reply was not stored.{kept}")):
+            elif failed := database_failed(error, f"The reply was not stored.{kept}"):
                 raise failed from error
 
     def _report(self, session_id: str | None, error: BaseException | None) -> None:
@@ -87,7 +171,7 @@ class Course(AbstractContextManager["Course"]):
         api = "chat" if self._request.client is None else "completions"
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
-        heard = self.first_text and self.first_text - self._began
+        heard = self.answer.began - self._began if self._request.stream and self.answer.began is not None else None
         metrics.turn_over(api, outcome, phases, heard, time.perf_counter() - self._began)
         told: dict[str, Any] = {"code": None if finished is not None or error is None else logs.told(error)}
         if finished is not None and not finished.replayed:

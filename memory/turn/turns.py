@@ -8,7 +8,7 @@ turn belongs to the line that its message is on: turns of replaced messages are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,14 +22,12 @@ from memory.domain import CUT_OFF, INTERRUPTED, Caller, Excerpt, Fact, FactScore
 from memory.errors import Conflict, NotFound
 from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
-from memory.llm import Finish, Piece
-from memory.llm.passing import in_chunks
 from memory.longterm.examples import shown
 from memory.paging import Page, page_of, rows_of_page
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
 from memory.sessions.messages import MESSAGES, SAID, remains
-from memory.turn.values import MemoryReport, RecallCall, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.values import MemoryReport, RecallCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
 
 _T = TurnRow.__table__
@@ -186,8 +184,8 @@ def begin(
 
 
 def note(tx: Transaction, turn_id: int, lease: Lease, said: str) -> None:
-    """Store what the model has said so far, unless the turn was taken from this lease."""
-    tx.execute(_NOTE, {"turn": turn_id, "token": lease.token, "said": said})
+    """Store what was said so far, for whoever does not hear it, unless the turn was taken from this lease."""
+    tx.execute(_NOTE, {"turn": turn_id, "token": lease.token, "said": said or None})
 
 
 def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
@@ -237,25 +235,6 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
         replayed=True,
         calls=calls_of(reply.extra),
     )
-
-
-def once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEvent]:
-    """The events of a turn that is over, for a retry."""
-    yield finished.started
-    if request.client is None:
-        yield Piece(finished.reply)
-    else:
-        reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
-        end = Finish(reason, finished.model, finished.usage.spent)
-        yield from in_chunks(
-            [finished.reply],
-            end,
-            request.client.parameters,
-            stream=request.stream,
-            calls=finished.calls,
-            id=finished.started.completion_id,
-        )
-    yield finished
 
 
 # -- what a turn showed of the memory

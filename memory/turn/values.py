@@ -12,7 +12,7 @@ from config import Settings
 from memory.clients.conversation import ClientRequest, Sent
 from memory.domain import Caller, Fact, Message, Usage
 from memory.leases import Lease
-from memory.llm import Chunk, Piece, ToolCall
+from memory.llm import Call, Chunk, Piece, ToolCall
 from memory.longterm.examples import Example
 from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
@@ -150,15 +150,15 @@ class Head:
 class Admitted:
     """The turn of a `request` that may go on, and what its session remembers, read in one transaction.
 
-    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, and a
-    client's request that is `passed_on` goes to the model without memory.  `session_id` is None outside any session.
+    `lease` keeps others out of the session and `turn_id` is the turn's row; a temporary turn has neither, nor has one
+    without memory.  `session_id` is None outside any session.
 
     `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `began` is
     the turn that such an exchange goes on from; `sent` are the messages as the client sent them, by their ids.  `tail`
     is what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
     `full_history_tokens` that of every message instead, but for hidden ones.  `past` is where the turn may look back:
     not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
-    the conversation's type.
+    the conversation's type.  A stop ends the `call` of the model.
     """
 
     request: TurnRequest
@@ -173,9 +173,9 @@ class Admitted:
     tail: tuple[Message, ...] = ()
     began: TurnStarted | None = None
     sent: Mapping[int, Sent] = field(default_factory=dict)
-    passed_on: bool = False
     lease: Lease | None = None
     turn_id: int | None = None
+    call: Call = field(default_factory=Call, compare=False)
 
 
 @dataclass(frozen=True)

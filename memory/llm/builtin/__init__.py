@@ -35,7 +35,7 @@ class BuiltinModel:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
         text = _answer(request.material)
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
-        prompt = sum(tokens.estimate_message(message.content) for message in request.messages)
+        prompt = llm.estimate_prompt(request)
         end = llm.Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
         if request.client is None:
             yield from map(llm.Piece, pieces)
