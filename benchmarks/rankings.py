@@ -15,13 +15,9 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.domain import Message
-from memory.errors import ModelError
 from memory.languages import analysis_in
-from memory.llm import LanguageModel, complete
-from memory.llm.mini import Unusable
 from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, Stored, cost_of, fit
 from memory.recall.recall import RELEVANT_SHARE
-from memory.recall.reranking import MOST, reordered, request_of
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from memory.rendering import chat_block
@@ -133,7 +129,7 @@ def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     return search
 
 
-class Judge:
+class Scorer:
     """Scores the results for the questions of one corpus."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -166,15 +162,6 @@ class Judge:
             "in the prompt": _share(self._corpus.evidence(question), shown),
             "prompt tokens": sum(tokens.estimate(chat_block(excerpt)) for excerpt in excerpts),
         }
-
-    def reranked(self, question: Question, hits: Sequence[Hit], model: LanguageModel) -> list[Hit]:
-        """The hits as RERANK=model orders them, and as they are if the model fails."""
-        first, rest = hits[:MOST], hits[MOST:]
-        request = request_of(question.text, [self._stored[hit.message_id] for hit in first])
-        try:
-            return [*reordered(first, complete(model, request)[0]), *rest]
-        except (ModelError, Unusable):
-            return list(hits)
 
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:
         """The messages that excerpts of `budget` tokens show, chosen as in `memory.recall.excerpts`."""
