@@ -12,6 +12,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
 
 Row = tuple[str, str, tuple[str, ...]]
@@ -23,7 +25,7 @@ def machine() -> dict[str, Any]:
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
-        "memory_gb": _memory_gb(),
+        "memory_gb": round(psutil.virtual_memory().total / 1024**3, 1),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
     }
@@ -31,8 +33,7 @@ def machine() -> dict[str, Any]:
 
 def machine_line(on: Mapping[str, Any]) -> str:
     """The result of `machine` as the last line of a table."""
-    memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
-    return f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}."
+    return f"Measured on {on['cores']} cores, {on['memory_gb']} GB, {on['system']}, Python {on['python']}."
 
 
 def load_line(before: float) -> str:
@@ -93,10 +94,3 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 def quantile(values: Sequence[float], percent: int) -> float:
     """The smallest value that is not exceeded by `percent` % of the values."""
     return sorted(values)[ceil(len(values) * percent / 100) - 1]
-
-
-def _memory_gb() -> float | None:
-    facts = Path("/proc/meminfo")
-    if not facts.is_file():
-        return None
-    return round(int(facts.read_text().split()[1]) / 1024**2, 1)
