@@ -36,12 +36,13 @@ class Took:
 class Connection:
     """A connection to one server.
 
-    Its calls raise FAILURES: OSError and HTTPException from the client, ValueError for a status other than 200 and for
+    Its calls raise FAILURES: OSError and HTTPException from the client, ValueError for a status of 300 or more and for
     a stream that breaks off.
     """
 
-    def __init__(self, url: str) -> None:
-        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+    def __init__(self, url: str, key: str = "", seconds: float = SECONDS) -> None:
+        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=seconds)
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
 
     def __enter__(self) -> Connection:
         return self
@@ -71,9 +72,9 @@ class Connection:
     def _asked(self, method: str, path: str, body: Mapping[str, Any] | None) -> http.client.HTTPResponse:
         content = None if body is None else json.dumps(body).encode()
         try:
-            self._http.request(method, path, content, {"Content-Type": "application/json"})
+            self._http.request(method, path, content, self._headers)
             response = self._http.getresponse()
-            if response.status != 200:
+            if response.status >= 300:
                 said = response.read(1000).decode("utf-8", "replace")
                 raise ValueError(f"{method} {path} answered {response.status}: {said}")
         except BaseException:
