@@ -207,16 +207,15 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("answers", __doc__)
-    shown = "(default: %(default)s)"
     command.takes_conversations()
-    command.add_argument("--base-url", default=OPENAI_URL, help=f"the server of the models {shown}")
-    command.add_argument("--model", default="gpt-4o-mini", help=f"the model that answers {shown}")
-    command.add_argument("--judge-model", default="gpt-4o", help=f"the model that judges {shown}")
+    command.add_argument("--base-url", default=OPENAI_URL, help="the server of the models")
+    command.add_argument("--model", default="gpt-4o-mini", help="the model that answers")
+    command.add_argument("--judge-model", default="gpt-4o", help="the model that judges")
     command.add_argument("--limit", type=int, metavar="N", help="only N of the questions, chosen at random")
     command.add_argument(
         "--summaries", action="store_true", help="have summaries and facts made, not only words stored"
     )
-    command.add_argument("--answers", type=Path, default=RESULTS / "answers.jsonl", help=f"the file of answers {shown}")
+    command.add_argument("--answers", type=Path, default=RESULTS / "answers.jsonl", help="the file of answers")
     command.add_argument("--estimate", action="store_true", help="only print how many tokens it takes, about")
     command.takes_settings()
     options = command.parse_args(arguments)

@@ -15,6 +15,7 @@ measurement exits with 1 and one sentence.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,10 +29,14 @@ from tqdm import tqdm
 
 from benchmarks.calling import FAILURES
 from benchmarks.conversation import Conversation, files_of
-from benchmarks.results import machine, stored
+from benchmarks.results import machine
 from config import Settings
 
 RESULTS = Path(__file__).parent / "results"  # the default folder of the JSON files
+
+
+class _Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """The docstring as it is, and the default of each option."""
 
 
 class Command(argparse.ArgumentParser):
@@ -43,21 +48,15 @@ class Command(argparse.ArgumentParser):
             prog=f"python -m benchmarks.{name}",
             description=description,
             epilog=details,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         self._name = name
-        self.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
+        self.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON")
 
     def takes_settings(self) -> None:
         """Add the option `--set`, which changes settings of Recap.  `options.set` is a list of (name, value)."""
-        self.add_argument(
-            "--set",
-            type=_setting,
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="a setting of Recap, such as EMBEDDINGS=off; can be repeated",
-        )
+        told = "a setting of Recap, such as EMBEDDINGS=off; can be repeated"
+        self.add_argument("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help=told)
 
     def takes_conversations(self) -> None:
         """Add the argument for recorded conversations.  Pass `options.conversations` to `loaded`."""
@@ -72,7 +71,9 @@ class Command(argparse.ArgumentParser):
 
     def publish(self, folder: Path, results: Mapping[str, Any], table: Callable[[Mapping[str, Any]], str]) -> None:
         """Store the results and print their table."""
-        file = stored(folder, self._name, results)
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{self._name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+        file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         print(table(results))
         print(f"\nAs JSON: {file}")
 

@@ -101,19 +101,15 @@ def _percentiles(of: Mapping[str, float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("concurrency", __doc__)
-    command.add_argument("--streams", type=int, default=300, help="conversations at once (default: %(default)s)")
-    command.add_argument("--turns", type=int, default=5, help="turns of each conversation (default: %(default)s)")
-    command.add_argument(
-        "--seconds", type=float, default=3.0, help="duration of a reply of the model (default: %(default)s)"
-    )
-    command.add_argument("--workers", type=int, default=2, help="WEB_WORKERS (default: %(default)s)")
-    command.add_argument(
-        "--threads", type=int, help="WEB_THREADS (default: enough for each stream, because workers do not share evenly)"
-    )
+    command.add_argument("--streams", type=int, default=300, help="conversations at once")
+    command.add_argument("--turns", type=int, default=5, help="turns of each conversation")
+    command.add_argument("--seconds", type=float, default=3.0, help="duration of a reply of the model")
+    command.add_argument("--workers", type=int, default=2, help="WEB_WORKERS")
+    command.add_argument("--threads", type=int, help="WEB_THREADS; without it, enough of them in each worker")
     options = command.parse_args(arguments)
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
         command.error("streams, turns, seconds, workers and threads must be above zero")
-    threads = options.threads or options.streams + SPARE  # else some streams would be refused
+    threads = options.threads or options.streams + SPARE  # workers do not share evenly
     results = about_now()
     with breaking_off():
         results["figures"] = measured(options.streams, options.turns, options.seconds, options.workers, threads)

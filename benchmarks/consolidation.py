@@ -223,7 +223,7 @@ def table(results: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark, store its results and print them."""
     command = Command("consolidation", __doc__)
-    command.add_argument("--facts", type=int, default=5_000, help="how many (default: %(default)s)")
+    command.add_argument("--facts", type=int, default=5_000, help="how many")
     options = command.parse_args(arguments)
     texts, truth, near = texts_of(random.Random(7), options.facts)  # nosec B311
     models: dict[str, LanguageModel] = {

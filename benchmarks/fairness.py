@@ -147,9 +147,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("fairness", __doc__)
-    command.add_argument(
-        "--seconds", type=float, default=15.0, help="duration of the questions in each case (default: %(default)s)"
-    )
+    command.add_argument("--seconds", type=float, default=15.0, help="duration of the questions in each case")
     command.add_argument("--beside", type=Path, help="the folder of another checkout, measured case by case as well")
     options = command.parse_args(arguments)
     if options.seconds < len(ASKED) * EVERY_SECONDS:

@@ -1,15 +1,12 @@
-"""Common parts of all results: the machine, the lines of a table, and the JSON file."""
+"""Common parts of all results: the machine, and the lines of a table."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -39,14 +36,6 @@ def machine_line(on: Mapping[str, Any]) -> str:
 def load_line(before: float) -> str:
     """The load of the machine before the measurement, by `os.getloadavg`, as a line of a table."""
     return f"The machine's load before the run was {before:.1f}; other load makes the times longer."
-
-
-def stored(folder: Path, name: str, results: Mapping[str, Any]) -> Path:
-    """Write the results as JSON into `folder`, named after the benchmark and the time.  Returns the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    return file
 
 
 def by_conversation(results: Mapping[str, Any]) -> dict[str, Any]:

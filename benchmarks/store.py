@@ -126,8 +126,8 @@ def table(results: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark, store its results and print them."""
     command = Command("store", __doc__)
-    command.add_argument("--items", type=int, nargs="+", default=list(ITEMS), help="sizes (default: %(default)s)")
-    command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind (default: %(default)s)")
+    command.add_argument("--items", type=int, nargs="+", default=list(ITEMS), help="sizes")
+    command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind")
     options = command.parse_args(arguments)
     sizes = sorted(options.items)
     results: Figures = about_now() | {"items": sizes}
