@@ -35,7 +35,7 @@ from benchmarks.client import Recap
 from benchmarks.command import RESULTS, Command, about_now, breaking_off, progress
 from benchmarks.conversation import Conversation, Question
 from benchmarks.judge import Judge
-from benchmarks.results import Row, cell, load_line, machine_line, percentiles, settings_told
+from benchmarks.results import Row, by_name, load_line, machine_line, percentiles, settings_told
 from benchmarks.serving import temporary_server
 from config import Settings
 
@@ -94,13 +94,8 @@ class Answers:
 
 
 def chosen(conversations: Sequence[Conversation], limit: int | None) -> Asked:
-    """`limit` of the questions, or all.  A larger limit chooses the same ones and more.
-
-    Raises ValueError if there are none, or if two conversations have the same name.
-    """
+    """`limit` of the questions, or all.  A larger limit chooses the same ones and more.  Raises ValueError if none."""
     every = {f"{one.name}:{at}": (one, asked) for one in conversations for at, asked in enumerate(one.questions)}
-    if len(every) < sum(len(one.questions) for one in conversations):
-        raise ValueError("two of the conversations have the same name")
     if not every:
         raise ValueError("there are no questions")
     kept = set(random.Random(0).sample(list(every), len(every))[:limit])  # nosec B311 # a choice of questions
@@ -190,11 +185,9 @@ def figures(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def table(results: Mapping[str, Any]) -> str:
     """A row for each kind of questions, and one for all."""
     options, tokens = results["options"], results["tokens"]
-    lines = [f"{'':28}" + "".join(title.rjust(11) for title, _, _ in _COLUMNS)]
-    for kind, of_kind in {**results["kinds"], "all": results["all"]}.items():
-        lines.append(f"{kind:28}" + "".join(cell(of_kind, shape, path).rjust(11) for _, shape, path in _COLUMNS))
     remembered = "words, summaries and facts" if options["summaries"] else "words"
-    lines += [
+    lines = [
+        *by_name("", _COLUMNS, {**results["kinds"], "all": results["all"]}, 28, 11),
         "",
         "Tokens of all calls: " + ", ".join(f"{name} {count:,}" for name, count in tokens.items()) + ".",
         f"Model {options['model']}, judge {options['judge_model']}, {remembered} of {', '.join(options['files'])}"

@@ -63,11 +63,14 @@ class Command(argparse.ArgumentParser):
         self.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
 
     def loaded(self, paths: Sequence[Path]) -> list[Conversation]:
-        """Load the conversations in these files and folders; see `Conversation.load`."""
+        """Load the conversations in these files and folders, which need different names; see `Conversation.load`."""
         try:
-            return [one for file in files_of(paths) for one in Conversation.load(file)]
+            loaded = [one for file in files_of(paths) for one in Conversation.load(file)]
         except (OSError, ValueError) as error:
             self.error(str(error))
+        if len({one.name for one in loaded}) < len(loaded):
+            self.error("two of the conversations have the same name")
+        return loaded
 
     def publish(self, folder: Path, results: Mapping[str, Any], table: Callable[[Mapping[str, Any]], str]) -> None:
         """Store the results and print their table."""

@@ -14,7 +14,6 @@ it: one sends only its newest message, with X-Session-Id; the other sends the wh
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
@@ -115,7 +114,7 @@ def replay(
     http: httpx2.Client, model: ModelProcess, name: str, taken: Sequence[Turn], client: str, bar: Any
 ) -> Prompts:
     """Replay the turns as one session.  Raises RuntimeError if the memory failed, and errors of httpx2."""
-    user, recap = f"bench-{name}-{client}-{uuid.uuid4().hex[:8]}", list[Sequence[Json]]()
+    user, recap = f"bench-{name}-{client}", list[Sequence[Json]]()
     said, history, sessions = list[Json](), list[Sequence[Json]](), set[str | None]()
     for turn in taken:
         model.follow(Script(reply=turn.answer))

@@ -36,22 +36,22 @@ from benchmarks.rankings import (
     feed,
 )
 from benchmarks.resources import folder_bytes
-from benchmarks.results import machine_line, percentiles
+from benchmarks.results import Row, by_name, machine_line, percentiles
 from benchmarks.tuning import STEPS, leave_one_out
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
 LIMIT = 10  # results of a timed search
 
-_COLUMNS = (
-    *((f"r@{depth}", "{:.1f}", f"recall@{depth}") for depth in (5, 10, 20)),
-    *((f"@10 c{key}", "{:.1f}", f"recall@10, {name}") for key, name in CATEGORIES.items()),
-    ("Hit@1", "{:.3f}", "hit@1"),
-    ("NDCG@5", "{:.3f}", "ndcg@5"),
-    *((f"in {budget}", "{:.1f}", f"in {budget}") for budget in BUDGETS),
-    ("prompt", "{:.1f}", "in the prompt"),
-    ("tokens", "{:.0f}", "prompt tokens"),
-    ("p50 ms", "{:.1f}", "p50"),
-    ("p95 ms", "{:.1f}", "p95"),
+_COLUMNS: tuple[Row, ...] = (
+    *((f"r@{depth}", "{:.1f}", (f"recall@{depth}",)) for depth in (5, 10, 20)),
+    *((f"@10 c{key}", "{:.1f}", (f"recall@10, {name}",)) for key, name in CATEGORIES.items()),
+    ("Hit@1", "{:.3f}", ("hit@1",)),
+    ("NDCG@5", "{:.3f}", ("ndcg@5",)),
+    *((f"in {budget}", "{:.1f}", (f"in {budget}",)) for budget in BUDGETS),
+    ("prompt", "{:.1f}", ("in the prompt",)),
+    ("tokens", "{:.0f}", ("prompt tokens",)),
+    ("p50 ms", "{:.1f}", ("p50",)),
+    ("p95 ms", "{:.1f}", ("p95",)),
 )
 
 
@@ -133,9 +133,9 @@ def table(results: Mapping[str, Any]) -> str:
     categories = ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items())
     index = results["index"]
     lines = [
-        *ranking_lines("", results["rankings"]),
+        *by_name("", _COLUMNS, results["rankings"], 22, 9),
         "",
-        *ranking_lines("first person", results["first person"]),
+        *by_name("first person", _COLUMNS, results["first person"], 22, 9),
         "",
         f"{results['messages']:,} messages, {results['questions']:,} questions; {categories}.",
         f"Index: {index['bytes_per_message']:,} bytes a message, {index['bytes_per_message_without_vectors']:,} without"
@@ -145,15 +145,6 @@ def table(results: Mapping[str, Any]) -> str:
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
-
-
-def ranking_lines(title: str, rankings: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The figures of each ranking."""
-    lines = [f"{title:22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
-    for name, figures in rankings.items():
-        cells = [shape.format(figures[key]) if key in figures else "-" for _, shape, key in _COLUMNS]
-        lines.append(f"{name:22}" + "".join(cell.rjust(9) for cell in cells))
-    return lines
 
 
 def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:

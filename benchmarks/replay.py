@@ -1,10 +1,8 @@
 """Replays recorded conversations through the HTTP API, and measures recall, speed and the size of prompts.
 
-    python -m benchmarks.replay CONVERSATION.json | FOLDER ... --url http://127.0.0.1:8000
-    python -m benchmarks.replay CONVERSATION.json --serve
+    python -m benchmarks.replay CONVERSATION.json | FOLDER ...
 
-With `--serve` the benchmark starts its own server in a temporary directory, with the built-in model.  With `--url` it
-measures a running server: it creates its own users there and erases their sessions at the end.  For each conversation:
+The benchmark starts a server of its own, with the built-in model.  For each conversation:
 
     import    stores each session of the conversation as a session of one user, and then all messages as a single
               session of another user.  The time includes indexing.
@@ -16,9 +14,7 @@ measures a running server: it creates its own users there and erases their sessi
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,8 +65,7 @@ class Replayed:
 
 def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Replayed:
     """Import one conversation, search it, and chat with its messages."""
-    done = Replayed(conversation)
-    user = f"bench-{conversation.name}-{uuid.uuid4().hex[:8]}"
+    done, user = Replayed(conversation), f"bench-{conversation.name}"
 
     bar.set_postfix_str(f"{conversation.name}: import")
     begun = time.perf_counter()
@@ -107,28 +102,13 @@ def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Re
     return done
 
 
-@contextmanager
-def _serving(url: str | None) -> Iterator[str]:
-    """The URL to measure: `url`, or that of a temporary server that runs until the block ends."""
-    if url is not None:
-        yield url
-        return
-    with temporary_server() as server:
-        yield server.url
-
-
-def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep: bool = False) -> dict[str, Any]:
-    """Replay the conversations against `url`, or a temporary server.  The results can be stored as JSON."""
+def run(conversations: Sequence[Conversation], turns: int) -> dict[str, Any]:
+    """Replay the conversations.  The results can be stored as JSON."""
     steps = sum(2 * len(one.said) + len(one.questions) + turns for one in conversations)
-    with _serving(url) as address:
-        recap = Recap(address)
+    with temporary_server() as server, progress(steps, "step") as bar:
+        recap = Recap(server.url)
         ready = recap.ready()
-        try:
-            with progress(steps, "step") as bar:
-                replayed = [replay(recap, one, turns, bar) for one in conversations]
-        finally:
-            if not keep:
-                recap.erase()
+        replayed = [replay(recap, one, turns, bar) for one in conversations]
     return {
         "model": ready["model"],
         "conversations": {one.conversation.name: measured([one]) for one in replayed},
@@ -184,13 +164,11 @@ def table(results: Mapping[str, Any]) -> str:
     """A column for each conversation, and one for all if there are several."""
     columns = by_conversation(results)
     width = width_of(columns)
-    model = results["model"]
     lines = [
         f"{'':24}" + "".join(name.rjust(width) for name in columns),
         *rows(_ROWS, [*columns.values()], 24, width),
         "",
-        f"Model: {model['main']}"
-        + (" (built in, because no model is configured)" if model["builtin"] else f", mini {model['mini']}"),
+        f"Model: {results['model']['main']} (built in, because no model is configured)",
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
@@ -199,16 +177,12 @@ def table(results: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("replay", __doc__)
     command.takes_conversations()
-    where = command.add_mutually_exclusive_group()
-    where.add_argument("--url", default="http://127.0.0.1:8000", help="the Recap to measure (default: %(default)s)")
-    where.add_argument("--serve", action="store_true", help="start and measure a temporary server")
-    command.add_argument("--turns", type=int, default=50, help="turns to chat (default: %(default)s)")
-    command.add_argument("--keep", action="store_true", help="do not erase the sessions at the end")
+    command.add_argument("--turns", type=int, default=50, help="turns to chat")
     options = command.parse_args(arguments)
     conversations = [one.with_evidence() for one in command.loaded(options.conversations)]
     results = about_now()
     with breaking_off():
-        results |= run(conversations, None if options.serve else options.url, options.turns, options.keep)
+        results |= run(conversations, options.turns)
     command.publish(options.results, results, table)
 
 

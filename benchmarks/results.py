@@ -57,6 +57,13 @@ def rows(of: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, wi
     ]
 
 
+def by_name(title: str, of: Sequence[Row], lines: Mapping[str, Mapping[str, Any]], label: int, width: int) -> list[str]:
+    """The lines of a table the other way round: a line for each name, and a column for each figure."""
+    heads = "".join(head.rjust(width) for head, _, _ in of)
+    cells = {name: "".join(cell(one, shape, path).rjust(width) for _, shape, path in of) for name, one in lines.items()}
+    return [f"{name:{label}}{line}" for name, line in {title: heads, **cells}.items()]
+
+
 def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """A table for a page of the documentation."""
     return "\n".join(f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines))

@@ -193,7 +193,7 @@ def test_others_are_measured_beside_a_crowd(run: Run, monkeypatch: pytest.Monkey
 
 @pytest.mark.slow
 def test_the_benchmark_runs_on_a_server_of_its_own(run: Run) -> None:
-    results, printed = run(replay, str(OURS), "--serve", "--turns", "30")
+    results, printed = run(replay, str(OURS), "--turns", "30")
     figures = results["conversations"]["conversation"]
     assert results["model"]["builtin"] is True
     assert results["machine"]["cores"] >= 1
