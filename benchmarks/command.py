@@ -28,7 +28,7 @@ import httpx2
 from tqdm import tqdm
 
 from benchmarks.calling import FAILURES
-from benchmarks.conversation import Conversation, files_of
+from benchmarks.conversation import Conversation
 from benchmarks.results import machine
 from config import Settings
 
@@ -65,7 +65,8 @@ class Command(argparse.ArgumentParser):
     def loaded(self, paths: Sequence[Path]) -> list[Conversation]:
         """Load the conversations in these files and folders, which need different names; see `Conversation.load`."""
         try:
-            loaded = [one for file in files_of(paths) for one in Conversation.load(file)]
+            files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+            loaded = [one for file in files for one in Conversation.load(file)]
         except (OSError, ValueError) as error:
             self.error(str(error))
         if len({one.name for one in loaded}) < len(loaded):

@@ -185,14 +185,11 @@ class ModelProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._http.close()
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.communicate(timeout=STOP_SECONDS)  # closes its standard input
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(STOP_SECONDS)
+            self._process.communicate()
 
     def follow(self, script: Script) -> None:
         """Change the script for all further calls."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 from math import ceil
 from typing import Any
 
@@ -59,14 +59,9 @@ def turns(said: Sequence[Said], limit: int | None = None) -> list[Turn]:
     Consecutive messages of one speaker are joined.  Messages before the user's first one, and a question without an
     answer, are left out.
     """
-    lines: list[list[Said]] = []
-    for one in said:
-        if lines and lines[-1][0].role == one.role:
-            lines[-1].append(one)
-        elif lines or one.role == "user":
-            lines.append([one])
-    text = ["\n".join(one.content for one in line) for line in lines]
-    return [Turn(asked, answer) for asked, answer in zip(text[::2], text[1::2], strict=False)][:limit]
+    texts = ["\n".join(one.content for one in line) for _, line in groupby(said, lambda one: one.role)]
+    first = int(said[0].role != "user")
+    return [Turn(asked, answer) for asked, answer in zip(texts[first::2], texts[first + 1 :: 2], strict=False)][:limit]
 
 
 def serialised(messages: Sequence[Json]) -> bytes:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any
 
@@ -117,15 +118,15 @@ def _measured(
                 by_category.setdefault(question.category, []).append(scores["recall@10"])
             bar.update()
     return {
-        **{name: round(_mean(answerable, name), 2) for name in answerable[0] if name not in ("hit@1", "ndcg@5")},
-        **{name: round(_mean(every, name), 4) for name in ("hit@1", "ndcg@5")},
-        **{f"recall@10, {CATEGORIES[key]}": round(sum(of) / len(of), 2) for key, of in sorted(by_category.items())},
+        **{
+            name: round(fmean(one[name] for one in answerable), 2)
+            for name in answerable[0]
+            if name not in ("hit@1", "ndcg@5")
+        },
+        **{name: round(fmean(one[name] for one in every), 4) for name in ("hit@1", "ndcg@5")},
+        **{f"recall@10, {CATEGORIES[key]}": round(fmean(of), 2) for key, of in sorted(by_category.items())},
         **percentiles(took),
     }
-
-
-def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:
-    return sum(one[name] for one in scores) / len(scores)
 
 
 def table(results: Mapping[str, Any]) -> str:
@@ -173,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = about_now()
     with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
         results |= compare(corpora, Path(folder), COMPARED)
-        first_person = [as_one for corpus in corpora for as_one in Corpus.first_person(corpus.conversation)]
+        first_person = [Corpus.of(one) for corpus in corpora for one in corpus.conversation.in_first_person()]
         compared = {name: recipe for name, recipe in COMPARED.items() if name == "default" or name.startswith(" ")}
         results["first person"] = compare(first_person, Path(folder) / "first person", compared)["rankings"]
         if options.leave_one_out:

@@ -16,11 +16,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import mean
 from typing import Any
 
 from benchmarks.client import Recap
 from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.conversation import CATEGORIES, Conversation, Question, recall_at
+from benchmarks.conversation import CATEGORIES, Conversation, Question
 from benchmarks.results import Row, by_conversation, machine_line, percentiles, rows, width_of
 from benchmarks.serving import temporary_server
 
@@ -119,8 +120,7 @@ def run(conversations: Sequence[Conversation], turns: int) -> dict[str, Any]:
 def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
     """The figures of one conversation, or of several together, with equal weight for each question and message."""
     messages = sum(len(one.conversation.said) for one in replayed)
-    questions = [question for one in replayed for question in one.conversation.questions]
-    found = [ids for one in replayed for ids in one.found]
+    found = [pair for one in replayed for pair in zip(one.conversation.questions, one.found, strict=True)]
     sent, full, saved = (
         sum(usage[name] for one in replayed for usage in one.usage)
         for name in ("prompt_tokens", "full_history_tokens", "saved_tokens")
@@ -128,12 +128,12 @@ def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
     return {
         "messages": messages,
         "sessions": sum(len(one.conversation.sessions) for one in replayed),
-        "questions": len(questions),
-        "recall": {str(depth): round(recall_at(found, questions, depth), 2) for depth in DEPTHS},
+        "questions": len(found),
+        "recall": {str(depth): recall_at(depth, found) for depth in DEPTHS},
         "recall_at_10_by_category": {
-            str(key): round(recall_at(*_of_category(found, questions, key), 10), 2)
+            str(key): recall_at(10, of)
             for key in CATEGORIES
-            if any(question.category == key for question in questions)
+            if (of := [(question, ids) for question, ids in found if question.category == key])
         },
         "import_per_second": {
             "sessions": round(messages / sum(one.import_seconds for one in replayed), 1),
@@ -153,11 +153,10 @@ def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
     }
 
 
-def _of_category(
-    found: Sequence[list[str | None]], questions: Sequence[Question], category: int
-) -> tuple[list[list[str | None]], list[Question]]:
-    chosen = [(ids, question) for ids, question in zip(found, questions, strict=True) if question.category == category]
-    return [ids for ids, _ in chosen], [question for _, question in chosen]
+def recall_at(depth: int, found: Sequence[tuple[Question, Sequence[str | None]]]) -> float:
+    """Percent of each question's evidence among the first `depth` ids found for it, averaged over the questions."""
+    shares = [len(question.evidence.intersection(ids[:depth])) / len(question.evidence) for question, ids in found]
+    return round(100 * mean(shares), 2) if shares else 0.0
 
 
 def table(results: Mapping[str, Any]) -> str:

@@ -21,6 +21,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -105,13 +106,10 @@ def measured(store: BaseStore, items: int, calls: int, *, queries: bool) -> Figu
 
 def grown(store: BaseStore, sizes: Sequence[int], calls: int, *, queries: bool = False) -> list[Figures]:
     """The figures at each size, as the store grows."""
-    found, before = list[Figures](), 0
-    for items in sizes:
-        rate = fill(store, before, items)
-        found.append(
-            {"items": items, "filled_per_second": round(rate, 1), **measured(store, items, calls, queries=queries)}
-        )
-        before = items
+    found = list[Figures]()
+    for before, items in pairwise((0, *sizes)):
+        rate = round(fill(store, before, items), 1)
+        found.append({"items": items, "filled_per_second": rate, **measured(store, items, calls, queries=queries)})
     return found
 
 

@@ -265,7 +265,7 @@ def test_a_question_about_a_speaker_becomes_one_in_the_first_person() -> None:
     assert [one.role for one in ben.said] == ["assistant", "user"]
     assert [one.text for one in ana.questions] == ["What did I buy?", "Who barks?"]
     assert [one.text for one in ben.questions] == ["What is my dog called?", "What did I tell you?"]
-    assert {one.name for one in Corpus.first_person(talk)[0].documents} == {None}
+    assert {one.name for one in Corpus.of(ana).documents} == {None}
 
 
 # -- make bench-prefix
