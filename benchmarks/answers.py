@@ -118,19 +118,16 @@ def estimate(asked: Asked, settings: Settings, summaries: bool) -> str:
 
 def run(asked: Asked, answers: Answers, judge: Judge, settings: Mapping[str, str], summaries: bool) -> None:
     """Ask the questions, conversation by conversation.  Raises RuntimeError, and errors of httpx2."""
-    with (
-        temporary_server(**settings) as server,
-        progress(len(asked), "question") as bar,
-    ):
+    with temporary_server(**settings) as server, progress(len(asked), "question") as bar:
         answers.begin()
         recap = Recap(server.url)
-        for number, (name, group) in enumerate(groupby(asked.items(), lambda item: item[1][0].name)):
-            bar.set_postfix_str(name)
-            user, questions = f"person-{number}", list(group)
-            recap.restore(user, questions[0][1][0].sessions)
+        for number, (conversation, questions) in enumerate(groupby(asked.items(), lambda item: item[1][0])):
+            bar.set_postfix_str(conversation.name)
+            user = f"person-{number}"
+            recap.restore(user, conversation.sessions)
             spent = recap.summarise(user) if summaries else 0
             recap.wait_for_jobs(user, "index")
-            for key, (conversation, question) in questions:
+            for key, (_, question) in questions:
                 answer = answered(user, conversation, question, recap, judge)
                 answers.add({"key": key, **answer, "summary_tokens": spent})
                 spent = 0

@@ -9,8 +9,8 @@ long as the model takes.  The streams begin one after the other within the time 
 all send a message at the same moment.  The benchmark measures the share of the ideal throughput, the delay of the first
 text and of the whole turn compared with the model alone, and the number of failed turns.
 
-The model, the clients and Recap share the machine's cores.  If there are
-more streams than the machine can serve, turns take longer; they do not fail.
+The model, the clients and Recap share the machine's cores.  If there are more streams than the machine can serve, turns
+take longer; they do not fail.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
     with (
         ModelProcess() as model,
         temporary_server(model.url, **serving) as server,
-        progress((streams + 1) * turns, "turn") as bar,
+        progress(streams * turns + 1, "turn") as bar,
     ):
         model.follow(script)
-        at_once(server.url, "/api/chat", [_turns("warm-up", turns)], bar)
+        at_once(server.url, "/api/chat", [_turns("warm-up", 1)], bar)
         warm = len(model.calls())
         conversations = [_turns(f"stream-{number}", turns) for number in range(streams)]
         done = at_once(server.url, "/api/chat", conversations, bar, over=seconds)

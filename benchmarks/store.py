@@ -18,7 +18,6 @@ stored in batches of 500.  At each size the benchmark measures:
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -122,7 +121,6 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, store its results and print them."""
     command = Command("store", __doc__)
     command.add_argument("--items", type=int, nargs="+", default=list(ITEMS), help="sizes")
     command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind")
@@ -141,4 +139,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

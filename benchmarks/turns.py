@@ -88,12 +88,11 @@ class Subject:
 
     def at_once(self) -> dict[str, Any]:
         """Run many conversations at once, each with its own thread and connection."""
-        each, begun = range(self.amount.each), time.monotonic()
         names = [f"beside-{number}" for number in range(self.amount.conversations)]
-        done = at_once(self.url, self.path, [[self._turn(name, number) for number in each] for name in names], self.bar)
-        seconds = max((took.ended for took in done.taken), default=time.monotonic()) - begun
+        turns = [[self._turn(name, number) for number in range(self.amount.each)] for name in names]
+        done = at_once(self.url, self.path, turns, self.bar)
         return {
-            "turns_per_second": round(len(done.taken) / seconds, 1),
+            "turns_per_second": round(len(done.taken) / max(done.seconds), 1),
             "turn_ms": percentiles([1000 * took.seconds for took in done.taken]),
             "failed": len(done.errors),
             "first_failure": done.errors[0] if done.errors else None,
