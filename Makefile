@@ -67,9 +67,9 @@ bench-fairness: $(VENV)/.dev  ## Measure health checks and another tenant's read
 	$(BIN)/python -m benchmarks.fairness $(OPTIONS)
 
 bench-replay: $(VENV)/.dev  ## Import a recorded conversation, search it and chat about it, over HTTP: make bench-replay OPTIONS="--turns 10"
-	$(BIN)/python -m benchmarks.replay benchmarks/conversation.json --serve $(OPTIONS)
+	$(BIN)/python -m benchmarks.replay $(CONVERSATIONS) $(OPTIONS)
 
-bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out --scale"
+bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
 
 bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previous prompt: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"

@@ -35,7 +35,7 @@ from benchmarks.client import Recap
 from benchmarks.command import RESULTS, Command, about_now, breaking_off, progress
 from benchmarks.conversation import Conversation, Question
 from benchmarks.judge import Judge
-from benchmarks.results import Row, cell, load_line, machine_line, percentiles, settings_told
+from benchmarks.results import Row, by_name, load_line, machine_line, percentiles, settings_told
 from benchmarks.serving import temporary_server
 from config import Settings
 
@@ -94,13 +94,8 @@ class Answers:
 
 
 def chosen(conversations: Sequence[Conversation], limit: int | None) -> Asked:
-    """`limit` of the questions, or all.  A larger limit chooses the same ones and more.
-
-    Raises ValueError if there are none, or if two conversations have the same name.
-    """
+    """`limit` of the questions, or all.  A larger limit chooses the same ones and more.  Raises ValueError if none."""
     every = {f"{one.name}:{at}": (one, asked) for one in conversations for at, asked in enumerate(one.questions)}
-    if len(every) < sum(len(one.questions) for one in conversations):
-        raise ValueError("two of the conversations have the same name")
     if not every:
         raise ValueError("there are no questions")
     kept = set(random.Random(0).sample(list(every), len(every))[:limit])  # nosec B311 # a choice of questions
@@ -123,19 +118,16 @@ def estimate(asked: Asked, settings: Settings, summaries: bool) -> str:
 
 def run(asked: Asked, answers: Answers, judge: Judge, settings: Mapping[str, str], summaries: bool) -> None:
     """Ask the questions, conversation by conversation.  Raises RuntimeError, and errors of httpx2."""
-    with (
-        temporary_server(**settings) as server,
-        progress(len(asked), "question") as bar,
-    ):
+    with temporary_server(**settings) as server, progress(len(asked), "question") as bar:
         answers.begin()
         recap = Recap(server.url)
-        for number, (name, group) in enumerate(groupby(asked.items(), lambda item: item[1][0].name)):
-            bar.set_postfix_str(name)
-            user, questions = f"person-{number}", list(group)
-            recap.restore(user, questions[0][1][0].sessions)
+        for number, (conversation, questions) in enumerate(groupby(asked.items(), lambda item: item[1][0])):
+            bar.set_postfix_str(conversation.name)
+            user = f"person-{number}"
+            recap.restore(user, conversation.sessions)
             spent = recap.summarise(user) if summaries else 0
             recap.wait_for_jobs(user, "index")
-            for key, (conversation, question) in questions:
+            for key, (_, question) in questions:
                 answer = answered(user, conversation, question, recap, judge)
                 answers.add({"key": key, **answer, "summary_tokens": spent})
                 spent = 0
@@ -190,11 +182,9 @@ def figures(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def table(results: Mapping[str, Any]) -> str:
     """A row for each kind of questions, and one for all."""
     options, tokens = results["options"], results["tokens"]
-    lines = [f"{'':28}" + "".join(title.rjust(11) for title, _, _ in _COLUMNS)]
-    for kind, of_kind in {**results["kinds"], "all": results["all"]}.items():
-        lines.append(f"{kind:28}" + "".join(cell(of_kind, shape, path).rjust(11) for _, shape, path in _COLUMNS))
     remembered = "words, summaries and facts" if options["summaries"] else "words"
-    lines += [
+    lines = [
+        *by_name("", _COLUMNS, {**results["kinds"], "all": results["all"]}, 28, 11),
         "",
         "Tokens of all calls: " + ", ".join(f"{name} {count:,}" for name, count in tokens.items()) + ".",
         f"Model {options['model']}, judge {options['judge_model']}, {remembered} of {', '.join(options['files'])}"
@@ -207,16 +197,15 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("answers", __doc__)
-    shown = "(default: %(default)s)"
     command.takes_conversations()
-    command.add_argument("--base-url", default=OPENAI_URL, help=f"the server of the models {shown}")
-    command.add_argument("--model", default="gpt-4o-mini", help=f"the model that answers {shown}")
-    command.add_argument("--judge-model", default="gpt-4o", help=f"the model that judges {shown}")
+    command.add_argument("--base-url", default=OPENAI_URL, help="the server of the models")
+    command.add_argument("--model", default="gpt-4o-mini", help="the model that answers")
+    command.add_argument("--judge-model", default="gpt-4o", help="the model that judges")
     command.add_argument("--limit", type=int, metavar="N", help="only N of the questions, chosen at random")
     command.add_argument(
         "--summaries", action="store_true", help="have summaries and facts made, not only words stored"
     )
-    command.add_argument("--answers", type=Path, default=RESULTS / "answers.jsonl", help=f"the file of answers {shown}")
+    command.add_argument("--answers", type=Path, default=RESULTS / "answers.jsonl", help="the file of answers")
     command.add_argument("--estimate", action="store_true", help="only print how many tokens it takes, about")
     command.takes_settings()
     options = command.parse_args(arguments)

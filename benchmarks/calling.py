@@ -1,4 +1,4 @@
-"""A kept-alive connection that times turns, with Recap or directly with its model server.
+"""Kept-alive connections that time turns, with Recap or directly with its model server.
 
 It uses Python's `http.client` because that takes little time itself, and the service is to be measured.  A connection
 must be used by one thread only.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -35,12 +36,13 @@ class Took:
 class Connection:
     """A connection to one server.
 
-    Its calls raise FAILURES: OSError and HTTPException from the client, ValueError for a status other than 200 and for
+    Its calls raise FAILURES: OSError and HTTPException from the client, ValueError for a status of 300 or more and for
     a stream that breaks off.
     """
 
-    def __init__(self, url: str) -> None:
-        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
+    def __init__(self, url: str, key: str = "", seconds: float = SECONDS) -> None:
+        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=seconds)
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
 
     def __enter__(self) -> Connection:
         return self
@@ -61,7 +63,7 @@ class Connection:
             return Took(begun, None, time.monotonic())
         done = False
         for line in response:
-            first = first or (time.monotonic() if spoken(line) else None)
+            first = first or (time.monotonic() if _spoken(line) else None)
             done = done or line.strip() == b"data: [DONE]"
         if not done or first is None:
             raise ValueError(f"the reply broke off: {line.decode('utf-8', 'replace')[:300]}")
@@ -70,9 +72,9 @@ class Connection:
     def _asked(self, method: str, path: str, body: Mapping[str, Any] | None) -> http.client.HTTPResponse:
         content = None if body is None else json.dumps(body).encode()
         try:
-            self._http.request(method, path, content, {"Content-Type": "application/json"})
+            self._http.request(method, path, content, self._headers)
             response = self._http.getresponse()
-            if response.status != 200:
+            if response.status >= 300:
                 said = response.read(1000).decode("utf-8", "replace")
                 raise ValueError(f"{method} {path} answered {response.status}: {said}")
         except BaseException:
@@ -81,7 +83,39 @@ class Connection:
         return response
 
 
-def spoken(line: bytes) -> str:
+@dataclass(frozen=True)
+class Conversed:
+    """Conversations at once: their turns, the errors of turns that failed, and the seconds of each conversation."""
+
+    taken: list[Took]
+    errors: list[str]
+    seconds: list[float]
+
+
+def at_once(
+    url: str, path: str, conversations: Sequence[Sequence[Mapping[str, Any]]], bar: Any, over: float = 0.0
+) -> Conversed:
+    """Send the turns of conversations, each on its own connection.  They begin evenly over the first `over` seconds."""
+    done = Conversed([], [], [])
+
+    def converse(number: int) -> None:
+        time.sleep(over * number / len(conversations))
+        begun = time.monotonic()
+        with Connection(url) as connection:
+            for body in conversations[number]:
+                try:
+                    done.taken.append(connection.turn(path, body))
+                except FAILURES as error:
+                    done.errors.append(f"{type(error).__name__}: {error}")
+                bar.update()
+        done.seconds.append(time.monotonic() - begun)
+
+    with ThreadPoolExecutor(len(conversations)) as pool:
+        list(pool.map(converse, range(len(conversations))))
+    return done
+
+
+def _spoken(line: bytes) -> str:
     """The text in one line of a stream of chat.completion.chunk events, of Recap or of a model."""
     event = line.removeprefix(b"data: ").strip()
     if not event.startswith(b"{"):

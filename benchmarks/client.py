@@ -19,23 +19,11 @@ class Recap:
 
     def __init__(self, url: str) -> None:
         self._http = httpx2.Client(base_url=url, timeout=180.0, trust_env=False)
-        self._sessions: list[str] = []
 
     def ready(self) -> dict[str, Any]:
-        """The answer of /health/ready.  Raises SystemExit if the server does not answer or is not ready."""
-        try:
-            answer = self._http.get("/health/ready")
-        except httpx2.TransportError as error:
-            raise SystemExit(
-                f"No Recap answers at {self._http.base_url} ({error}). Start one with `make run`."
-            ) from None
-        if answer.status_code != 200:
-            raise SystemExit(f"Recap at {self._http.base_url} is not ready: {answer.text}")
-        body: dict[str, Any] = answer.json()
-        return body
+        return self._call("GET", "/health/ready")
 
     def append(self, user: str, session: str, messages: Sequence[Said]) -> None:
-        self._sessions.append(session)
         for start in range(0, len(messages), BATCH):
             batch = [one.to_import() for one in messages[start : start + BATCH]]
             self._call("POST", f"/api/sessions/{session}/messages", json={"user_id": user, "messages": batch})
@@ -78,8 +66,6 @@ class Recap:
         return self._call("GET", "/api/search", params={"q": text, "user_id": user, "limit": limit})
 
     def chat(self, user: str, session: str, message: str) -> dict[str, Any]:
-        if session not in self._sessions:
-            self._sessions.append(session)
         return self._call("POST", "/api/chat", json={"user_id": user, "session_id": session, "message": message})
 
     def ask(self, user: str, message: str, system_prompt: str) -> dict[str, Any]:
@@ -90,11 +76,6 @@ class Recap:
     def forget(self, user: str) -> None:
         """Erase everything of the user."""
         self._call("DELETE", f"/api/users/{user}")
-
-    def erase(self) -> None:
-        """Erase every session that the benchmark created."""
-        while self._sessions:
-            self._http.delete(f"/api/sessions/{self._sessions.pop()}")
 
     def _call(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         answer = self._http.request(method, path, **more)

@@ -15,6 +15,7 @@ measurement exits with 1 and one sentence.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,11 +28,15 @@ import httpx2
 from tqdm import tqdm
 
 from benchmarks.calling import FAILURES
-from benchmarks.conversation import Conversation, files_of
-from benchmarks.results import machine, stored
+from benchmarks.conversation import Conversation
+from benchmarks.results import machine
 from config import Settings
 
 RESULTS = Path(__file__).parent / "results"  # the default folder of the JSON files
+
+
+class _Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """The docstring as it is, and the default of each option."""
 
 
 class Command(argparse.ArgumentParser):
@@ -43,36 +48,36 @@ class Command(argparse.ArgumentParser):
             prog=f"python -m benchmarks.{name}",
             description=description,
             epilog=details,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=_Help,
         )
         self._name = name
-        self.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON (default: %(default)s)")
+        self.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON")
 
     def takes_settings(self) -> None:
         """Add the option `--set`, which changes settings of Recap.  `options.set` is a list of (name, value)."""
-        self.add_argument(
-            "--set",
-            type=_setting,
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="a setting of Recap, such as EMBEDDINGS=off; can be repeated",
-        )
+        told = "a setting of Recap, such as EMBEDDINGS=off; can be repeated"
+        self.add_argument("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help=told)
 
     def takes_conversations(self) -> None:
         """Add the argument for recorded conversations.  Pass `options.conversations` to `loaded`."""
         self.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
 
     def loaded(self, paths: Sequence[Path]) -> list[Conversation]:
-        """Load the conversations in these files and folders; see `Conversation.load`."""
+        """Load the conversations in these files and folders, which need different names; see `Conversation.load`."""
         try:
-            return [one for file in files_of(paths) for one in Conversation.load(file)]
+            files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+            loaded = [one for file in files for one in Conversation.load(file)]
         except (OSError, ValueError) as error:
             self.error(str(error))
+        if len({one.name for one in loaded}) < len(loaded):
+            self.error("two of the conversations have the same name")
+        return loaded
 
     def publish(self, folder: Path, results: Mapping[str, Any], table: Callable[[Mapping[str, Any]], str]) -> None:
         """Store the results and print their table."""
-        file = stored(folder, self._name, results)
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{self._name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+        file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         print(table(results))
         print(f"\nAs JSON: {file}")
 

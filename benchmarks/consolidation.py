@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -221,9 +220,8 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, store its results and print them."""
     command = Command("consolidation", __doc__)
-    command.add_argument("--facts", type=int, default=5_000, help="how many (default: %(default)s)")
+    command.add_argument("--facts", type=int, default=5_000, help="how many")
     options = command.parse_args(arguments)
     texts, truth, near = texts_of(random.Random(7), options.facts)  # nosec B311
     models: dict[str, LanguageModel] = {
@@ -242,4 +240,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,11 +25,6 @@ from benchmarks.published import in_our_format
 CATEGORIES = {1: "several messages", 2: "a time", 3: "some thought", 4: "one message"}
 ANSWERABLE = tuple(CATEGORIES)
 NO_ANSWER = "no answer"
-
-
-def files_of(paths: Sequence[Path]) -> list[Path]:
-    """The given files, and the JSON files of the given folders, in order."""
-    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
 
 
 @dataclass(frozen=True)
@@ -128,8 +123,8 @@ class Conversation:
     def in_first_person(self) -> list[Conversation]:
         """The conversation as each of two speakers would have had it with an assistant, with the questions about them.
 
-        A question is about the speaker it names first, else about the user: "What did Ana buy?" becomes "What did I
-        buy?", and the other one "you".  A conversation of nobody with a name is in the first person already.
+        Nobody has a name there.  A question is about the speaker it names first, else about the user: "What did Ana
+        buy?" becomes "What did I buy?", and the other one "you".  A conversation without names stays as it is.
         """
         names = list(dict.fromkeys(one.name for one in self.said if one.name is not None))
         if not names:
@@ -147,7 +142,7 @@ class Conversation:
         return [
             Conversation(
                 f"{self.name} as {me}",
-                tuple(replace(one, role="user" if one.name == me else "assistant") for one in self.said),
+                tuple(replace(one, role="user" if one.name == me else "assistant", name=None) for one in self.said),
                 tuple(questions),
             )
             for me, questions in asked.items()
@@ -157,15 +152,6 @@ class Conversation:
         """The first `count` messages of the user, repeated if the conversation has fewer."""
         own = [one.content for one in self.said if one.role == "user"]
         return [own[number % len(own)] for number in range(count)]
-
-
-def recall_at(found: Sequence[Sequence[str | None]], questions: Sequence[Question], depth: int) -> float:
-    """Percent of each question's evidence among the first `depth` ids found for it, averaged over the questions."""
-    shares = [
-        len(question.evidence.intersection(ids[:depth])) / len(question.evidence)
-        for ids, question in zip(found, questions, strict=True)
-    ]
-    return 100 * sum(shares) / len(shares) if shares else 0.0
 
 
 def _said(item: Mapping[str, Any], role: str) -> Said:

@@ -13,16 +13,18 @@ without a crowd: what the machine itself takes.  A question without an answer co
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import httpx2
+
+from benchmarks.calling import Connection
 from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.model import PIECES, ModelProcess, Script
 from benchmarks.results import load_line, machine_line, quantile
@@ -61,7 +63,7 @@ def measured(case: Case, root: Path, seconds: float) -> dict[str, Any]:
         temporary_server(model.url, root, RECAP_API_KEYS=KEYS) as server,
         ProcessPoolExecutor(1, get_context("spawn")) as asker,
     ):
-        asyncio.run(_prepared(server.url))
+        _prepare(server.url)
         model.follow(Script(first=case.model_seconds / PIECES, rest=case.model_seconds * (1 - 1 / PIECES)))
         asking = asker.submit(asked, server.url, seconds)
         statuses = asyncio.run(_crowd(case, server.url, asking.done))
@@ -70,81 +72,61 @@ def measured(case: Case, root: Path, seconds: float) -> dict[str, Any]:
 
 def asked(url: str, seconds: float) -> dict[str, list[float]]:
     """Ask at fixed times, whether or not earlier questions have been answered; the milliseconds of each answer."""
-
-    async def ask() -> dict[str, list[float]]:
-        took: dict[str, list[float]] = {name: [] for name in ASKED}
-        async with asyncio.TaskGroup() as group:
-            for number in range(int(seconds / EVERY_SECONDS)):
-                name = list(ASKED)[number % len(ASKED)]
-                group.create_task(_timed(url, ASKED[name], took[name]))
-                await asyncio.sleep(EVERY_SECONDS)
-        return took
-
-    return asyncio.run(ask())
+    names = [list(ASKED)[number % len(ASKED)] for number in range(int(seconds / EVERY_SECONDS))]
+    asking = []
+    with ThreadPoolExecutor(len(names)) as pool:
+        for name in names:
+            asking.append(pool.submit(_timed, url, ASKED[name]))
+            time.sleep(EVERY_SECONDS)
+    return {name: [one.result() for one, of in zip(asking, names, strict=True) if of == name] for name in ASKED}
 
 
-async def _timed(url: str, path: str, took: list[float]) -> None:
+def _timed(url: str, path: str) -> float:
     begun = time.perf_counter()
-    try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            status, _ = await _call(url, "GET", path, OTHER)
-        if status != 200:
-            raise RuntimeError(f"GET {path} answered {status}")
-    except (OSError, TimeoutError):
-        begun = time.perf_counter() - WAIT_SECONDS
-    took.append(1000 * (time.perf_counter() - begun))
+    with Connection(url, OTHER, WAIT_SECONDS) as connection:
+        try:
+            connection.call("GET", path)
+        except OSError:
+            return 1000 * WAIT_SECONDS
+    return 1000 * (time.perf_counter() - begun)
 
 
-async def _prepared(url: str) -> None:
+def _prepare(url: str) -> None:
     """Sessions to list, and each worker warm, as far as chance has it."""
     for number in range(SESSIONS):
-        await _call(url, "POST", "/api/sessions", OTHER, {"session_id": f"other-{number}"})
-        await _call(url, "POST", "/api/chat", CROWD[-1], {"message": "Hello.", "session_id": "warm"})
-        await _call(url, "GET", "/api/sessions", OTHER)
+        with Connection(url, OTHER) as connection:
+            connection.call("POST", "/api/sessions", {"session_id": f"other-{number}"})
+            connection.call("GET", "/api/sessions")
+        with Connection(url, CROWD[-1]) as connection:
+            connection.call("POST", "/api/chat", {"message": "Hello.", "session_id": "warm"})
 
 
 async def _crowd(case: Case, url: str, over: Callable[[], bool]) -> Mapping[str, int]:
     """Send until the questions are `over`; how often each status came."""
     statuses = Counter[str]()
-    senders = [asyncio.create_task(_sender(case, url, number, statuses)) for number in range(case.senders)]
-    while not over():
-        await asyncio.sleep(0.1)
-    for sender in senders:
-        sender.cancel()
-    await asyncio.gather(*senders, return_exceptions=True)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+    async with httpx2.AsyncClient(base_url=url, limits=limits, timeout=WAIT_SECONDS, trust_env=False) as http:
+        senders = [asyncio.create_task(_sender(case, http, number, statuses)) for number in range(case.senders)]
+        while not over():
+            await asyncio.sleep(0.1)
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
     return dict(sorted(statuses.items()))
 
 
-async def _sender(case: Case, url: str, number: int, statuses: Counter[str]) -> None:
+async def _sender(case: Case, http: httpx2.AsyncClient, number: int, statuses: Counter[str]) -> None:
     key, body = case.sent(number)
     while True:
         try:
-            status, retry_after = await _call(url, "POST", "/api/chat", key, {"message": f"I am {number}.", **body})
-            statuses[str(status)] += 1
-        except OSError as error:
+            said = {"message": f"I am {number}.", **body}
+            answer = await http.post("/api/chat", headers={"Authorization": f"Bearer {key}"}, json=said)
+            statuses[str(answer.status_code)] += 1
+            retry_after = float(answer.headers.get("Retry-After", 0))
+        except httpx2.TransportError as error:
             statuses[type(error).__name__] += 1
             retry_after = 1.0
         await asyncio.sleep(retry_after)
-
-
-async def _call(url: str, method: str, path: str, key: str, body: Any = None) -> tuple[int, float]:
-    """The status, and the seconds of Retry-After or 0, once the answer has ended."""
-    host, _, port = url.removeprefix("http://").partition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    try:
-        content = b"" if body is None else json.dumps(body).encode()
-        head = f"{method} {path} HTTP/1.0\r\nHost: {host}:{port}\r\nAuthorization: Bearer {key}\r\n"
-        if content:
-            head += f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n"
-        writer.write(f"{head}\r\n".encode() + content)
-        answer = await reader.read(-1)  # with HTTP/1.0 it ends with the connection
-    finally:
-        writer.close()
-    if not answer:
-        raise ConnectionResetError("no answer")
-    lines = answer.partition(b"\r\n\r\n")[0].lower().split(b"\r\n")
-    after = [float(line.partition(b":")[2]) for line in lines if line.startswith(b"retry-after:")]
-    return int(lines[0].split()[1]), after[0] if after else 0.0
 
 
 def _figures(took: Sequence[float]) -> dict[str, float]:
@@ -165,9 +147,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("fairness", __doc__)
-    command.add_argument(
-        "--seconds", type=float, default=15.0, help="duration of the questions in each case (default: %(default)s)"
-    )
+    command.add_argument("--seconds", type=float, default=15.0, help="duration of the questions in each case")
     command.add_argument("--beside", type=Path, help="the folder of another checkout, measured case by case as well")
     options = command.parse_args(arguments)
     if options.seconds < len(ASKED) * EVERY_SECONDS:

@@ -6,7 +6,7 @@
         model.calls()                                 # the times and messages of each call
 
 `ModelProcess` runs it in a separate process (`python -m benchmarks.model`), so that the benchmark and the model do not
-wait for each other.  `ScriptedModel` is the same server within an event loop.  The main model answers with `reply`.
+wait for each other.  The main model answers with `reply`.
 The mini model answers with a digest in the format of Recap's prompt: a short statement of each message, up to the
 prompt's limit of words, and a fact for each statement of the person.
 
@@ -15,24 +15,24 @@ Guarantee: the same request gets the same answer.  The process ends when the pro
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from html import unescape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
 from benchmarks.notes import answer
-from benchmarks.serving import MAIN, MINI, ROOT, STOP_SECONDS
+from benchmarks.serving import MINI, ROOT, STOP_SECONDS
 
 PIECES = 10  # of a streamed reply
 MESSAGE_TOKENS = 3  # of each message, in addition to its words
@@ -40,7 +40,6 @@ SUMMARY_WORDS = 400  # the limit in Recap's summary prompt
 STATEMENT_WORDS = 16  # of a message, in the summary
 FACT_WORDS_MIN = 6  # shorter sentences, such as "Ha, go on.", are not facts
 
-_HEAD = b"HTTP/1.1 %d\r\nContent-Type: application/json\r\n"
 _WORD = re.compile(r"\w+|[^\w\s]")
 _SUMMARY = re.compile(r"<summary_so_far>\n(.*?)\n</summary_so_far>", re.S)
 _SAID = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d (user|assistant): (.*)$", re.M)
@@ -81,79 +80,86 @@ class Call:
         return len(_WORD.findall(self.text)) + MESSAGE_TOKENS * len(self.messages)
 
 
-class ScriptedModel:
-    """The server.  `calls` are the answered calls, `most` the largest number of replies in progress at once."""
+class ScriptedModel(ThreadingHTTPServer):
+    """The server.  `calls` are the answered calls, in the order in which they ended."""
 
-    def __init__(self, script: Script, reply: Callable[[str], str] = answer) -> None:
-        self.script = script
+    request_queue_size = 1024
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Requests)
+        self.script = Script()
         self.calls: list[Call] = []
-        self.most = 0
-        self._reply = reply
-        self._writing = 0
 
-    async def serve(self, port: int) -> asyncio.Server:
-        return await asyncio.start_server(self._connected, "127.0.0.1", port, backlog=1024)
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # Recap drops connections when it is stopped
+            super().handle_error(request, client_address)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while (request := await _request(reader)) is not None:
-                begun = time.monotonic()
-                path, body = request
-                if urlsplit(path).path == "/v1/chat/completions":
-                    await self._complete(writer, body)
-                    await writer.drain()
-                    self.calls.append(
-                        Call(body["model"], begun, time.monotonic(), body["messages"] * self.script.keeps)
-                    )
-                else:
-                    status, value = self._asked_about(path, body)
-                    _write(writer, status, value)
-                    await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # Recap keeps connections open until the end, or drops them when it is stopped
-        finally:
-            writer.close()
 
-    async def _complete(self, writer: asyncio.StreamWriter, body: Mapping[str, Any]) -> None:
-        asked = str(body["messages"][-1]["content"])
-        if body["model"] == MINI:
-            await asyncio.sleep(self.script.mini)
-            digest = digested(asked, self.script.words)
-            digest["facts"] = digest["facts"][: self.script.facts]
-            return _write(writer, 200, completion(MINI, json.dumps(digest, ensure_ascii=False)))
-        text = self._reply(asked) if self.script.reply is None else self.script.reply
-        self._writing += 1
-        self.most = max(self.most, self._writing)
-        try:
-            if body.get("stream"):
-                await self._stream(writer, text)
-            else:
-                await asyncio.sleep(self.script.first + self.script.rest)
-                _write(writer, 200, completion(MAIN, text))
-        finally:
-            self._writing -= 1
+class _Requests(BaseHTTPRequestHandler):
+    """The requests on one connection: Recap's, and the benchmark's own, which set the script and read the calls."""
 
-    async def _stream(self, writer: asyncio.StreamWriter, text: str) -> None:
-        words, due = text.split(), time.monotonic() + self.script.first
-        writer.write(_HEAD % 200 + b"Transfer-Encoding: chunked\r\n\r\n")
+    server: ScriptedModel
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        path, _, since = self.path.partition("?since=")
+        if path != "/calls":
+            return self.send_error(404)
+        return self._send(json.dumps([asdict(call) for call in self.server.calls[int(since) :]]))
+
+    def do_POST(self) -> None:
+        begun, body = time.monotonic(), json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/script":
+            self.server.script = Script(**body)
+            return self._send("{}")
+        if self.path != "/v1/chat/completions":
+            return self.send_error(404)
+        script, stream, asked = self.server.script, body.get("stream"), str(body["messages"][-1]["content"])
+        text = digested(asked, script) if body["model"] == MINI else script.reply or answer(asked)
+        if stream:
+            self._begin_stream(text, script)
+        else:
+            time.sleep(script.mini if body["model"] == MINI else script.first + script.rest)
+        # Before the end is sent: who receives it may ask for the calls at once.
+        messages = body["messages"] if script.keeps else []
+        self.server.calls.append(Call(body["model"], begun, time.monotonic(), messages))
+        if stream:
+            self._event(_answered("chat.completion.chunk", delta={}, finish_reason="stop"))
+            self._event("[DONE]")
+            self.wfile.write(b"0\r\n\r\n")
+        else:
+            message = {"role": "assistant", "content": text}
+            self._send(_answered("chat.completion", message=message, finish_reason="stop"))
+        return None
+
+    def _begin_stream(self, text: str, script: Script) -> None:
+        words, due = text.split(), time.monotonic() + script.first
+        self._head("Transfer-Encoding", "chunked")
         for piece in range(PIECES):
-            await asyncio.sleep(due - time.monotonic())  # until a fixed time, so that delays do not add up
+            time.sleep(max(0.0, due - time.monotonic()))  # until a fixed time, so that delays do not add up
             at, end = (len(words) * part // PIECES for part in (piece, piece + 1))
-            writer.write(_event({"content": "".join(f"{word} " for word in words[at:end])}))
-            await writer.drain()
-            due += self.script.rest / (PIECES - 1)
-        writer.write(_event({}, "stop") + _chunk(b"data: [DONE]\n\n") + _chunk(b""))
+            delta = {"content": "".join(f"{word} " for word in words[at:end])}
+            self._event(_answered("chat.completion.chunk", delta=delta, finish_reason=None))
+            due += script.rest / (PIECES - 1)
 
-    def _asked_about(self, path: str, body: Any) -> tuple[int, Any]:
-        """Answer the benchmark's own requests: set the script, read the calls."""
-        asked = urlsplit(path)
-        if asked.path == "/script":
-            self.script = Script(**body)
-            return 200, {}
-        if asked.path == "/calls":
-            since = int(parse_qs(asked.query)["since"][0])
-            return 200, [asdict(call) for call in self.calls[since:]]
-        return 404, {"error": {"message": f"There is nothing at {asked.path}."}}
+    def _event(self, data: str) -> None:
+        event = f"data: {data}\n\n".encode()
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+
+    def _send(self, answer: str) -> None:
+        content = answer.encode()
+        self._head("Content-Length", str(len(content)))
+        self.wfile.write(content)
+
+    def _head(self, name: str, value: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Log nothing."""
 
 
 class ModelProcess:
@@ -179,14 +185,11 @@ class ModelProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._http.close()
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
         try:
-            self._process.wait(STOP_SECONDS)
+            self._process.communicate(timeout=STOP_SECONDS)  # closes its standard input
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(STOP_SECONDS)
+            self._process.communicate()
 
     def follow(self, script: Script) -> None:
         """Change the script for all further calls."""
@@ -199,22 +202,16 @@ class ModelProcess:
         return list(self._calls)
 
 
-def completion(model: str, text: str) -> Json:
-    """A chat.completion with that text."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-    return {"id": "chatcmpl-bench", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
+def digested(material: str, script: Script) -> str:
+    """The mini model's answer as JSON: the summary in `material`, updated with its messages, and new facts.
 
-
-def digested(material: str, words: int = SUMMARY_WORDS) -> dict[str, Any]:
-    """The mini model's answer: the summary in `material`, updated with its messages, and new facts.
-
-    The summary has at most `words` words; its oldest statements are dropped.
+    The oldest statements of a summary that becomes too long are dropped.
     """
     before = _SUMMARY.search(material)
     previous = json.loads(unescape(before[1])) if before else {}
     said = [(int(number), role, _first_sentence(unescape(text))) for number, role, text in _SAID.findall(material)]
     discussed = [*previous.get("discussed", ()), *(f"{role}: {_clipped(text)}" for _, role, text in said)]
-    while sum(len(statement.split()) for statement in discussed) > words:
+    while sum(len(statement.split()) for statement in discussed) > script.words:
         discussed.pop(0)
     topic = previous.get("topic") or (_clipped(said[0][2]) if said else "")
     facts = [
@@ -222,10 +219,17 @@ def digested(material: str, words: int = SUMMARY_WORDS) -> dict[str, Any]:
         for number, role, text in said
         if role == "user" and not text.endswith("?") and len(text.split()) >= FACT_WORDS_MIN
     ]
-    return {
+    digest = {
         "summary": {**previous, "topic": topic, "discussed": discussed},
-        "facts": [{**fact, "supersedes": []} for fact in facts],
+        "facts": [{**fact, "supersedes": []} for fact in facts[: script.facts]],
     }
+    return json.dumps(digest, ensure_ascii=False)
+
+
+def _answered(kind: str, **choice: Any) -> str:
+    """An answer of the main or mini model as JSON: a whole one, or a chunk."""
+    about = {"id": "chatcmpl-bench", "object": kind, "created": 1, "model": "scripted"}
+    return json.dumps({**about, "choices": [{"index": 0, **choice}]})
 
 
 def _first_sentence(text: str) -> str:
@@ -237,41 +241,14 @@ def _clipped(text: str) -> str:
     return " ".join(text.split()[:STATEMENT_WORDS])
 
 
-async def _request(reader: asyncio.StreamReader) -> tuple[str, Any] | None:
-    """The path and JSON body of the next request; None if the connection is closed."""
-    size, line = 0, await reader.readline()
-    if not line:
-        return None
-    path = line.split(b" ")[1].decode()
-    while line := (await reader.readline()).strip():
-        name, _, value = line.partition(b":")
-        size = int(value) if name.lower() == b"content-length" else size
-    return path, json.loads(await reader.readexactly(size) or b"null")
-
-
-def _write(writer: asyncio.StreamWriter, status: int, value: Any) -> None:
-    content = json.dumps(value, ensure_ascii=False).encode()
-    writer.write(_HEAD % status + b"Content-Length: %d\r\n\r\n%b" % (len(content), content))
-
-
-def _event(delta: Mapping[str, str], reason: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    about = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1, "model": MAIN}
-    return _chunk(b"data: " + json.dumps({**about, "choices": [choice]}).encode() + b"\n\n")
-
-
-def _chunk(content: bytes) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(content), content)
-
-
-async def _until_nobody_listens() -> None:
+def main() -> None:
     """Serve until standard input is closed."""
-    server = await ScriptedModel(Script()).serve(0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    server.close()
+    model = ScriptedModel()
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    print(model.server_port, flush=True)
+    sys.stdin.read()
 
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        asyncio.run(_until_nobody_listens())
+        main()

@@ -64,23 +64,8 @@ _ANSWERS = (
     "Ask around first, set a time that suits the slowest, and keep something warm to drink at hand.",
 )
 _STARTS = (
-    "Bra",
-    "Dori",
-    "Fen",
-    "Gal",
-    "Hal",
-    "Iri",
-    "Jor",
-    "Kel",
-    "Lun",
-    "Mar",
-    "Nev",
-    "Os",
-    "Pel",
-    "Quin",
-    "Ros",
-    "Tam",
-)
+    "Bra", "Dori", "Fen", "Gal", "Hal", "Iri", "Jor", "Kel", "Lun", "Mar", "Nev", "Os", "Pel", "Quin", "Ros", "Tam",
+)  # fmt: skip
 _ENDS = ("a", "en", "ick", "is", "o", "und", "ette", "wyn", "mir", "ka", "by", "holm", "ster", "vale", "mouth", "ford")
 _TAGS = 90_000  # of five digits
 

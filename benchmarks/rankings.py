@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from math import log2
 from pathlib import Path
 from time import perf_counter
@@ -15,13 +15,9 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.domain import Message
-from memory.errors import ModelError
 from memory.languages import analysis_in
-from memory.llm import LanguageModel, complete
-from memory.llm.mini import Unusable
-from memory.recall.excerpts import HIT_TOKENS, NEIGHBOUR_TOKENS, Stored, cost_of, fit
+from memory.recall.excerpts import Stored, cost_of, fit, shown_in_part
 from memory.recall.recall import RELEVANT_SHARE
-from memory.recall.reranking import MOST, reordered, request_of
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from memory.rendering import chat_block
@@ -59,27 +55,13 @@ class Corpus:
     documents: tuple[Document, ...]
 
     @classmethod
-    def of(cls, conversation: Conversation, *, named: bool = True) -> Corpus:
-        numbers = {name: number for number, name in enumerate(conversation.sessions, 1)}
-        return cls(
-            conversation,
-            tuple(
-                Document(
-                    at,
-                    numbers[one.session],
-                    one.role,
-                    datetime.fromisoformat(one.created_at),
-                    one.content,
-                    one.name if named else None,
-                )
-                for at, one in enumerate(conversation.said, 1)
-            ),
-        )
-
-    @classmethod
-    def first_person(cls, conversation: Conversation) -> list[Corpus]:
-        """The conversation as each speaker would have had it with an assistant: nobody has a name, and they ask "I"."""
-        return [cls.of(one, named=False) for one in conversation.in_first_person()]
+    def of(cls, conversation: Conversation) -> Corpus:
+        sessions = {name: number for number, name in enumerate(conversation.sessions, 1)}
+        documents = [
+            Document(at, sessions[one.session], one.role, datetime.fromisoformat(one.created_at), one.content, one.name)
+            for at, one in enumerate(conversation.said, 1)
+        ]
+        return cls(conversation, tuple(documents))
 
     @property
     def owner(self) -> str:
@@ -87,16 +69,13 @@ class Corpus:
 
     def evidence(self, question: Question) -> frozenset[int]:
         """The ids of the messages that answer it."""
-        return frozenset(d.message_id for d in self.documents if self._name(d.message_id) in question.evidence)
+        return frozenset(at for at, one in enumerate(self.conversation.said, 1) if one.external_id in question.evidence)
 
     def query(self, question: Question, limit: int) -> Query:
-        """The query of a question that is asked the day after the last message, with the times it names."""
-        last = max(document.created_at.replace(tzinfo=UTC) for document in self.documents)
-        times = [(time.after, time.before) for time in time_ranges(question.text, last + timedelta(days=1), UTC)]
+        """The query of a question, with the times it names as of when it is asked."""
+        asked_at = self.conversation.asked_at(question).replace(tzinfo=UTC)
+        times = [(time.after, time.before) for time in time_ranges(question.text, asked_at, UTC)]
         return Query(question.text, limit, times=times, about=about(question.text))
-
-    def _name(self, message_id: int) -> str:
-        return self.conversation.said[message_id - 1].external_id
 
 
 def feed(index: SearchIndex, owner: str, documents: Sequence[Document]) -> float:
@@ -133,14 +112,14 @@ def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     return search
 
 
-class Judge:
+class Scorer:
     """Scores the results for the questions of one corpus."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._session = {document.message_id: document.session_id for document in corpus.documents}
         self._window = _DEFAULTS.recall_window
-        self._costs: dict[tuple[int, int, bool], int] = {}
+        self._costs: dict[tuple[int, bool, bool], int] = {}
         self._stored = {one.message_id: Stored(_message(one), one.session_id, "") for one in corpus.documents}
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
@@ -167,15 +146,6 @@ class Judge:
             "prompt tokens": sum(tokens.estimate(chat_block(excerpt)) for excerpt in excerpts),
         }
 
-    def reranked(self, question: Question, hits: Sequence[Hit], model: LanguageModel) -> list[Hit]:
-        """The hits as RERANK=model orders them, and as they are if the model fails."""
-        first, rest = hits[:MOST], hits[MOST:]
-        request = request_of(question.text, [self._stored[hit.message_id] for hit in first])
-        try:
-            return [*reordered(first, complete(model, request)[0]), *rest]
-        except (ModelError, Unusable):
-            return list(hits)
-
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:
         """The messages that excerpts of `budget` tokens show, chosen as in `memory.recall.excerpts`."""
         hits, shown, opened = set(found), set[int](), set[object]()
@@ -185,7 +155,7 @@ class Judge:
                 if at in shown or self._session.get(at) != self._session[hit]:
                     continue
                 session = self._session[at]
-                cost = self._cost(at, HIT_TOKENS if at in hits else NEIGHBOUR_TOKENS, session not in opened)
+                cost = self._cost(at, at in hits, session not in opened)
                 if cost > budget:
                     break
                 budget -= cost
@@ -195,12 +165,11 @@ class Judge:
                 break
         return shown
 
-    def _cost(self, message_id: int, clipped: int, first: bool) -> int:
-        key = (message_id, clipped, first)
+    def _cost(self, message_id: int, found: bool, first: bool) -> int:
+        key = (message_id, found, first)
         if key not in self._costs:
-            message = self._stored[message_id].message
-            clip = tokens.clip(message.content, clipped)
-            self._costs[key] = cost_of(message._replace(content=clip), first=first)
+            message = shown_in_part(self._stored[message_id].message, found=found)
+            self._costs[key] = cost_of(message, first=first)
         return self._costs[key]
 
 

@@ -19,54 +19,45 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from time import perf_counter
 from typing import Any
 
 from benchmarks.command import Command, about_now, progress
 from benchmarks.conversation import ANSWERABLE, CATEGORIES
-from benchmarks.latency import SCALES, latencies
 from benchmarks.rankings import (
     BUDGETS,
     COMPARED,
-    DEFAULT,
     ENGLISH,
     MEANING_ALONE,
     Corpus,
-    Judge,
+    Scorer,
     by_index,
     by_meaning,
     feed,
 )
 from benchmarks.resources import folder_bytes
-from benchmarks.results import machine_line, percentiles
+from benchmarks.results import Row, by_name, machine_line, percentiles
 from benchmarks.tuning import STEPS, leave_one_out
-from config import Settings
-from memory.llm import LanguageModel
-from memory.llm.client import Endpoint
-from memory.llm.completions import OpenAIModel
 from search_index import Recipe, SearchIndex, WordLlamaEmbedder
 
 LIMIT = 10  # results of a timed search
-RERANKED = "default, re-ranked"
 
-_COLUMNS = (
-    *((f"r@{depth}", "{:.1f}", f"recall@{depth}") for depth in (5, 10, 20)),
-    *((f"@10 c{key}", "{:.1f}", f"recall@10, {name}") for key, name in CATEGORIES.items()),
-    ("Hit@1", "{:.3f}", "hit@1"),
-    ("NDCG@5", "{:.3f}", "ndcg@5"),
-    *((f"in {budget}", "{:.1f}", f"in {budget}") for budget in BUDGETS),
-    ("prompt", "{:.1f}", "in the prompt"),
-    ("tokens", "{:.0f}", "prompt tokens"),
-    ("p50 ms", "{:.1f}", "p50"),
-    ("p95 ms", "{:.1f}", "p95"),
+_COLUMNS: tuple[Row, ...] = (
+    *((f"r@{depth}", "{:.1f}", (f"recall@{depth}",)) for depth in (5, 10, 20)),
+    *((f"@10 c{key}", "{:.1f}", (f"recall@10, {name}",)) for key, name in CATEGORIES.items()),
+    ("Hit@1", "{:.3f}", ("hit@1",)),
+    ("NDCG@5", "{:.3f}", ("ndcg@5",)),
+    *((f"in {budget}", "{:.1f}", (f"in {budget}",)) for budget in BUDGETS),
+    ("prompt", "{:.1f}", ("in the prompt",)),
+    ("tokens", "{:.0f}", ("prompt tokens",)),
+    ("p50 ms", "{:.1f}", ("p50",)),
+    ("p95 ms", "{:.1f}", ("p95",)),
 )
 
 
-def compare(
-    corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe], model: LanguageModel | None = None
-) -> dict[str, Any]:
-    """The figures of each of `recipes` over all questions, of the default as `model` orders it, and the size and speed
-    of the indexes."""
+def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]) -> dict[str, Any]:
+    """The figures of each of `recipes` over all questions, and the size and speed of the indexes."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["loaded before anything is timed"])
     # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
@@ -78,12 +69,10 @@ def compare(
         feed(SearchIndex(roots[False], analysis=ENGLISH), corpus.owner, corpus.documents)
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
-    with progress((len(recipes) + 1 + (model is not None)) * asked, "question") as bar:
+    with progress((len(recipes) + 1) * asked, "question") as bar:
         for name in (MEANING_ALONE, *recipes):
             bar.set_postfix_str(name.strip())
             figures[name] = _measured(corpora, recipes.get(name), roots, embedder, bar)
-        if model is not None:
-            figures[RERANKED] = _measured(corpora, DEFAULT, roots, embedder, bar, model)
     return {
         "messages": messages,
         "questions": asked,
@@ -102,7 +91,6 @@ def _measured(
     roots: Mapping[bool, Path],
     embedder: WordLlamaEmbedder,
     bar: Any,
-    model: LanguageModel | None = None,
 ) -> dict[str, float]:
     """The figures of one ranking; without a `recipe`, those of the ranking by meaning alone."""
     answerable: list[dict[str, float]] = []
@@ -110,7 +98,7 @@ def _measured(
     by_category: dict[int, list[float]] = {}
     took: list[float] = []
     for corpus in corpora:
-        judge = Judge(corpus)
+        scorer = Scorer(corpus)
         if recipe is None:
             search = by_meaning(embedder, corpus.documents)
         else:
@@ -121,55 +109,43 @@ def _measured(
             search(corpus.query(question, LIMIT))
             took.append((perf_counter() - begun) * 1000)
             hits = search(corpus.query(question, len(corpus.documents)))
-            if model is not None:
-                hits = judge.reranked(question, hits, model)
-            scores = judge.scores(question, [hit.message_id for hit in hits])
+            scores = scorer.scores(question, [hit.message_id for hit in hits])
             if recipe is not None:
-                scores |= judge.in_prompt(question, hits)
+                scores |= scorer.in_prompt(question, hits)
             every.append(scores)
             if question.category in ANSWERABLE:
                 answerable.append(scores)
                 by_category.setdefault(question.category, []).append(scores["recall@10"])
             bar.update()
     return {
-        **{name: round(_mean(answerable, name), 2) for name in answerable[0] if name not in ("hit@1", "ndcg@5")},
-        **{name: round(_mean(every, name), 4) for name in ("hit@1", "ndcg@5")},
-        **{f"recall@10, {CATEGORIES[key]}": round(sum(of) / len(of), 2) for key, of in sorted(by_category.items())},
+        **{
+            name: round(fmean(one[name] for one in answerable), 2)
+            for name in answerable[0]
+            if name not in ("hit@1", "ndcg@5")
+        },
+        **{name: round(fmean(one[name] for one in every), 4) for name in ("hit@1", "ndcg@5")},
+        **{f"recall@10, {CATEGORIES[key]}": round(fmean(of), 2) for key, of in sorted(by_category.items())},
         **percentiles(took),
     }
 
 
-def _mean(scores: Sequence[Mapping[str, float]], name: str) -> float:
-    return sum(one[name] for one in scores) / len(scores)
-
-
 def table(results: Mapping[str, Any]) -> str:
-    """A row for each ranking.  Below them the chosen weights and the latencies, if they were measured."""
+    """A row for each ranking.  Below them the chosen weights, if they were asked for."""
     categories = ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items())
     index = results["index"]
     lines = [
-        *ranking_lines("", results["rankings"]),
+        *by_name("", _COLUMNS, results["rankings"], 22, 9),
         "",
-        *ranking_lines("first person", results["first person"]),
+        *by_name("first person", _COLUMNS, results["first person"], 22, 9),
         "",
         f"{results['messages']:,} messages, {results['questions']:,} questions; {categories}.",
         f"Index: {index['bytes_per_message']:,} bytes a message, {index['bytes_per_message_without_vectors']:,} without"
         f" vectors; {index['messages_per_second']:,} messages indexed a second.",
         *(tuning_lines(results["leave_one_out"]) if "leave_one_out" in results else ()),
-        *(scale_lines(results["scale"]) if "scale" in results else ()),
         "",
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
-
-
-def ranking_lines(title: str, rankings: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The figures of each ranking."""
-    lines = [f"{title:22}" + "".join(title.rjust(9) for title, _, _ in _COLUMNS)]
-    for name, figures in rankings.items():
-        cells = [shape.format(figures[key]) if key in figures else "-" for _, shape, key in _COLUMNS]
-        lines.append(f"{name:22}" + "".join(cell.rjust(9) for cell in cells))
-    return lines
 
 
 def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:
@@ -184,23 +160,10 @@ def tuning_lines(tuned: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def scale_lines(scaled: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The latency of a search for each number of messages."""
-    lines = ["", "One owner's searches, ms" + " " * 8 + "p50      p95"]
-    for one in scaled:
-        beside = f", {one['others']} others" if one["others"] else ""
-        lines.append(f"  {one['messages']:>6,} messages{beside:14}{one['p50']:9.1f}{one['p95']:9.1f}")
-    return lines
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("recall", __doc__)
     command.takes_conversations()
     command.add_argument("--leave-one-out", action="store_true", help="choose the weights on all conversations but one")
-    command.add_argument(
-        "--scale", nargs="*", type=int, metavar="N", help=f"search among N messages of one owner (default: {SCALES})"
-    )
-    command.add_argument("--rerank", action="store_true", help="also let the mini model of the environment order it")
     options = command.parse_args(arguments)
     conversations = command.loaded(options.conversations)
     corpora = [Corpus.of(one.with_evidence(unanswerable=True)) for one in conversations]
@@ -208,20 +171,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.error("there is no conversation with a question that has evidence")
     if options.leave_one_out and len(corpora) < 2:
         command.error("--leave-one-out needs more than one conversation")
-    settings = Settings.from_env()
-    if options.rerank and settings.uses_builtin_model:
-        command.error("--rerank needs OPENAI_API_KEY or OPENAI_BASE_URL")
-    model = OpenAIModel(Endpoint(settings), settings.mini_model) if options.rerank else None
     results = about_now()
     with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-        results |= compare(corpora, Path(folder), COMPARED, model)
-        first_person = [as_one for corpus in corpora for as_one in Corpus.first_person(corpus.conversation)]
+        results |= compare(corpora, Path(folder), COMPARED)
+        first_person = [Corpus.of(one) for corpus in corpora for one in corpus.conversation.in_first_person()]
         compared = {name: recipe for name, recipe in COMPARED.items() if name == "default" or name.startswith(" ")}
         results["first person"] = compare(first_person, Path(folder) / "first person", compared)["rankings"]
         if options.leave_one_out:
             results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")
-    if options.scale is not None:
-        results["scale"] = latencies(corpora, options.scale or SCALES, DEFAULT)
     command.publish(options.results, results, table)
 
 

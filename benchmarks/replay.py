@@ -1,10 +1,8 @@
 """Replays recorded conversations through the HTTP API, and measures recall, speed and the size of prompts.
 
-    python -m benchmarks.replay CONVERSATION.json | FOLDER ... --url http://127.0.0.1:8000
-    python -m benchmarks.replay CONVERSATION.json --serve
+    python -m benchmarks.replay CONVERSATION.json | FOLDER ...
 
-With `--serve` the benchmark starts its own server in a temporary directory, with the built-in model.  With `--url` it
-measures a running server: it creates its own users there and erases their sessions at the end.  For each conversation:
+The benchmark starts a server of its own, with the built-in model.  For each conversation:
 
     import    stores each session of the conversation as a session of one user, and then all messages as a single
               session of another user.  The time includes indexing.
@@ -16,15 +14,14 @@ measures a running server: it creates its own users there and erases their sessi
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import mean
 from typing import Any
 
 from benchmarks.client import Recap
 from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.conversation import CATEGORIES, Conversation, Question, recall_at
+from benchmarks.conversation import CATEGORIES, Conversation, Question
 from benchmarks.results import Row, by_conversation, machine_line, percentiles, rows, width_of
 from benchmarks.serving import temporary_server
 
@@ -69,8 +66,7 @@ class Replayed:
 
 def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Replayed:
     """Import one conversation, search it, and chat with its messages."""
-    done = Replayed(conversation)
-    user = f"bench-{conversation.name}-{uuid.uuid4().hex[:8]}"
+    done, user = Replayed(conversation), f"bench-{conversation.name}"
 
     bar.set_postfix_str(f"{conversation.name}: import")
     begun = time.perf_counter()
@@ -107,28 +103,13 @@ def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Re
     return done
 
 
-@contextmanager
-def _serving(url: str | None) -> Iterator[str]:
-    """The URL to measure: `url`, or that of a temporary server that runs until the block ends."""
-    if url is not None:
-        yield url
-        return
-    with temporary_server() as server:
-        yield server.url
-
-
-def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep: bool = False) -> dict[str, Any]:
-    """Replay the conversations against `url`, or a temporary server.  The results can be stored as JSON."""
+def run(conversations: Sequence[Conversation], turns: int) -> dict[str, Any]:
+    """Replay the conversations.  The results can be stored as JSON."""
     steps = sum(2 * len(one.said) + len(one.questions) + turns for one in conversations)
-    with _serving(url) as address:
-        recap = Recap(address)
+    with temporary_server() as server, progress(steps, "step") as bar:
+        recap = Recap(server.url)
         ready = recap.ready()
-        try:
-            with progress(steps, "step") as bar:
-                replayed = [replay(recap, one, turns, bar) for one in conversations]
-        finally:
-            if not keep:
-                recap.erase()
+        replayed = [replay(recap, one, turns, bar) for one in conversations]
     return {
         "model": ready["model"],
         "conversations": {one.conversation.name: measured([one]) for one in replayed},
@@ -139,8 +120,7 @@ def run(conversations: Sequence[Conversation], url: str | None, turns: int, keep
 def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
     """The figures of one conversation, or of several together, with equal weight for each question and message."""
     messages = sum(len(one.conversation.said) for one in replayed)
-    questions = [question for one in replayed for question in one.conversation.questions]
-    found = [ids for one in replayed for ids in one.found]
+    found = [pair for one in replayed for pair in zip(one.conversation.questions, one.found, strict=True)]
     sent, full, saved = (
         sum(usage[name] for one in replayed for usage in one.usage)
         for name in ("prompt_tokens", "full_history_tokens", "saved_tokens")
@@ -148,12 +128,12 @@ def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
     return {
         "messages": messages,
         "sessions": sum(len(one.conversation.sessions) for one in replayed),
-        "questions": len(questions),
-        "recall": {str(depth): round(recall_at(found, questions, depth), 2) for depth in DEPTHS},
+        "questions": len(found),
+        "recall": {str(depth): recall_at(depth, found) for depth in DEPTHS},
         "recall_at_10_by_category": {
-            str(key): round(recall_at(*_of_category(found, questions, key), 10), 2)
+            str(key): recall_at(10, of)
             for key in CATEGORIES
-            if any(question.category == key for question in questions)
+            if (of := [(question, ids) for question, ids in found if question.category == key])
         },
         "import_per_second": {
             "sessions": round(messages / sum(one.import_seconds for one in replayed), 1),
@@ -173,24 +153,21 @@ def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
     }
 
 
-def _of_category(
-    found: Sequence[list[str | None]], questions: Sequence[Question], category: int
-) -> tuple[list[list[str | None]], list[Question]]:
-    chosen = [(ids, question) for ids, question in zip(found, questions, strict=True) if question.category == category]
-    return [ids for ids, _ in chosen], [question for _, question in chosen]
+def recall_at(depth: int, found: Sequence[tuple[Question, Sequence[str | None]]]) -> float:
+    """Percent of each question's evidence among the first `depth` ids found for it, averaged over the questions."""
+    shares = [len(question.evidence.intersection(ids[:depth])) / len(question.evidence) for question, ids in found]
+    return round(100 * mean(shares), 2) if shares else 0.0
 
 
 def table(results: Mapping[str, Any]) -> str:
     """A column for each conversation, and one for all if there are several."""
     columns = by_conversation(results)
     width = width_of(columns)
-    model = results["model"]
     lines = [
         f"{'':24}" + "".join(name.rjust(width) for name in columns),
         *rows(_ROWS, [*columns.values()], 24, width),
         "",
-        f"Model: {model['main']}"
-        + (" (built in, because no model is configured)" if model["builtin"] else f", mini {model['mini']}"),
+        f"Model: {results['model']['main']} (built in, because no model is configured)",
         machine_line(results["machine"]),
     ]
     return "\n".join(lines)
@@ -199,16 +176,12 @@ def table(results: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("replay", __doc__)
     command.takes_conversations()
-    where = command.add_mutually_exclusive_group()
-    where.add_argument("--url", default="http://127.0.0.1:8000", help="the Recap to measure (default: %(default)s)")
-    where.add_argument("--serve", action="store_true", help="start and measure a temporary server")
-    command.add_argument("--turns", type=int, default=50, help="turns to chat (default: %(default)s)")
-    command.add_argument("--keep", action="store_true", help="do not erase the sessions at the end")
+    command.add_argument("--turns", type=int, default=50, help="turns to chat")
     options = command.parse_args(arguments)
     conversations = [one.with_evidence() for one in command.loaded(options.conversations)]
     results = about_now()
     with breaking_off():
-        results |= run(conversations, None if options.serve else options.url, options.turns, options.keep)
+        results |= run(conversations, options.turns)
     command.publish(options.results, results, table)
 
 

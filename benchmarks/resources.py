@@ -1,16 +1,14 @@
-"""The CPU time, memory and disk space that a server uses.
-
-CPU time and memory are read from /proc; on systems without /proc they are None.
-"""
+"""The CPU time, memory and disk space that a server uses."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 CHECKPOINT_SECONDS = 20.0  # to wait for transactions that keep the write-ahead log from being merged
 
@@ -28,25 +26,24 @@ class Memory:
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """CPU time so far of a process and all its descendants, including those that have ended."""
-    found = _processes()
-    if pid not in found:
+    """CPU time so far of a process and its descendants, ended ones included; None if the process itself has ended."""
+    if not psutil.pid_exists(pid):
         return None
-    ticks = sum(found[one][1] for one in [pid, *_below(pid, found)])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    first = psutil.Process(pid)
+    seconds = 0.0
+    for process in (first, *first.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            seconds += sum(process.cpu_times()[:4])
+    return seconds
 
 
 def worker_memory(pid: int) -> Memory | None:
-    """The memory of the largest worker of the gunicorn master process `pid`."""
-    sizes = []
-    for worker in _below(pid, _processes()):
-        try:
-            lines = Path(f"/proc/{worker}/smaps_rollup").read_text().splitlines()
-        except OSError:  # it has just ended
-            continue
-        kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in lines[1:]}
-        sizes.append(Memory(pss=round(kilobytes["Pss"] / 1024, 1), rss=round(kilobytes["Rss"] / 1024, 1)))
-    return max(sizes, key=lambda one: one.rss, default=None)
+    """The memory of the largest worker of the gunicorn master process `pid`; None on systems that do not tell PSS."""
+    if not psutil.LINUX:
+        return None
+    workers = [worker.memory_full_info() for worker in psutil.Process(pid).children(recursive=True)]
+    largest = max(workers, key=lambda one: one.rss)
+    return Memory(pss=round(largest.pss / 1024**2, 1), rss=round(largest.rss / 1024**2, 1))
 
 
 def database_bytes(data_dir: Path) -> int:
@@ -72,20 +69,3 @@ def folder_bytes(folder: Path, pattern: str = "*") -> int:
         except FileNotFoundError:  # a merge of the index deleted it meanwhile
             continue
     return sum(sizes)
-
-
-def _processes() -> dict[int, tuple[int, int]]:
-    """For each process its parent, and the CPU ticks of it and its ended children."""
-    found = {}
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            told = file.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        found[int(file.parent.name)] = (int(told[1]), sum(map(int, told[11:15])))
-    return found
-
-
-def _below(pid: int, found: dict[int, tuple[int, int]]) -> list[int]:
-    children = [one for one, (parent, _) in found.items() if parent == pid]
-    return [*children, *(below for child in children for below in _below(child, found))]

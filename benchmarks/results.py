@@ -1,16 +1,15 @@
-"""Common parts of all results: the machine, the lines of a table, and the JSON file."""
+"""Common parts of all results: the machine, and the lines of a table."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
 from math import ceil
-from pathlib import Path
 from typing import Any
+
+import psutil
 
 PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
 
@@ -23,7 +22,7 @@ def machine() -> dict[str, Any]:
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
-        "memory_gb": _memory_gb(),
+        "memory_gb": round(psutil.virtual_memory().total / 1024**3, 1),
         "python": platform.python_version(),
         "versions": {name: version(name) for name in PACKAGES},
     }
@@ -31,21 +30,12 @@ def machine() -> dict[str, Any]:
 
 def machine_line(on: Mapping[str, Any]) -> str:
     """The result of `machine` as the last line of a table."""
-    memory = f"{on['memory_gb']} GB, " if on["memory_gb"] else ""
-    return f"Measured on {on['cores']} cores, {memory}{on['system']}, Python {on['python']}."
+    return f"Measured on {on['cores']} cores, {on['memory_gb']} GB, {on['system']}, Python {on['python']}."
 
 
 def load_line(before: float) -> str:
     """The load of the machine before the measurement, by `os.getloadavg`, as a line of a table."""
     return f"The machine's load before the run was {before:.1f}; other load makes the times longer."
-
-
-def stored(folder: Path, name: str, results: Mapping[str, Any]) -> Path:
-    """Write the results as JSON into `folder`, named after the benchmark and the time.  Returns the file."""
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
-    file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    return file
 
 
 def by_conversation(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,6 +55,13 @@ def rows(of: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, wi
         f"{title:{label}}" + "".join(cell(figures, shape, path).rjust(width) for figures in columns)
         for title, shape, path in of
     ]
+
+
+def by_name(title: str, of: Sequence[Row], lines: Mapping[str, Mapping[str, Any]], label: int, width: int) -> list[str]:
+    """The lines of a table the other way round: a line for each name, and a column for each figure."""
+    heads = "".join(head.rjust(width) for head, _, _ in of)
+    cells = {name: "".join(cell(one, shape, path).rjust(width) for _, shape, path in of) for name, one in lines.items()}
+    return [f"{name:{label}}{line}" for name, line in {title: heads, **cells}.items()]
 
 
 def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -93,10 +90,3 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
 def quantile(values: Sequence[float], percent: int) -> float:
     """The smallest value that is not exceeded by `percent` % of the values."""
     return sorted(values)[ceil(len(values) * percent / 100) - 1]
-
-
-def _memory_gb() -> float | None:
-    facts = Path("/proc/meminfo")
-    if not facts.is_file():
-        return None
-    return round(int(facts.read_text().split()[1]) / 1024**2, 1)

@@ -18,9 +18,9 @@ stored in batches of 500.  At each size the benchmark measures:
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -105,13 +105,10 @@ def measured(store: BaseStore, items: int, calls: int, *, queries: bool) -> Figu
 
 def grown(store: BaseStore, sizes: Sequence[int], calls: int, *, queries: bool = False) -> list[Figures]:
     """The figures at each size, as the store grows."""
-    found, before = list[Figures](), 0
-    for items in sizes:
-        rate = fill(store, before, items)
-        found.append(
-            {"items": items, "filled_per_second": round(rate, 1), **measured(store, items, calls, queries=queries)}
-        )
-        before = items
+    found = list[Figures]()
+    for before, items in pairwise((0, *sizes)):
+        rate = round(fill(store, before, items), 1)
+        found.append({"items": items, "filled_per_second": rate, **measured(store, items, calls, queries=queries)})
     return found
 
 
@@ -124,10 +121,9 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmark, store its results and print them."""
     command = Command("store", __doc__)
-    command.add_argument("--items", type=int, nargs="+", default=list(ITEMS), help="sizes (default: %(default)s)")
-    command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind (default: %(default)s)")
+    command.add_argument("--items", type=int, nargs="+", default=list(ITEMS), help="sizes")
+    command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind")
     options = command.parse_args(arguments)
     sizes = sorted(options.items)
     results: Figures = about_now() | {"items": sizes}
@@ -143,4 +139,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.command import progress
 from benchmarks.conversation import ANSWERABLE, Question
-from benchmarks.rankings import DEFAULT, ENGLISH, Corpus, Judge, search
+from benchmarks.rankings import DEFAULT, ENGLISH, Corpus, Scorer, search
 from search_index import SearchIndex, WordLlamaEmbedder
 
 STEPS = (0.6, 1.5)
@@ -49,15 +49,15 @@ def leave_one_out(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
 
     `root` is the folder of the corpora's index with vectors.
     """
-    asked = {corpus.owner: (Judge(corpus), _asked(corpus, root)) for corpus in corpora}
+    asked = {corpus.owner: (Scorer(corpus), _asked(corpus, root)) for corpus in corpora}
 
     @cache
     def sums(owner: str, weights: _Weights) -> NDArray[np.float64]:
         """Of the figures of one conversation, and below how many questions each is over."""
-        judge, questions = asked[owner]
+        scorer, questions = asked[owner]
         total = np.zeros((2, len(_FIGURES)))
         for one in questions:
-            scores = judge.scores(one.question, one.found(weights))
+            scores = scorer.scores(one.question, one.found(weights))
             scores["recall@10, several messages"] = scores["recall@10"]
             several = one.question.category == ANSWERABLE[0]
             counted = [

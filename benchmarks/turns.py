@@ -28,12 +28,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.calling import FAILURES, Connection, Took
+from benchmarks.calling import Connection, Took, at_once
 from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.model import Call, ModelProcess, Script
 from benchmarks.notes import note
@@ -42,6 +41,7 @@ from benchmarks.results import load_line, machine_line, percentiles, rows, setti
 from benchmarks.serving import MAIN, Server, temporary_server
 
 THREADS = 32
+SCRIPT = Script(words=200)
 QUESTIONS = 20
 ENDS = 20  # the first and the last turns that are compared
 TOKENS_OVER = 16  # turns that prompt tokens are averaged over
@@ -59,99 +59,65 @@ class Amount:
     slow_turns: int
     latency: float  # seconds, of the slow model
     pause: float  # seconds between the turns of one conversation
-    summary_words: int  # of the scripted mini model's summaries, at most
     settings: Mapping[str, str]  # of Recap, other than the defaults
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A service that turns are sent to: its address, and the request of a turn."""
+    """What turns are sent to: its address, and the body of a request, made of a session and a message."""
 
     url: str
     path: str
     body: Callable[[str, str], Mapping[str, Any]]
+    model: ModelProcess
+    amount: Amount
+    bar: Any
 
-    def turn(self, connection: Connection, session: str, message: str, stream: bool = False) -> Took:
-        return connection.turn(self.path, {**self.body(session, message), "stream": stream})
-
-
-def recap(url: str) -> Subject:
-    return Subject(url, "/api/chat", lambda session, message: {"session_id": session, "message": message})
-
-
-def model_alone(url: str) -> Subject:
-    return Subject(
-        url,
-        "/v1/chat/completions",
-        lambda _, message: {"model": MAIN, "messages": [{"role": "user", "content": message}]},
-    )
-
-
-class Bench:
-    """Runs the phases against one subject."""
-
-    def __init__(self, subject: Subject, model: ModelProcess, amount: Amount, bar: Any) -> None:
-        self._subject = subject
-        self._model = model
-        self._amount = amount
-        self._bar = bar
+    def _turn(self, session: str, number: int, stream: bool = False) -> Mapping[str, Any]:
+        return {**self.body(session, note(session, number).text), "stream": stream}
 
     def talk(self, session: str, numbers: Sequence[int], *, stream: bool = False) -> list[Took]:
         """Send one conversation's turns, one after the other."""
         taken = []
-        with Connection(self._subject.url) as connection:
+        with Connection(self.url) as connection:
             for number in numbers:
-                said = note(session, number).text
-                taken.append(self._subject.turn(connection, session, said, stream))
-                self._bar.update()
-                time.sleep(self._amount.pause)
+                taken.append(connection.turn(self.path, self._turn(session, number, stream)))
+                self.bar.update()
+                time.sleep(self.amount.pause)
         return taken
 
     def at_once(self) -> dict[str, Any]:
         """Run many conversations at once, each with its own thread and connection."""
-        taken, errors = list[Took](), list[str]()
-
-        def converse(name: str) -> None:
-            with Connection(self._subject.url) as connection:
-                for number in range(self._amount.each):
-                    try:
-                        taken.append(self._subject.turn(connection, name, note(name, number).text))
-                    except FAILURES as error:
-                        errors.append(f"{type(error).__name__}: {error}")
-                    self._bar.update()
-
-        begun = time.monotonic()
-        with ThreadPoolExecutor(self._amount.conversations) as pool:
-            list(pool.map(converse, (f"beside-{number}" for number in range(self._amount.conversations))))
-        seconds = max((took.ended for took in taken), default=time.monotonic()) - begun
+        names = [f"beside-{number}" for number in range(self.amount.conversations)]
+        turns = [[self._turn(name, number) for number in range(self.amount.each)] for name in names]
+        done = at_once(self.url, self.path, turns, self.bar)
         return {
-            "turns_per_second": round(len(taken) / seconds, 1),
-            "turn_ms": percentiles([1000 * took.seconds for took in taken]),
-            "failed": len(errors),
-            "first_failure": errors[0] if errors else None,
+            "turns_per_second": round(len(done.taken) / max(done.seconds), 1),
+            "turn_ms": percentiles([1000 * took.seconds for took in done.taken]),
+            "failed": len(done.errors),
+            "first_failure": done.errors[0] if done.errors else None,
         }
 
     def slow(self) -> dict[str, Any]:
         """Send streamed turns while the model has latency."""
-        script = Script(words=self._amount.summary_words)
-        self._model.follow(replace(script, first=self._amount.latency, mini=self._amount.latency))
-        taken = self.talk("slow", range(self._amount.slow_turns), stream=True)
-        self._model.follow(script)
+        self.model.follow(replace(SCRIPT, first=self.amount.latency, mini=self.amount.latency))
+        taken = self.talk("slow", range(self.amount.slow_turns), stream=True)
+        self.model.follow(SCRIPT)
         return {
             "first_text_ms": percentiles([1000 * (took.first - took.begun) for took in taken if took.first]),
             "turn_ms": percentiles([1000 * took.seconds for took in taken]),
         }
 
-    def found(self, session: str, turns: int) -> float:
-        """Percent of QUESTIONS about the first `turns` turns for which the main model's prompt contains the answer."""
-        found = []
-        with Connection(self._subject.url) as connection:
-            for number in _spread(turns, QUESTIONS):
-                asked, before = note(session, number), len(self._model.calls())
-                self._subject.turn(connection, session, asked.question)
-                calls = self._model.calls()[before:]
+    def found(self, session: str) -> float:
+        """Percent of QUESTIONS about the session's turns for which the main model's prompt contains the answer."""
+        count, found = min(QUESTIONS, self.amount.turns), []
+        with Connection(self.url) as connection:
+            for number in range(count):  # evenly spaced from the first turn
+                asked, before = note(session, self.amount.turns * number // count), len(self.model.calls())
+                connection.turn(self.path, self.body(session, asked.question))
+                calls = self.model.calls()[before:]
                 found.append(any(asked.tag in call.text for call in calls if call.model == MAIN))
-                self._bar.update()
+                self.bar.update()
         return 100 * mean(found)
 
 
@@ -165,57 +131,57 @@ def measured(amount: Amount) -> dict[str, Any]:
         temporary_server(model.url, **settings) as server,
         progress(total, "turn") as bar,
     ):
-        model.follow(Script(words=amount.summary_words))
-        bar.set_postfix_str("model alone")
-        alone = Bench(model_alone(model.url), model, amount, bar)
-        alone.talk("warm-up", range(1))
-        calls = len(model.calls())
-        taken = alone.talk("one", range(amount.turns))
-        floor = {
-            **overheads(taken, model.calls()[calls:]),
-            "at_once": alone.at_once(),
-            "slow": alone.slow(),
-        }
-        bar.set_postfix_str("Recap")
-        bench = Bench(recap(server.url), model, amount, bar)
-        bench.talk("warm-up", range(1))
-        server.settle(SETTLE_SECONDS)
-        one = _one_conversation(bench, server, model, amount)
-        cpu = cpu_seconds(server.pid)
-        at_once = bench.at_once()
-        server.settle(SETTLE_SECONDS)
-        at_once["cpu_ms"] = _cpu_ms(server, cpu, amount.conversations * amount.each - at_once["failed"])
-        slow = bench.slow()
-        memory = worker_memory(server.pid)
-    return {
-        "recap": {
-            **one,
-            "at_once": at_once,
-            "slow": slow,
-            "memory_mb": {"pss": memory.pss, "rss": memory.rss} if memory else {},
-        },
-        "model_alone": floor,
-    }
+        model.follow(SCRIPT)
+        alone = Subject(model.url, "/v1/chat/completions", _for_the_model, model, amount, bar)
+        recap = Subject(server.url, "/api/chat", _for_recap, model, amount, bar)
+        return {"model_alone": _model_alone(alone), "recap": _recap(recap, server)}
 
 
-def _one_conversation(bench: Bench, server: Server, model: ModelProcess, amount: Amount) -> dict[str, Any]:
-    half, known = amount.turns // 2, len(model.calls())
+def _for_the_model(_: str, message: str) -> Mapping[str, Any]:
+    return {"model": MAIN, "messages": [{"role": "user", "content": message}]}
+
+
+def _for_recap(session: str, message: str) -> Mapping[str, Any]:
+    return {"session_id": session, "message": message}
+
+
+def _model_alone(alone: Subject) -> dict[str, Any]:
+    alone.bar.set_postfix_str("model alone")
+    alone.talk("warm-up", range(1))
+    known = len(alone.model.calls())
+    taken = alone.talk("one", range(alone.amount.turns))
+    return {**overheads(taken, alone.model.calls()[known:]), "at_once": alone.at_once(), "slow": alone.slow()}
+
+
+def _recap(recap: Subject, server: Server) -> dict[str, Any]:
+    recap.bar.set_postfix_str("Recap")
+    recap.talk("warm-up", range(1))
+    server.settle(SETTLE_SECONDS)
+    one = _one_conversation(recap, server)
+    cpu = cpu_seconds(server.pid)
+    crowd = recap.at_once()
+    server.settle(SETTLE_SECONDS)
+    crowd["cpu_ms"] = _cpu_ms(server, cpu, recap.amount.conversations * recap.amount.each - crowd["failed"])
+    slow, memory = recap.slow(), worker_memory(server.pid)
+    return {**one, "at_once": crowd, "slow": slow, "memory_mb": asdict(memory) if memory else {}}
+
+
+def _one_conversation(recap: Subject, server: Server) -> dict[str, Any]:
+    turns, known = recap.amount.turns, len(recap.model.calls())
     cpu, sizes, taken = cpu_seconds(server.pid), [_disk(server)], list[Took]()
-    for numbers in (range(half), range(half, amount.turns)):
-        taken += bench.talk("one", numbers)
+    for numbers in (range(turns // 2), range(turns // 2, turns)):
+        taken += recap.talk("one", numbers)
         server.settle(SETTLE_SECONDS)
         sizes.append(_disk(server))
-    calls = model.calls()[known:]
+    calls = recap.model.calls()[known:]
     return {
         **overheads(taken, calls),
-        "cpu_ms": _cpu_ms(server, cpu, amount.turns),
-        "calls": round(len(calls) / amount.turns, 2),
-        "prompt_tokens": {
-            str(turn): tokens_at(turn, taken, calls) for turn in (min(EARLY, amount.turns), amount.turns)
-        },
+        "cpu_ms": _cpu_ms(server, cpu, turns),
+        "calls": round(len(calls) / turns, 2),
+        "prompt_tokens": {str(turn): tokens_at(turn, taken, calls) for turn in (min(EARLY, turns), turns)},
         "disk_kb": round((sizes[2] - sizes[0]) / 1024),
         "disk_growth": round((sizes[2] - sizes[1]) / max(1, sizes[1] - sizes[0]), 2),
-        "found_percent": bench.found("one", amount.turns),
+        "found_percent": recap.found("one"),
     }
 
 
@@ -258,12 +224,6 @@ def _cpu_ms(server: Server, before: float | None, turns: int) -> float | None:
 
 def _disk(server: Server) -> int:
     return database_bytes(server.data_dir) + folder_bytes(server.data_dir / "index")
-
-
-def _spread(turns: int, count: int) -> list[int]:
-    """`count` of the turns, evenly spaced from the first one."""
-    count = min(count, turns)
-    return [turns * number // count for number in range(count)]
 
 
 def table(results: Mapping[str, Any]) -> str:
@@ -309,7 +269,7 @@ def table(results: Mapping[str, Any]) -> str:
     serving = f"One worker of {THREADS} threads{settings_told(amount['settings'])}"
     lines += [
         "",
-        f"{serving}; the model's summaries have up to {amount['summary_words']} words. --help explains each figure.",
+        f"{serving}; the model's summaries have up to {SCRIPT.words} words. --help explains each figure.",
         load_line(results["load"]),
         machine_line(results["machine"]),
     ]
@@ -318,16 +278,12 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("turns", __doc__)
-    shown = "(default: %(default)s)"
-    command.add_argument("--turns", type=int, default=200, help=f"turns of the one conversation {shown}")
-    command.add_argument("--conversations", type=int, default=20, help=f"conversations at once {shown}")
-    command.add_argument("--each", type=int, default=50, help=f"turns of each of these conversations {shown}")
-    command.add_argument("--slow-turns", type=int, default=24, help=f"turns with the slow model {shown}")
-    command.add_argument(
-        "--latency", type=float, default=0.3, help=f"seconds until the slow model's first text {shown}"
-    )
-    command.add_argument("--pause", type=float, default=0.01, help=f"seconds between turns of one conversation {shown}")
-    command.add_argument("--summary-words", type=int, default=200, help=f"longest scripted summary {shown}")
+    command.add_argument("--turns", type=int, default=200, help="turns of the one conversation")
+    command.add_argument("--conversations", type=int, default=20, help="conversations at once")
+    command.add_argument("--each", type=int, default=50, help="turns of each of these conversations")
+    command.add_argument("--slow-turns", type=int, default=24, help="turns with the slow model")
+    command.add_argument("--latency", type=float, default=0.3, help="seconds until the slow model's first text")
+    command.add_argument("--pause", type=float, default=0.01, help="seconds between turns of one conversation")
     command.takes_settings()
     options = vars(command.parse_args(arguments))
     folder, options["settings"] = options.pop("results"), dict(options.pop("set"))
