@@ -76,9 +76,9 @@ class ScriptedModel:
             return None
 
 
-def looks_mini(body: Body) -> bool:
-    """Whether a request is for the mini model: it asks for JSON, or its model is called so."""
-    return "response_format" in body or "mini" in str(body.get("model"))
+def is_mini(body: Body) -> bool:
+    """Whether a request is for the mini model, which has to be called so."""
+    return "mini" in str(body.get("model"))
 
 
 class ModelServer:
@@ -88,7 +88,6 @@ class ModelServer:
         self,
         port: int = 0,
         *,
-        is_mini: Callable[[Body], bool] = looks_mini,
         reply: str | None = None,
         forgetful: bool = False,
         tls: ssl.SSLContext | None = None,
@@ -98,7 +97,6 @@ class ModelServer:
         self._tls = tls
         self._answer_with: Callable[[Body], Any] = echo if reply is None else lambda _: reply
         self._forgetful = forgetful
-        self.is_mini = is_mini
         self.reset()
         self.accepted = 0
         self.closing = threading.Event()
@@ -156,7 +154,7 @@ class ModelServer:
     def reply(self, exchange: Exchange, reply: Any) -> None:
         """Send `reply`, whatever it is written as; None is the model's default."""
         if reply is None:
-            reply = (self.mini if self.is_mini(exchange.body) else self.main).default
+            reply = (self.mini if is_mini(exchange.body) else self.main).default
         if callable(reply):
             reply = reply(exchange.body)
         if not isinstance(reply, Reply):
@@ -200,7 +198,7 @@ class ModelServer:
         if line[1].endswith("/embeddings"):
             model = "embeddings"
         else:
-            model = "other" if not line[1].endswith("/chat/completions") else "mini" if self.is_mini(body) else "main"
+            model = "other" if not line[1].endswith("/chat/completions") else "mini" if is_mini(body) else "main"
         received = Received(model, line[0], line[1], headers, body, time.monotonic())
         with self._changed:
             if not self._forgetful:

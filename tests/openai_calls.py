@@ -26,11 +26,6 @@ SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
 MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())
 
 
-def scripted_server(reply: str | None = None, **options: Any) -> ModelServer:
-    """A server that tells its models apart by name alone, so that either may be asked for JSON; see `ModelServer`."""
-    return ModelServer(reply=reply, is_mini=lambda body: "mini" in body["model"], **options)
-
-
 @contextmanager
 def connected(
     server: ModelServer, name: str = "gpt-4o", setting: str = "OPENAI_MODEL", **settings: Any

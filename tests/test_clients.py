@@ -25,7 +25,6 @@ from pydantic import SecretStr
 
 from tests.completing import sent
 from tests.model_server import CutStream, ModelServer, Status, ToolCalls
-from tests.openai_calls import scripted_server
 from tests.serving import Server, migrated_server, model_settings
 
 pytestmark = pytest.mark.slow
@@ -60,7 +59,7 @@ def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[ModelServer]:
-    with scripted_server() as server:
+    with ModelServer() as server:
         yield server
 
 

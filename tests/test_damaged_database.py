@@ -19,7 +19,6 @@ from app import services_of
 from tests.completing import post, sent, talk
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.openai_calls import scripted_server
 from tests.resources import append, good, said
 from tests.serving import eventually
 from tests.talking import ask, at, chat, events, failed
@@ -30,7 +29,7 @@ PAGE = 4096
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server("An answer.") as server:
+    with ModelServer(reply="An answer.") as server:
         yield server
 
 

@@ -15,7 +15,7 @@ from tests.completing import ADDRESS, assistant, complete, failed, post, result,
 from tests.conftest import MakeApp
 from tests.model_replies import Json
 from tests.model_server import CutStream, Html, ModelServer, Raw, SseError, Status, Text, ToolCalls
-from tests.openai_calls import chunk, data, scripted_server
+from tests.openai_calls import chunk, data
 from tests.talking import at, said, sessions, stored
 
 PARAMETERS: dict[str, Any] = {
@@ -34,7 +34,7 @@ PARAMETERS: dict[str, Any] = {
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
+    with ModelServer() as server:
         yield server
 
 

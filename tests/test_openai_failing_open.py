@@ -20,7 +20,6 @@ from tests.completing import Person, complete, failed, post, sent, stream, talk,
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock
 from tests.model_server import Delay, Dictation, ModelServer, Status
-from tests.openai_calls import scripted_server
 from tests.resources import digest_of, good
 from tests.serving import eventually
 from tests.talking import at, events, meanwhile, said, stored, streamed_text
@@ -30,7 +29,7 @@ LIST = [{"role": "system", "content": "Be brief."}, *talk("Hello", "Hi!", "What 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server("An answer.") as server:
+    with ModelServer(reply="An answer.") as server:
         yield server
 
 

@@ -15,14 +15,13 @@ from hypothesis import strategies as st
 from tests.completing import Person, answered, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
-from tests.openai_calls import scripted_server
 from tests.resources import digest_of
 from tests.talking import at, meanwhile, said, sessions, stored
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
+    with ModelServer() as server:
         numbers = iter(range(1, 10_000))
         server.main.default = lambda body: f"Answer {next(numbers)}."
         yield server

@@ -21,7 +21,6 @@ from tests.completing import assistant, sent, user
 from tests.conftest import MakeApp
 from tests.live import Loopback
 from tests.model_server import CutStream, ModelServer, Status, Text, ToolCalls
-from tests.openai_calls import scripted_server
 from tests.talking import at, said, sessions, stored
 from tests.test_auth import with_key
 
@@ -44,7 +43,7 @@ THEIR_SEARCH = {"type": "web_search_20260318", "name": "w"}
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
+    with ModelServer() as server:
         yield server
 
 

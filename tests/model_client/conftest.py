@@ -13,13 +13,13 @@ import pytest
 
 from memory.llm.completions import OpenAIModel
 from tests.model_server import ModelServer
-from tests.openai_calls import Make, connected, scripted_server
+from tests.openai_calls import Make, connected
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[tuple[ModelServer, OpenAIModel]]:
     """One of each for a module's many tests, and for Hypothesis, which makes no fixtures anew for its examples."""
-    with scripted_server() as server, connected(server) as model:
+    with ModelServer() as server, connected(server) as model:
         yield server, model
 
 

@@ -11,7 +11,7 @@ from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.client import Endpoint
 from tests.model_server import ModelServer, Status
-from tests.openai_calls import KEY, Make, ask, connected, failure, scripted_server
+from tests.openai_calls import KEY, Make, ask, connected, failure
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 OUTSIDE = "http://model.invalid/v1"  # no name server knows it
@@ -19,7 +19,7 @@ OUTSIDE = "http://model.invalid/v1"  # no name server knows it
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
+    with ModelServer() as server:
         yield server
 
 
@@ -39,7 +39,7 @@ def proxies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def test_a_redirect_repeats_the_request_with_the_key_only_where_it_was_sent(server: ModelServer, make: Make) -> None:
     here = "/elsewhere/chat/completions"
-    with scripted_server() as other:
+    with ModelServer() as other:
         there = f"{other.url}/chat/completions"
         server.main.queue(Status(307, {}, {"Location": here}), Status(308, {}, {"Location": there}))
         assert complete(make(), ask(content="Hello?"))[0] == "Reply to: Hello?"

@@ -18,7 +18,7 @@ from memory.llm.client import Endpoint
 from memory.llm.completions import BUSY_SECONDS, OpenAIModel
 from tests import model_server as replies
 from tests.model_server import Json, ModelServer, Raw, Status, Text
-from tests.openai_calls import KEY, SCHEMA, Make, ask, both, chunk, data, failure, scripted_server
+from tests.openai_calls import KEY, SCHEMA, Make, ask, both, chunk, data, failure
 
 TEXT = Text.text
 Pair = tuple[ModelServer, OpenAIModel]
@@ -27,7 +27,7 @@ CUT = '{"choices": [{"message": '
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with scripted_server() as server:
+    with ModelServer() as server:
         yield server
 
 

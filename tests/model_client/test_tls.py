@@ -13,7 +13,7 @@ import trustme
 
 from memory.llm import Interrupted, Piece, complete
 from tests.model_server import ModelServer, Raw
-from tests.openai_calls import Make, ask, both, chunk, data, failure, scripted_server
+from tests.openai_calls import Make, ask, both, chunk, data, failure
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def authority() -> trustme.CA:
 def server(authority: trustme.CA) -> Iterator[ModelServer]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    with scripted_server(tls=context) as server:
+    with ModelServer(tls=context) as server:
         yield server
 
 
