@@ -21,6 +21,7 @@ from sqlalchemy import Engine, create_engine, text
 from app import create_app, services_of
 from benchmarks.postgres import server_in
 from config import Settings
+from memory.llm.completions import OpenAIModel
 from memory.services import Services
 from search_index import SearchIndex
 from tests.jobbing import Bench, Clock
@@ -56,14 +57,20 @@ def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _retries_at_once() -> Iterator[None]:
+    """Repeat a failed request to a model server at once.  The tests of the client have pauses of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OpenAIModel.__init__.__kwdefaults__, "backoff", 0.01)
+        yield
+
+
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database that the migrations made, once a run; each test starts from a copy."""
     folder = tmp_path_factory.mktemp("migrated")
-    app = create_app(Settings(data_dir=folder, log_level="warning"))
-    with app.app_context():
+    with an_app(folder) as app, app.app_context():
         upgrade()
-    services_of(app).database.engine.dispose()
     return folder / "recap.db"
 
 

@@ -28,9 +28,10 @@ Body = dict[str, Any]
 
 
 @contextmanager
-def an_app(folder: Path, migrated: Path, **settings: Any) -> Iterator[Flask]:
-    """An application for several tests that leave no trace in it, in an empty `folder`."""
-    shutil.copy(migrated, folder / "recap.db")
+def an_app(folder: Path, migrated: Path | None = None, **settings: Any) -> Iterator[Flask]:
+    """An application on what is in `folder`, or on a copy of `migrated`; for several tests, if they leave no trace."""
+    if migrated is not None:
+        shutil.copy(migrated, folder / "recap.db")
     app = create_app(Settings(**{"data_dir": folder, "log_level": "warning", **settings}))
     yield app
     services_of(app).stop()
@@ -115,6 +116,12 @@ def link(subject: str, relation: str, object: str, kinds: str = "person thing") 
     first, second = kinds.split()
     ends = {"subject_kind": first, "object_kind": second}
     return {"subject": subject, "relation": relation, "object": object, **ends}
+
+
+def index_key(services: Services, user_id: str) -> str:
+    """What a person's search index is called."""
+    with services.database.read() as tx:
+        return find_user(tx, Caller(user_id=user_id)).index_key
 
 
 def digest_of(*facts: Body, **sections: Any) -> Body:

@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from flask import Flask
 from flask_migrate import downgrade, upgrade
 
-from app import create_app, services_of
-from config import Settings
+from app import services_of
 from models import Base
+from tests.resources import an_app
 from tests.talking import ask, chat, failed, said, stored
 
 UPGRADE = "flask --app wsgi db upgrade"
 NOW = "2026-05-01 12:00:00.000000"
 ACMES = '{"tenant": "acme"}'  # where a job without an owner told its tenant
-
-
-@contextmanager
-def an_app(folder: Path) -> Iterator[Flask]:
-    app = create_app(Settings(data_dir=folder, log_level="warning"))
-    yield app
-    services_of(app).stop()
-    services_of(app).database.engine.dispose()
 
 
 def migrate(folder: Path, step: Any, revision: str) -> None:

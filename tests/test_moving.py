@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from click.testing import Result
 from flask import Flask
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import create_engine, select
 
 from app import create_app, services_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
+from tests.conftest import empty
 from tests.resources import good
 from tests.talking import chat
 
@@ -126,9 +127,7 @@ def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> No
 @pytest.mark.slow
 def test_postgresql_gets_every_row_and_gives_it_back(lived_in: Flask, postgres: str, tmp_path: Path) -> None:
     source = services_of(lived_in).settings.sqlalchemy_url
-    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
+    empty(postgres)
     assert run(lived_in, "move-to", postgres).exit_code == 0
     assert all_rows(postgres) == all_rows(source)
     there = create_app(services_of(lived_in).settings.model_copy(update={"database_url": postgres}))

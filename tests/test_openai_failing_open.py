@@ -45,8 +45,14 @@ def client(app: Flask) -> FlaskClient:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test waits five seconds for a database that it has locked itself."""
-    monkeypatch.setattr("api.client_turns.PATIENCE", 0.2)
+    """No test waits seconds for a database that it has locked itself."""
+    for patience in (
+        "api.client_turns.PATIENCE",
+        "memory.access.budgets.PATIENCE",
+        "memory.leases.RELEASE_PATIENCE",
+    ):
+        monkeypatch.setattr(patience, 0.2)
+    monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 50)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from search_index import Document
 from search_index.ranking import rank
 from tests.model_server import ModelServer
 from tests.remembering import Talk
-from tests.resources import append, digest_of, error, fact, find, good, said
+from tests.resources import append, digest_of, error, fact, find, good, index_key, said
 from tests.traces import traces
 
 
@@ -152,11 +152,11 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     assert (waiting.exit_code, "user:ada: 5 of 5 messages wait to be indexed" in waiting.output) == (0, True)
     services.outbox.run_due()
 
-    owner = next(owner for owner in services.indexing._owners() if owner.name == "ada")
+    index = index_key(services, "ada")
     messages = good(client.get("/api/sessions/s/messages"))["items"]
-    services.index.remove(owner.index_key, message_ids=[message["id"] for message in messages[:2]])
+    services.index.remove(index, message_ids=[message["id"] for message in messages[:2]])
     moment = services.sessions.now()
-    services.index.add(owner.index_key, [Document(9999, 1, "user", moment, "a message nobody wrote")])
+    services.index.add(index, [Document(9999, 1, "user", moment, "a message nobody wrote")])
     wrong = flask(app, "index", "verify")
     assert wrong.exit_code == 1
     assert "user:ada: 2 missing, 1 surplus of 5 messages" in wrong.output
@@ -176,8 +176,8 @@ def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, servic
     append(client, "s", [said("Ada's kettle")], user_id="ada")
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
     services.outbox.run_due()
-    owner = next(owner for owner in services.indexing._owners() if owner.name == "ada")
-    services.index.add(owner.index_key, [Document(number, 2, "user", services.sessions.now(), "Bob's kettle")])
+    index = index_key(services, "ada")
+    services.index.add(index, [Document(number, 2, "user", services.sessions.now(), "Bob's kettle")])
     assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
 
 

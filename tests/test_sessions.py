@@ -148,5 +148,7 @@ def test_a_title_is_the_first_thing_the_person_said(client: FlaskClient) -> None
 
 def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) -> None:
     append(client, "ada", [said("I am a session.")])
+    append(client, "bob", [said("So am I.")])
     append(client, "talk", [said("I am a person.")], user_id="ada")
     assert [item["id"] for item in read_all(client, "/api/sessions", user_id="ada")] == ["talk"]
+    assert error(client.delete("/api/users/bob"), 404)["code"] == "user_not_found"

@@ -285,7 +285,7 @@ def test_a_model_that_fails_in_the_second_round_keeps_the_message(
     response = ask(client, "My dog?", stream=streamed, **body)
     assert response.status_code == 502 and "Your message is kept" in response.json["error"]["message"]
     assert said(client, "s") == [("user", "My dog?")]
-    model_server.main._queued.clear()
+    model_server.reset()
     model_server.main.queue(call(query="dog"), "Rex.")
     assert chat(client, "My dog?", **body)["memory"]["recall"]["calls"][0]["excerpts"] == 1
     assert said(client, "s") == [("user", "My dog?"), ("assistant", "Rex.")]
