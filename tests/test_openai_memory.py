@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.completing import Person, answered, assistant, complete, failed, post, result, sent, stream, talk, user
+from tests.completing import Person, answered, assistant, complete, failed, post, result, sent, talk, user
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, ToolCalls
 from tests.resources import digest_of
@@ -183,31 +183,6 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client: FlaskCl
 
 
 # -- what is stored
-
-
-@pytest.mark.parametrize("how", ["idempotency key", "retry of an SDK"])
-@pytest.mark.parametrize("streamed", [True, False])
-def test_a_retry_that_says_so_gets_the_first_answer(
-    client: FlaskClient, server: ModelServer, how: str, streamed: bool
-) -> None:
-    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),), text="Let me see."))
-    again = {"Idempotency-Key": "k"} if how == "idempotency key" else RETRY
-    first = again if how == "idempotency key" else {"X-Stainless-Retry-Count": "0"}
-    answers = []
-    for headers in (first, again):
-        if streamed:
-            *chunks, done = stream(client, talk("Is it warm?"), headers=headers)
-            assert done == "[DONE]"
-            calls = [call for chunk in chunks for call in chunk["choices"][0]["delta"].get("tool_calls", ())]
-            text = "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks)
-            name = next(call["function"]["name"] for call in calls)
-            answers.append((chunks[0]["id"], text, name, chunks[-1]["choices"][0]["finish_reason"]))
-        else:
-            body = post(client, talk("Is it warm?"), headers=headers).json
-            message = body["choices"][0]["message"]
-            answers.append((body["id"], message["content"], message["tool_calls"], body["choices"][0]["finish_reason"]))
-    assert answers[0] == answers[1]
-    assert len(sent(server)) == 1 and len(stored(client, "s")) == 2
 
 
 def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: FlaskClient) -> None:

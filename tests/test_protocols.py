@@ -466,19 +466,29 @@ def test_what_cannot_be_translated_is_refused_with_its_place(
     assert sessions(client) == [] and sent(server) == []
 
 
+HI: dict[str, Any] = {"messages": [user("Is it warm?")], "max_tokens": 9}
+
+
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("path", ["messages", "responses"])
+@pytest.mark.parametrize(
+    ("path", "body", "headers"),
+    [
+        ("messages", HI, {"Idempotency-Key": "k"}),
+        ("responses", {"input": "Is it warm?"}, {"Idempotency-Key": "k"}),
+        ("chat/completions", HI, {"Idempotency-Key": "k"}),
+        ("chat/completions", HI, {"X-Stainless-Retry-Count": "1"}),  # of an SDK, which says no key
+    ],
+)
 def test_a_retry_gets_the_first_answer_under_its_first_id(
-    client: FlaskClient, server: ModelServer, path: str, streamed: bool
+    client: FlaskClient, server: ModelServer, path: str, body: Any, headers: dict[str, str], streamed: bool
 ) -> None:
     server.main.queue(CALLING)
-    asked = {"messages": [user("Is it warm?")], "max_tokens": 9} if path == "messages" else {"input": "Is it warm?"}
-    headers = {"Idempotency-Key": "k", **in_session("s")}
     answers = []
-    for _ in range(2):
-        with client.post(f"/v1/{path}", json={"model": MODEL, "stream": streamed, **asked}, headers=headers) as answer:
+    for more in ({"X-Stainless-Retry-Count": "0"} if "Idempotency-Key" not in headers else headers, headers):
+        sending: Any = {"json": {"model": MODEL, "stream": streamed, **body}, "headers": {**in_session("s"), **more}}
+        with client.post(f"/v1/{path}", **sending) as answer:
             assert answer.status_code == 200, answer.text
-            datas = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: ")]
+            datas = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
             told = [json.loads(data) for data in datas] if streamed else [answer.json]
         whole = told[0].get("message") or told[-1].get("response") or told[0]
         answers.append((whole["id"], "see." in json.dumps(told), "weather" in json.dumps(told)))
