@@ -83,7 +83,7 @@ def postgres_server() -> Iterator[Any]:
         running.cleanup()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def postgres(postgres_server: Any) -> str:
     """The server's address."""
     address: str = postgres_server.get_uri()

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from hypothesis import given, settings
+from flask_migrate import upgrade
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import services_of
@@ -22,6 +23,7 @@ from memory.store import documents
 from memory.store.items import Items
 from memory.store.values import Delete, Get, Item, Put, Search
 from models import ItemRow
+from tests.conftest import empty
 from tests.jobbing import Bench
 from tests.resources import an_app, append, derived, rows_of, said
 
@@ -29,7 +31,7 @@ ADA = Caller(user_id="ada")
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 LEAVES = st.none() | st.booleans() | st.sampled_from([0, 1, 1.0, 2**53, 2**53 + 1, 0.1 + 0.2, "1", ""]) | NUMBERS
 LEAVES |= st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
-KEYS = st.sampled_from(["a", "b", "né", "a.b", "x y", "日"])
+KEYS = st.sampled_from(["a", "b", "né", "a.b", "a,b", "x y", "日"])
 VALUES = st.dictionaries(KEYS, st.recursive(LEAVES, lambda of: st.lists(of, max_size=3) | st.dictionaries(KEYS, of)))
 OPERATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
@@ -72,10 +74,19 @@ WANTED = st.recursive(
 )
 
 
-@pytest.fixture(scope="module")
-def lasting(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
-    """An application for all examples of a property."""
-    with an_app(tmp_path_factory.mktemp("lasting"), migrated) as app:
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def lasting(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated: Path
+) -> Iterator[Flask]:
+    """An application for all examples of a property, on either database."""
+    settings: dict[str, Any] = {}
+    if request.param == "postgres":
+        settings["database_url"] = request.getfixturevalue("postgres")
+        empty(settings["database_url"])
+    with an_app(tmp_path_factory.mktemp("lasting"), migrated, **settings) as app:
+        if settings:
+            with app.app_context():
+                upgrade()
         yield app
 
 
@@ -90,6 +101,10 @@ def keys(found: list[Item]) -> list[str]:
 
 @settings(max_examples=300)
 @given(values=st.lists(VALUES, min_size=1, max_size=6), wanted=st.dictionaries(KEYS, WANTED, max_size=2))
+@example([{"a": 2**53 + 1}, {"a": 2**53}, {"a": 1.5}, {"a": True}], {"a": {"$in": [2**53, 1]}})
+@example([{"a": "é"}, {"a": "Z"}, {"a": "a"}, {"a": 1}], {"a": {"$gte": "a"}})
+@example([{"a": {"b": 10}}, {"a": {"b": "10"}}, {"a": [1, "x"]}], {"a": {"b": {"$gte": 9}}})
+@example([{"a": None}, {}], {"a": {"b": None}})
 def test_a_filter_means_in_sql_what_it_says(lasting: Flask, values: list[Any], wanted: dict[str, Any]) -> None:
     items = services_of(lasting).items
     puts = [Put(("all",), str(number), value) for number, value in enumerate(values)]
