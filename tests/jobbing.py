@@ -18,8 +18,6 @@ from models import JobRow, OwnerRow
 from schemas.export import text_of
 from tests.resources import read_all
 
-TRIES = 6  # of JOB_ATTEMPTS, unless a test sets it
-
 
 class Clock:
     """A time the test moves on."""

@@ -13,8 +13,7 @@ from flask.testing import FlaskClient
 from benchmarks.serving import free_port
 from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
-from tests.model_replies import Json
-from tests.model_server import CutStream, Html, ModelServer, Raw, SseError, Status, Text, ToolCalls
+from tests.model_server import CutStream, Html, Json, ModelServer, Raw, SseError, Status, Text, ToolCalls
 from tests.openai_calls import chunk, data
 from tests.talking import at, said, sessions, stored
 

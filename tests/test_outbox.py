@@ -17,10 +17,12 @@ from memory.jobs import outbox
 from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
-from tests.jobbing import TRIES, Bench, fail
+from tests.jobbing import Bench, fail
 from tests.model_server import ModelServer, Status
 from tests.resources import append, digest_of, error, good, read_all, said
 from tests.serving import eventually
+
+TRIES = 6  # as JOB_ATTEMPTS is by default
 
 # -- merging and waiting
 

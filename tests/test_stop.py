@@ -13,8 +13,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from tests.conftest import MakeApp
-from tests.model_replies import Exchange, Reply
-from tests.model_server import Delay, ModelServer, Status, ToolCalls
+from tests.model_server import Delay, Exchange, ModelServer, Reply, Status, ToolCalls
 from tests.serving import eventually
 from tests.sql import statements
 from tests.talking import ask, at, chat, events, failed, meanwhile, prompts, said, stream, streamed_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -105,6 +106,13 @@ def close_settings(page: Page) -> None:
 
 def open_manage(page: Page) -> Locator:
     return _open(page, "Manage memories")
+
+
+def choose_file(page: Page, file: Path) -> None:
+    """Have a file imported, in the dialog that manages memories."""
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import a file").click()
+    chooser.value.set_files(file)
 
 
 def open_prompts(page: Page) -> Locator:

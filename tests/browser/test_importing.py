@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.chatting import ME, fits, open_manage, state
+from tests.browser.chatting import ME, choose_file, fits, open_manage, state
 from tests.browsing import PHONE, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -60,12 +60,6 @@ def drop(page: Page, *files: tuple[str, str, bytes]) -> Locator:
     drag(page, "drop", *files)
     expect(page.get_by_text("Drop the file to import its chats")).to_be_hidden()
     return page.get_by_role("dialog", name="Manage memories")
-
-
-def choose(page: Page, file: Path) -> None:
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Import a file").click()
-    chooser.value.set_files(file)
 
 
 def zipped(path: Path, **files: bytes) -> bytes:
@@ -119,7 +113,7 @@ def test_of_a_zip_only_the_chats_are_sent_in_the_order_of_its_files(home: Page, 
     home.on("request", lambda it: "/api/import" in it.url and sent.append(len(it.post_data_buffer or b"")))
     assert not any(url.endswith("zip.mjs") for url in watch_of(home).requests)
     manage = open_manage(home)
-    choose(home, file)
+    choose_file(home, file)
     expect(manage).to_contain_text("export.zip was imported. New: 2 chats, 4 messages.")
     assert titles(live) == {"On tea 0", "On tea 1"}
     assert len(sent) == 2 and sum(sent) < 10_000
@@ -140,7 +134,7 @@ def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_
 
     home.route("**/api/import*", holds_the_second)
     manage = open_manage(home)
-    choose(home, file)
+    choose_file(home, file)
     bar = manage.get_by_role("progressbar", name="Imported chats")
     expect(bar).to_have_attribute("max", "30")
     expect(manage).to_contain_text(re.compile(r"[1-9]0 of 30 chats imported"))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, fits, known, messages, open_manage, state, talk
+from tests.browser.chatting import ME, choose_file, fits, known, messages, open_manage, state, talk
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import watch_of
 from tests.live import Live
@@ -104,10 +104,10 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
     download.value.save_as(file)
     assert {item["text"] for item in json.loads(file.read_text())["facts"]} == set(known(household))
     expect(manage.get_by_role("status").filter(has_text=f"Saved as {name}")).to_be_visible()
-    bring_in(page, file)
+    choose_file(page, file)
     expect(manage).to_contain_text(f"Everything in {name} was stored already.")
     assert household.client.delete(f"/api/users/{ME}").status_code == 200
-    bring_in(page, file)
+    choose_file(page, file)
     expect(manage).to_contain_text(re.compile(r"was imported. New: 2 chats, 4 messages, 4 facts"))
     expect(facts(page)).to_have_count(4)
     page.keyboard.press("Escape")
@@ -124,7 +124,7 @@ def test_imported_chats_are_summarised_only_on_request_which_can_be_cancelled_an
     page.goto("/")
     watch_of(page).expect("status of 404")  # nothing is stored yet
     manage = open_manage(page)
-    bring_in(page, file)
+    choose_file(page, file)
     expect(manage).to_contain_text("It was only stored: no model has read it.")
     expect(manage).to_contain_text("12 chats are stored but not summarised.")
     expect(manage).to_contain_text(f"takes about {left(live)['tokens']:,} tokens")
@@ -204,9 +204,3 @@ def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(
     expect(page.get_by_text("roses need water")).to_have_count(0)
     assert household.client.get(f"/api/users/{ME}").status_code == 404
     assert known(household, "ada") == ["Has a boat"]
-
-
-def bring_in(page: Page, file: Path) -> None:
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Import a file").click()
-    chooser.value.set_files(file)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, messages, open_prompts, talk
+from tests.browser.chatting import ME, chat, close_settings, messages, open_prompts, talk
 from tests.browsing import watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -83,7 +83,9 @@ def test_a_prompt_is_changed_and_saved_as_a_new_version_unless_it_is_no_template
     expect(save).to_be_disabled()
 
 
-def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(page: Page, live: Live) -> None:
+def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
     page.goto("/")
     editor = open_prompts(page)
     expect(text(page)).to_be_enabled()
@@ -96,13 +98,21 @@ def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(page: Page, live: 
     add(page, "brief")
     expect(text(page)).to_be_focused()
     expect(text(page)).to_have_value(stored(live, "summary")[1])
-    text(page).fill("In at most 50 words.")
+    brief = "In at most 50 <b>words</b>.\n{% for section in sections %}{{ section.name }} {% endfor %}"
+    text(page).fill(brief)
     editor.get_by_role("button", name="Save", exact=True).click()
     expect(editor.get_by_text("Saved as version 1.")).to_be_visible()
     page.keyboard.press("Escape")
     picker = page.get_by_role("dialog", name="Settings").get_by_label("Summary prompt")
+    expect(picker.get_by_role("option")).to_have_text(["brief", "summary"])  # those that summarise
+    expect(picker).to_have_value("summary")
     picker.select_option("brief")
-    expect(page.get_by_label("The prompt's text")).to_have_text("In at most 50 words.")
+    page.get_by_text("Read its text").click()
+    expect(page.get_by_label("The prompt's text")).to_have_text(brief)
+    close_settings(page)
+    chat(page, model_server, "The roses need water")
+    live.settle()
+    assert "In at most 50 <b>words</b>." in sent(model_server, "mini")[-1][0]["content"]
 
 
 def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page, live: Live) -> None:

@@ -128,22 +128,6 @@ def test_the_time_zone_tells_times_and_goes_along(page: Page, live: Live) -> Non
     expect(messages(page).first.get_by_role("time")).to_have_text("14:00")
 
 
-def test_a_summary_prompt_can_be_read_and_chosen(page: Page, live: Live, model_server: ModelServer) -> None:
-    text = "Keep <b>figures</b> only.\n{% for section in sections %}{{ section.name }} {% endfor %}"
-    assert live.client.put("/api/prompts/figures", json={"text": text}).status_code == 200
-    page.goto("/")
-    picker = open_settings(page).get_by_label("Summary prompt")
-    expect(picker.get_by_role("option")).to_have_text(["figures", "summary"])
-    expect(picker).to_have_value("summary")
-    picker.select_option("figures")
-    page.get_by_text("Read its text").click()
-    expect(page.get_by_label("The prompt's text")).to_have_text(text)
-    close_settings(page)
-    assert sent(page, "The roses need water")["prompt"] == "figures"
-    live.settle()
-    assert "Keep <b>figures</b> only." in prompts(model_server, "mini")[-1][0]["content"]
-
-
 # -- models
 
 
