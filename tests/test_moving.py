@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +17,8 @@ from app import create_app, services_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
-from tests.conftest import empty
-from tests.resources import good
+from tests.conftest import MakeApp, empty
+from tests.resources import an_app, good
 from tests.talking import chat
 
 
@@ -39,23 +40,33 @@ def all_rows(url: str) -> dict[str, list[Any]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
+    """A folder with people, a correction (a fact that is superseded by a later one), items, an archive, and an erased
+    message."""
+    folder = tmp_path_factory.mktemp("life")
+    with an_app(folder, migrated, summary_debounce=0.0) as app:
+        client = app.test_client()
+        for session in ("archived", "adas"):
+            chat(client, "I like tea.", session_id=session, user_id="ada")
+        good(client.put("/api/retention", json={"sessions": 1}))
+        services_of(app).outbox.run_due(["retention"])
+        assert len(good(client.get("/api/archives"))["items"]) == 1
+        for who in ("ada", "bo"):
+            for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris."):
+                chat(client, words, session_id=f"{who}s", user_id=who)
+                services_of(app).outbox.run_due()
+        item = {"user_id": "ada", "namespace": ["a"], "key": "k", "value": {"n": 1.5}}
+        good(client.put("/api/store/items", json=item))
+        last = client.get("/api/sessions/bos/messages").json["items"][-1]["id"]
+        good(client.delete(f"/api/sessions/bos/messages/{last}"))
+    return folder
+
+
 @pytest.fixture
-def lived_in(app: Flask) -> Flask:
-    """People, a correction (a fact that is superseded by a later one), items, an archive, and an erased message."""
-    client = app.test_client()
-    for session in ("archived", "adas"):
-        chat(client, "I like tea.", session_id=session, user_id="ada")
-    good(client.put("/api/retention", json={"sessions": 1}))
-    services_of(app).outbox.run_due(["retention"])
-    assert len(good(client.get("/api/archives"))["items"]) == 1
-    for who in ("ada", "bo"):
-        for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
-            chat(client, words, session_id=f"{who}s", user_id=who)
-            services_of(app).outbox.run_due()
-    good(client.put("/api/store/items", json={"user_id": "ada", "namespace": ["a"], "key": "k", "value": {"n": 1.5}}))
-    last = client.get("/api/sessions/bos/messages").json["items"][-1]["id"]
-    good(client.delete(f"/api/sessions/bos/messages/{last}"))
-    return app
+def lived_in(life: Path, tmp_path: Path, make_app: MakeApp) -> Flask:
+    shutil.copytree(life, tmp_path / "data")
+    return make_app()
 
 
 def url_of(file: Path) -> str:
