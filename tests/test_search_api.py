@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from app import services_of
 from cli import register_commands
 from memory.services import Services
 from search_index import Document
 from search_index.ranking import rank
 from tests.model_server import ModelServer
 from tests.remembering import Talk
-from tests.resources import append, digest_of, error, fact, find, good, index_key, said
+from tests.resources import an_app, append, digest_of, error, fact, find, good, index_key, said
 from tests.traces import traces
 
 
@@ -27,9 +30,9 @@ def flask(app: Flask, *args: str) -> Any:
     return app.test_cli_runner().invoke(args=list(args))
 
 
-@pytest.fixture(params=["waiting", "indexed", "half"])
-def talk(request: pytest.FixtureRequest, client: FlaskClient, services: Services) -> FlaskClient:
+def fill(client: FlaskClient, indexed: str) -> None:
     """Conversations of two people and of nobody, in an index that is behind, up to date, or in between."""
+    services = services_of(client.application)
     tea = [
         said("My sister Ida steeps green tea for two minutes.", created_at="2024-01-10T10:00:00Z", external_id="t1"),
         said("Two minutes sounds right.", "assistant", created_at="2024-01-10T10:01:00Z"),
@@ -37,16 +40,25 @@ def talk(request: pytest.FixtureRequest, client: FlaskClient, services: Services
         said("Then buy a new kettle.", "assistant", created_at="2024-02-10T10:01:00Z"),
     ]
     append(client, "tea", tea[:2], user_id="ada")
-    if request.param == "half":
+    if indexed == "half":
         services.outbox.run_due(["index"])
     append(client, "tea", tea[2:], user_id="ada")
     append(client, "trip", [said("We fly to Lisbon in May, without the kettle.")], user_id="ada")
     append(client, "bobs", [said("Bob's kettle is red.")], user_id="bob")
     append(client, "alone", [said("Nobody's kettle is blue.")])
-    if request.param == "indexed":
+    if indexed == "all":
         services.outbox.run_due(["index"])
         assert flask(client.application, "index", "verify").output.count("wait") == 0
-    return client
+
+
+@pytest.fixture(scope="module", params=["none", "half", "all"])
+def talk(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated: Path
+) -> Iterator[FlaskClient]:
+    """A client for tests that only read."""
+    with an_app(tmp_path_factory.mktemp("talk"), migrated) as app:
+        fill(app.test_client(), request.param)
+        yield app.test_client()
 
 
 def test_a_question_about_oneself_prefers_what_one_said(talk: FlaskClient) -> None:
@@ -208,29 +220,30 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
 
 
 def test_the_same_search_is_ranked_once_until_the_owner_writes(
-    talk: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+    client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fill(client, "half")
     ranked = []
     monkeypatch.setattr("search_index.index.rank", lambda *asked: ranked.append(1) or rank(*asked))
 
     def ranks(q: str, **query: Any) -> tuple[list[str], int]:
         before = len(ranked)
-        return contents(talk, q, **query), len(ranked) - before
+        return contents(client, q, **query), len(ranked) - before
 
     first, once = ranks("kettle", user_id="ada")
     assert once == 1 and len(first) == 3
     assert ranks(" kettle  ", user_id="ada") == (first, 0)
     assert ranks("kettle", user_id="bob") == (["Bob's kettle is red."], 1)
     assert ranks("kettle", user_id="ada", role="user")[1] == 1  # another question
-    append(talk, "bobs", [said("The kettle is Bob's.")], user_id="bob")
+    append(client, "bobs", [said("The kettle is Bob's.")], user_id="bob")
     assert ranks("kettle", user_id="ada") == (first, 0)
-    append(talk, "trip", [said("We forgot the kettle.")], user_id="ada")
+    append(client, "trip", [said("We forgot the kettle.")], user_id="ada")
     more, again = ranks("kettle", user_id="ada")
     assert again == 1 and set(more) == {*first, "We forgot the kettle."}
     services.outbox.run_due(["index"])
     assert ranks("kettle", user_id="ada") == (more, 1)
-    (erased,) = [one["message_id"] for one in find(talk, "kettle", user_id="ada") if "forgot" in one["content"]]
-    good(talk.delete(f"/api/sessions/trip/messages/{erased}"))
+    (erased,) = [one["message_id"] for one in find(client, "kettle", user_id="ada") if "forgot" in one["content"]]
+    good(client.delete(f"/api/sessions/trip/messages/{erased}"))
     assert set(ranks("kettle", user_id="ada")[0]) == set(first)
 
 
