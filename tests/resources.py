@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,18 @@ def an_app(folder: Path, migrated: Path | None = None, **settings: Any) -> Itera
     yield app
     services_of(app).stop()
     services_of(app).database.engine.dispose()
+
+
+@contextmanager
+def locked(app: Flask) -> Iterator[None]:
+    """The database is being written by somebody who takes long."""
+    database = sqlite3.connect(services_of(app).settings.data_dir / "recap.db", isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+        database.close()
 
 
 def said(content: str, role: str = "user", **more: Any) -> Body:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,7 +18,7 @@ from tests.completing import Person, complete, failed, post, sent, stream, talk,
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock
 from tests.model_server import Delay, Dictation, ModelServer, Status
-from tests.resources import digest_of, good
+from tests.resources import digest_of, good, locked
 from tests.serving import eventually
 from tests.talking import at, events, meanwhile, said, stored, streamed_text
 
@@ -53,18 +51,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.setattr(patience, 0.2)
     monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 50)
-
-
-@contextmanager
-def locked(app: Flask) -> Iterator[None]:
-    """The database is being written by somebody who takes long."""
-    database = sqlite3.connect(services_of(app).settings.data_dir / "recap.db", isolation_level=None)
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        database.execute("ROLLBACK")
-        database.close()
 
 
 def passed_on(server: ModelServer, answer: Any, problem: str) -> None:

@@ -19,11 +19,10 @@ from app import services_of
 from config import ApiKey
 from tests.conftest import MakeApp
 from tests.model_server import CutStream, Delay, ModelServer, Status
-from tests.resources import append, good, rows_of, said
+from tests.resources import append, good, locked, rows_of, said
 from tests.serving import Api, eventually, migrated_server, model_settings
 from tests.talking import ask, at, chat, failed, prompts
 from tests.test_auth import bearer, routes, with_key
-from tests.test_openai_failing_open import locked
 
 ACME, GLOBEX = "key-of-acme-0123456789", "key-of-globex-0123456789"
 KEYS = (ApiKey("acme", ACME), ApiKey("globex", GLOBEX))
