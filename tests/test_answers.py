@@ -104,7 +104,7 @@ def run(
 
     def run(*options: str, asked: Sequence[str] = files) -> dict[str, Any]:
         where = ["--results", str(tmp_path / "results"), "--answers", str(tmp_path / "answers.jsonl")]
-        models = ["--base-url", model_server.url, "--model", "main-model", "--judge-model", "judge"]
+        models = ["--base-url", model_server.url, "--model", "main-model", "--judge-model", "mini-judge"]
         answers.main([*asked, *where, *models, "--set", "OPENAI_SUMMARY_MODEL=mini-model", *options])
         stored = sorted((tmp_path / "results").glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
         return json.loads(stored[-1].read_text("utf-8")) if stored else {}
@@ -113,7 +113,7 @@ def run(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     model_server.main.default = reply
-    model_server.mini.default = lambda body: verdict(body) if body["model"] == "judge" else digest(body)
+    model_server.mini.default = lambda body: verdict(body) if body["model"] == "mini-judge" else digest(body)
     return run
 
 
@@ -169,14 +169,14 @@ def test_a_question_gets_what_was_said_and_its_own_day(run: Run, model_server: M
     assert "Tuesday, 30 May 2023, 23:40" in violins[0]["content"]
     assert "I sold one" in violins[-1]["content"] and "cello" not in str(violins)
     models = {request.body["model"] for request in model_server.requests}
-    assert models == {"main-model", "judge"}  # words alone are stored
+    assert models == {"main-model", "mini-judge"}  # words alone are stored
     assert {request.headers["authorization"] for request in model_server.requests} == {"Bearer sk-of-the-user"}
 
 
 def test_summaries_are_made_and_counted_if_wanted(run: Run, tmp_path: Path, model_server: ModelServer) -> None:
     results = run("--summaries", "--limit", "1")
     assert results["all"]["questions"] == 1 and results["tokens"]["summary"] > 0
-    assert [request.body["model"] for request in model_server.requests][-2:] == ["main-model", "judge"]
+    assert [request.body["model"] for request in model_server.requests][-2:] == ["main-model", "mini-judge"]
     (one,) = [line["key"] for line in lines(tmp_path)[1:]]
     assert run("--summaries", "--limit", "3")["all"]["questions"] == 3
     assert len(prompts(model_server)) == 3 and one in [line["key"] for line in lines(tmp_path)[1:]]
