@@ -27,7 +27,7 @@ test-all: test test-slow  ## Run test and test-slow
 test-faults: $(VENV)/.dev  ## Run the tests of crashes and load, and of the benchmarks that take long: kill -9, full disk, 300 clients, 48,000 turns; twenty minutes on two idle cores
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults tests/test_benchmarks.py
 
-test-cluster: $(VENV)/.dev  ## Kill nodes behind nginx, and PostgreSQL, under 60 clients; needs nginx and redis-server; two minutes
+test-cluster: $(VENV)/.dev  ## Kill nodes behind nginx, and PostgreSQL, under 60 clients; needs nginx and redis-server; eight minutes
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults/test_cluster.py
 
 check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure code, and that the documentation is complete
