@@ -33,7 +33,10 @@ from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transact
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
 _UPDATE = update(_T).where(_T.c.id == bindparam("turn"))
-_NOTE = _UPDATE.where(_T.c.lease_token == bindparam("token")).values(so_far=bindparam("said"))
+_SO_FAR = bindparam("said", type_=_T.c.so_far.type)
+_NOTE = _UPDATE.where(_T.c.lease_token == bindparam("token"), _T.c.so_far.is_distinct_from(_SO_FAR)).values(
+    so_far=_SO_FAR
+)
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,10 @@ def begin(
 
 
 def note(tx: Transaction, turn_id: int, lease: Lease, said: str) -> None:
-    """Store what was said so far, for whoever does not hear it, unless the turn was taken from this lease."""
+    """Store what was said so far, for whoever does not hear it, unless the turn was taken from this lease.
+
+    Writes nothing while nothing more is said.
+    """
     tx.execute(_NOTE, {"turn": turn_id, "token": lease.token, "said": said or None})
 
 
