@@ -21,22 +21,26 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import defer
 
 from memory.access.owners import owned
 from memory.domain import Caller
 from memory.errors import NotFound
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, page_of, rows_of_page
 from memory.people.export import Archive, Export, as_archive
 from memory.people.imports import Document, Import, Imports
-from memory.sessions.messages import SAID
+from memory.people.users import messages_of
 from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, locked
 
 WriteExport = Callable[[Export], Iterable[str]]
 """Writes an export as a document, piece by piece."""
 
-_ARCHIVES = select(ArchiveRow, OwnerRow).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+_ARCHIVES = (
+    select(ArchiveRow, OwnerRow)
+    .join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+    .options(defer(ArchiveRow.document))  # which only its reader needs
+)
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,11 @@ class Archives:
         self, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
     ) -> Page[Archive]:
         """The caller's archives, the newest first."""
-        query = owned(_ARCHIVES, caller).options(defer(ArchiveRow.document))
-        query = query.order_by(ArchiveRow.id.desc()).limit(limit + 1)
+        query = owned(_ARCHIVES, caller)
         if session_id is not None:
             query = query.where(ArchiveRow.session_id == session_id)
-        if cursor is not None:
-            query = query.where(ArchiveRow.id < decode_cursor(cursor, int)[0])
         with self.database.read() as tx:
-            rows = tx.execute(query).all()
+            rows = tx.execute(rows_of_page(query, ArchiveRow.id, cursor, limit)).all()
         found = [as_archive(*row) for row in rows]
         return page_of(found, limit, lambda one: (one.id,))
 
@@ -67,7 +68,7 @@ class Archives:
         """What an archive holds, as an import reads it.  Raises NotFound."""
         with self.database.read() as tx:
             row, _ = find_archive(tx, caller, archive_id)
-        return gzip.decompress(row.document)
+            return gzip.decompress(row.document)
 
     def restore(self, caller: Caller, archive_id: int, document: Document) -> Import:
         """Import the document of an archive, and delete the archive.
@@ -88,14 +89,17 @@ class Archives:
         export = Export(lambda: nullcontext(tx), tx, row.owner, now, only=row)
         with gzip.open(packed, "wt", encoding="utf-8") as file:
             file.writelines(self.write(export))
-        said = MessageRow.session_id == row.id, *SAID
-        figures = select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at)).where(*said)
-        count, first, last = tx.execute(figures).one()
+        count, first, last = messages_of(tx, MessageRow.session_id == row.id)
         archive = ArchiveRow(
-            owner_id=row.owner_id, session_id=row.public_id, title=row.title, document=packed.getvalue()
+            owner_id=row.owner_id,
+            session_id=row.public_id,
+            title=row.title,
+            message_count=count,
+            first_message_at=first,
+            last_message_at=last,
+            created_at=now,
+            document=packed.getvalue(),
         )
-        archive.message_count, archive.first_message_at, archive.last_message_at = count, first, last
-        archive.created_at = now
         tx.add(archive)
         tx.flush()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 
 from memory.access.budgets import spent_today
 from memory.access.owners import find_user
@@ -49,8 +49,7 @@ class Users:
             sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
             current = select(FactRow.id).where(FactRow.owner_id == owner.id, FactRow.valid_to.is_(None))
             summaries = select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))
-            times = select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at))
-            messages, first, last = tx.execute(times.where(MessageRow.owner_id == owner.id, *SAID)).one()
+            messages, first, last = messages_of(tx, MessageRow.owner_id == owner.id)
             return UserInfo(
                 user_id=owner.name,
                 sessions=count_of(tx, sessions),
@@ -69,6 +68,13 @@ class Users:
         """Everything of the person, as of now, read page by page.  Raises NotFound."""
         with self.database.read() as tx:
             return Export(self.database.read, tx, find_user(tx, caller), self.now())
+
+
+def messages_of(tx: Transaction, whose: ColumnElement[bool]) -> tuple[int, datetime | None, datetime | None]:
+    """How many messages meet the condition, without those replaced or erased; when the first and the last was said."""
+    figures = select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at))
+    count, first, last = tx.execute(figures.where(whose, *SAID)).one()
+    return count, first, last
 
 
 def count_of(tx: Transaction, ids: Select[int]) -> int:

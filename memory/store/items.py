@@ -57,9 +57,8 @@ class Items:
         questions = list(map(self._question, operations))  # may call a service: not in a transaction
         now = self.now()
         with self.database.write() if writes else self.database.read() as tx:
-            owner = owner_or_none(tx, caller)
-            if owner is None and any(isinstance(one, Put) for one in writes):
-                owner = find_or_make_owner(tx, caller, now)
+            makes = any(isinstance(one, Put) for one in writes)
+            owner = find_or_make_owner(tx, caller, now) if makes else owner_or_none(tx, caller)
             owner_id = owner.id if owner is not None else NOBODY
             results = [self._run(tx, owner_id, *one, now) for one in zip(operations, questions, strict=True)]
             done = list(zip(operations, results, strict=True))
