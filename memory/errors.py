@@ -94,19 +94,28 @@ class Upstream:
     code: str | None = None
 
 
+CONTENT_REFUSED = "model_content_refused"
+"""The code of a ModelError: the server's content filter refused the prompt, so the same words are refused again."""
+CONTEXT_EXCEEDED = "model_context_exceeded"
+"""The code of a ModelError: the prompt is longer than the model's window."""
+
+
 class ModelError(RecapError):
-    """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long.
+    """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long, 422 it refuses the words.
 
     `upstream` is the server's own answer, if there was one.  What the message quotes of it may repeat the conversation,
-    so it is not `kept`.
+    so it is not `kept`.  `quoted` are these words.  `window` is how many tokens of a prompt the model can read, told
+    with CONTEXT_EXCEEDED: as the server says, or a guess below what it refused.
     """
 
     status = 502
     type = "model_error"
     upstream: Upstream | None = None
+    window: int | None = None
 
     def __init__(self, code: str, message: str, *, status: int = 502, quoted: str = "") -> None:
         super().__init__(code, message, status=status)
+        self.quoted = quoted
         if quoted:
             self.kept = message.replace(f": {quoted}", "")
 

@@ -181,6 +181,29 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Thought:
+    """More of what the model thinks before it answers. It is never part of the reply, and never stored.
+
+    withdraws: the words that came before it belong to the thought, and not to the reply.
+    """
+
+    text: str
+    withdraws: bool = False
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The model has been silent for a while. Comes again every few seconds, in streams only."""
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """Another model answers, called `model`, because the one that was asked failed before its first word."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class Chunk:
     """What the server sent for a client's request, with every field.  It follows the `Piece` with its text."""
 
@@ -196,6 +219,9 @@ class Finish:
     usage: Usage
 
 
+ModelEvent = Piece | Thought | Waiting | Substitute | Chunk | ToolCall | Finish
+
+
 class LanguageModel(Protocol):
     """Anything that can answer a `ModelRequest`."""
 
@@ -206,8 +232,10 @@ class LanguageModel(Protocol):
         """Whether to offer tools.  A model that cannot call tools ignores them."""
         ...
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
+
+        A `Substitute` comes before everything else; thoughts and `Waiting` may stand anywhere before the `Finish`.
 
         Raises ModelError, also after some text.  Raises Interrupted when the request's call is stopped while the model
         is silent; between two pieces the caller looks at `Call.stopped`.

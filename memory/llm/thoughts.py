@@ -1,0 +1,153 @@
+"""Split a model's thoughts from its answer, whole or while it streams.
+
+Reasoning models of local servers write their thoughts into the content, as `<think>...</think>`. A server's template may
+begin the thought itself, and then only the closing tag comes.
+
+A tag is markup at the beginning of a line, and a closing tag at the end of one too. Elsewhere, and in a fenced code
+block, it is text: the answer may be about such tags.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memory.llm import Piece, Thought
+
+_NAMES = "think|thinking|thought"
+_OPEN = re.compile(rf" {{0,3}}<(?:{_NAMES})>", re.I)
+_CLOSE = re.compile(rf"</(?:{_NAMES})>", re.I)
+_CLOSE_FIRST = re.compile(rf" {{0,3}}</(?:{_NAMES})>", re.I)
+_CLOSE_LAST = re.compile(rf"</(?:{_NAMES})>[ \t\r]*\n", re.I)
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_MARKUP = tuple(f"{start}{name}>" for start in ("<", "</") for name in _NAMES.split("|"))
+_LINE_BEGINNINGS = (*_MARKUP, "```", "~~~")
+_HELD_CHARS = 24  # of a line's end that may be a closing tag with blanks after it
+
+
+class ThoughtSplitter:
+    """Splits one answer, which comes in any pieces.
+
+    implicit: the answer begins with a thought that no tag opens, as this model's answers do. Where no closing tag comes
+    either, all of it is the answer, and comes at the end.
+    """
+
+    def __init__(self, *, implicit: bool = False) -> None:
+        self.had_implicit_thought = False
+        """Whether a closing tag came without an opening one."""
+        self._implicit = self._thinking = implicit
+        self._at_line_start = True
+        self._fence = ""
+        self._begun = False  # whether any word of the answer has come
+        self._held = ""  # the end of what came, which may be the beginning of a tag
+
+    def feed(self, text: str) -> Iterator[Piece | Thought]:
+        """Yield what is known of the next piece: words of the answer, and thoughts.
+
+        A `Thought` that `withdraws` tells that every word before it belongs to the thought.
+        """
+        text, self._held = self._held + text, ""
+        while text:
+            part, text = self._thought(text) if self._thinking else self._answer(text)
+            if part is not None:
+                yield part
+            elif self._held:
+                return
+
+    def end(self) -> Iterator[Piece | Thought]:
+        """Yield what was held back. A thought without an end stays a thought."""
+        held, self._held = self._held, ""
+        if self._thinking and self._implicit:
+            self._thinking = False
+            yield from self._words(held)
+        elif self._thinking:
+            if held:
+                yield Thought(held)
+        elif not self._fence and _CLOSE.match(held.strip()):
+            self.had_implicit_thought = True
+            yield Thought("", withdraws=True)
+        else:
+            yield from self._words(held)
+
+    def _thought(self, text: str) -> tuple[Thought | None, str]:
+        close = _CLOSE.search(text)
+        if close is None and self._implicit:  # it may be the answer
+            self._held = text
+            return None, ""
+        if close is None:
+            start = _partial_tag(text, len("</thinking>"))
+            text, self._held = text[:start], text[start:]
+            return (Thought(text) if text else None), ""
+        self.had_implicit_thought |= self._implicit
+        self._thinking = self._implicit = False
+        self._at_line_start = True
+        thought = text[: close.start()]
+        return (Thought(thought) if thought.strip() else None), text[close.end() :]
+
+    def _answer(self, text: str) -> tuple[Piece | Thought | None, str]:
+        if self._at_line_start:
+            if not self._begun and text[0].isspace():  # blank lines before an answer, or between thought and answer
+                stripped = text.lstrip("\r\n")
+                if stripped != text:
+                    return None, stripped
+            if not self._fence and (tag := _OPEN.match(text)):
+                self._thinking = True
+                return None, text[tag.end() :]
+            if not self._fence and (tag := _CLOSE_FIRST.match(text)):
+                return self._withdraw(), text[tag.end() :]
+            beginning = text.lstrip(" ")
+            if len(text) - len(beginning) < 4 and any(tag.startswith(beginning.lower()) for tag in _LINE_BEGINNINGS):
+                self._held = text
+                return None, ""
+            if fence := _FENCE.match(text):
+                self._fence = "" if self._fence == fence[1] else self._fence or fence[1]
+            self._at_line_start = False
+        line, newline, rest = text.partition("\n")
+        if not self._fence and (tag := _CLOSE_LAST.search(line + newline)):
+            before = line[: tag.start()]
+            if before.count("`") % 2 == 0:
+                return self._withdraw(before), rest
+        if newline:
+            self._at_line_start = True
+        elif not self._fence:
+            start = _partial_tag(line, _HELD_CHARS)
+            line, self._held = line[:start], line[start:]
+        return next(self._words(line + newline), None), rest
+
+    def _withdraw(self, before: str = "") -> Thought:
+        self.had_implicit_thought = True
+        self._begun, self._at_line_start = False, True
+        return Thought(before, withdraws=True)
+
+    def _words(self, text: str) -> Iterator[Piece]:
+        if not self._begun:
+            text = text.lstrip("\r\n")
+            self._begun = bool(text.strip())
+        if text:
+            yield Piece(text)
+
+
+def _partial_tag(text: str, longest: int) -> int:
+    """Return where a closing tag may begin that is cut off by the end of the text; the text's length if nowhere."""
+    start = text.rfind("<", max(0, len(text) - longest))
+    if start < 0:
+        return len(text)
+    tail = text[start:].lower()
+    complete = _CLOSE.match(tail)
+    is_tag = not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _MARKUP)
+    return start if is_tag else len(text)
+
+
+def without_thoughts(text: str) -> str:
+    """Return a whole answer without its thoughts; the same text where it has none."""
+    if not _CLOSE.search(text) and not _OPEN.search(text):
+        return text
+    splitter = ThoughtSplitter()
+    words: list[str] = []
+    for part in (*splitter.feed(text), *splitter.end()):
+        if isinstance(part, Piece):
+            words.append(part.text)
+        elif part.withdraws:
+            words.clear()
+    answer = "".join(words)
+    return answer if answer == text else answer.strip()
