@@ -24,6 +24,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
+from config.servers import OPENAI_URL
 from memory.errors import Conflict, InvalidRequest, ModelError
 from memory.llm import ChatMessage, Finish, ModelRequest, Piece, ReplyMaterial, complete
 from memory.llm.models import Models
@@ -160,12 +161,12 @@ class ModelServer:
             log.warning("%s", models.notice)
         else:
             named = {"main": models.main.name, "mini": models.mini.name}
-            log.info("models", extra=logs.fields(**named, at=models.endpoint.address))
+            mini_at = models.mini_endpoint.address if models.mini_endpoint not in (None, models.endpoint) else None
+            log.info("models", extra=logs.fields(**named, at=models.endpoint.address, mini_at=mini_at))
 
     def close(self) -> None:
-        """Close the connections to the server in use."""
-        if (endpoint := self._in_use[1].endpoint) is not None:
-            endpoint.close()
+        """Close the connections to the servers in use."""
+        self._in_use[1].close()
 
     # -- for an administrator
 
@@ -244,12 +245,19 @@ class ModelServer:
         return self._with(stored, key)
 
     def _with(self, named: _Row | ServerDraft, key: str) -> Settings:
+        """The settings, with a main model's server.  Servers of other tasks stay what the environment makes them."""
         changes = {
             "openai_base_url": named.base_url,
             "openai_api_key": key,
             "openai_model": named.main or self._settings.openai_model,
             "openai_summary_model": named.mini or self._settings.openai_summary_model,
         }
+        servers = self._settings.servers
+        if servers.mini is not None:
+            changes["openai_summary_base_url"] = servers.mini.url or OPENAI_URL
+            changes["openai_summary_model"] = self._settings.mini_model
+        if servers.embedding is not None:
+            changes["embedding_base_url"] = servers.embedding.url or OPENAI_URL
         return self._settings.model_copy(update=changes)
 
     def _made(self, stored: _Row | None) -> Models:

@@ -61,7 +61,8 @@ class ChatPipeline:
         kept, and the same request takes the turn up again.
         """
         parts = self.parts
-        model = parts.model_server.models.choose(request.model)
+        models = parts.model_server.models
+        model = models.choose(request.model, main_if_unknown=request.client is not None)
         with Course(parts, request) as course:
             prepared = _prepare(parts, request, model, course)
             if isinstance(prepared, TurnFinished):
@@ -165,7 +166,7 @@ def _started(admitted: Admitted, prompt: Composed, model: LanguageModel, answer:
         completion_id=f"chatcmpl-{secrets.token_hex(16)}",
         session_id=admitted.session_id,
         user_message_id=admitted.exchange[-1].id or None,
-        model=model.name,
+        model=answer.model or model.name,
         created_at=prompt.now,
         memory=replace(prompt.report, calls=answer.looked_back),
         saved_tokens=admitted.full_history_tokens - prompt.tokens,

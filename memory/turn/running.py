@@ -17,7 +17,17 @@ from typing import Any
 from memory import tokens
 from memory.domain import CUT_OFF, INTERRUPTED, Usage
 from memory.errors import Conflict, ModelError, RecapError
-from memory.llm import Chunk, Finish, Interrupted, LanguageModel, ModelRequest, Piece, ToolCall, estimate_prompt
+from memory.llm import (
+    Chunk,
+    Finish,
+    Interrupted,
+    LanguageModel,
+    ModelRequest,
+    Piece,
+    Substitute,
+    ToolCall,
+    estimate_prompt,
+)
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
@@ -41,6 +51,7 @@ class Answer:
     """
 
     said: str = ""
+    model: str | None = None
     began: float | None = None
     spent: list[Usage] = field(default_factory=list)
     looked_back: tuple[RecallCall, ...] = ()
@@ -117,7 +128,9 @@ class Answer:
             elif isinstance(part, Chunk):
                 self.last = part
                 yield part
-            else:
+            elif isinstance(part, Substitute):
+                self.model = part.model
+            elif isinstance(part, ToolCall):
                 calls.append(part)
         return tuple(calls)
 
