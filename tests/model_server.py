@@ -195,10 +195,11 @@ class ModelServer:
             headers[name.lower()] = value.strip()
         content = stream.read(int(headers.get("content-length", 0)))
         body = json.loads(content) if content else {}
-        if line[1].endswith("/embeddings"):
+        path = line[1].partition("?")[0]
+        if path.endswith("/embeddings"):
             model = "embeddings"
         else:
-            model = "other" if not line[1].endswith("/chat/completions") else "mini" if is_mini(body) else "main"
+            model = "other" if not path.endswith("/chat/completions") else "mini" if is_mini(body) else "main"
         received = Received(model, line[0], line[1], headers, body, time.monotonic())
         with self._changed:
             if not self._forgetful:
