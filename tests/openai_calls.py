@@ -38,7 +38,7 @@ def connected(
         "prompt_cache_key": "on",
     } | settings
     with closing(Endpoint(Settings(**settings))) as endpoint:
-        yield OpenAIModel(endpoint, name, setting, backoff=0.005)
+        yield OpenAIModel(endpoint, name, setting, backoff=0.005, rest=0.0)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

@@ -165,7 +165,7 @@ def _started(admitted: Admitted, prompt: Composed, model: LanguageModel, answer:
         completion_id=f"chatcmpl-{secrets.token_hex(16)}",
         session_id=admitted.session_id,
         user_message_id=admitted.exchange[-1].id or None,
-        model=model.name,
+        model=answer.substitute or model.name,
         created_at=prompt.now,
         memory=replace(prompt.report, calls=answer.looked_back),
         saved_tokens=admitted.full_history_tokens - prompt.tokens,
@@ -179,7 +179,9 @@ def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnF
     given = str(answer.last.data.get("id") or "") if answer.last is not None else ""
     report = replace(started.memory, calls=answer.looked_back)
     started = replace(started, completion_id=given[:ID_CHARS] or started.completion_id, memory=report)
-    return TurnFinished(started, answer.said, None, end.reason, end.model, usage, calls=answer.calls)
+    started = replace(started, model=answer.substitute or started.model)
+    calls, failure = answer.calls, answer.failure
+    return TurnFinished(started, answer.said, None, end.reason, end.model, usage, calls=calls, failure=failure)
 
 
 # -- record
