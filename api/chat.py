@@ -67,8 +67,8 @@ class Writer(Protocol):
         """The answer in one piece.  The last event is TurnFinished."""
         ...
 
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
-        """The answer as the events of a stream."""
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        """The answer as the events of a stream; None while the model is silent."""
         ...
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
@@ -101,7 +101,9 @@ def _streamed(turn: Generator[TurnEvent, None, None], writer: Writer) -> Respons
     The status is sent before the first event.  So a later error comes as an event, and no `[DONE]` follows it.
     """
 
-    def line(event: Mapping[str, Any]) -> str:
+    def line(event: Mapping[str, Any] | None) -> str:
+        if event is None:
+            return ": keep-alive\n\n"  # a comment, which clients ignore and proxies count as life
         name = f"event: {event['type']}\n" if writer.named else ""
         return f"{name}data: {json.dumps(event)}\n\n"
 

@@ -39,7 +39,7 @@ from benchmarks.results import load_line, machine_line, rows
 from config import Settings
 from config.when import When
 from memory.domain import Caller, Usage
-from memory.llm import Chunk, ConsolidationMaterial, Finish, LanguageModel, ModelRequest, Piece, ToolCall
+from memory.llm import ConsolidationMaterial, Finish, LanguageModel, ModelEvent, ModelRequest, Piece
 from memory.llm.builtin import BuiltinModel
 from memory.services import Services
 
@@ -127,8 +127,9 @@ class Judge:
     same: Callable[[str, str], bool]
     name = "judge"
     can_call_tools = False
+    window = None
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         assert isinstance(request.material, ConsolidationMaterial)
         pairs = enumerate(request.material.pairs, 1)
         found = [number for number, (older, newer) in pairs if self.same(older.text, newer.text)]
@@ -144,8 +145,9 @@ class Counted:
     calls: int = 0
     name = "counted"
     can_call_tools = False
+    window = None
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         self.calls += 1
         yield from self.model.answer(request)
 

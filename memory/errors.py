@@ -119,6 +119,12 @@ class ModelError(RecapError):
         if quoted:
             self.kept = message.replace(f": {quoted}", "")
 
+    def again(self, retry_after: float) -> ModelError:
+        """Return the same error for a later request, which may be sent again after so many seconds."""
+        error = ModelError(self.code, str(self), status=self.status, quoted=self.quoted)
+        error.upstream, error.retry_after = self.upstream, max(1.0, retry_after)
+        return error
+
 
 class SummaryRefused(ModelError):
     """The mini model's answer can't replace the last good summary."""

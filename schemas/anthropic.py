@@ -15,7 +15,7 @@ from marshmallow import Schema, ValidationError, fields, post_load
 
 from memory.domain import Usage
 from memory.errors import RecapError
-from memory.llm import Piece, ToolCall
+from memory.llm import Piece, ToolCall, Waiting
 from memory.llm.passing import is_object
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.errors import anthropic_error
@@ -201,6 +201,8 @@ class MessageWriter:
                     yield _event("content_block_start", 0, content_block={"type": "text", "text": ""})
                 yield _event("content_block_delta", 0, delta={"type": "text_delta", "text": part.text})
                 said = True
+            elif isinstance(part, Waiting):
+                yield {"type": "ping"}
             elif isinstance(part, TurnFinished):
                 if said:
                     yield _event("content_block_stop", 0)

@@ -13,7 +13,7 @@ from memory.domain import RECALL_MODES
 from memory.domain import Excerpt as ExcerptValue
 from memory.domain import Fact as FactValue
 from memory.errors import RecapError
-from memory.llm import Piece
+from memory.llm import Piece, Thought, Waiting
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from schemas.errors import error_body
@@ -215,7 +215,10 @@ class ChatReply(Completion):
     The choice's `finish_reason` is the model's (`stop`, `length`, ...), `interrupted` for a reply that was stopped,
     or `cut_off` for one in whose middle the model failed: what it said is kept.
     With `stream`, the same comes as chat.completion.chunk events. The first has `session_id` and `memory`. The last
-    before `[DONE]` has `usage` and `message_id`, and `memory` again if the model itself looked back.
+    before `[DONE]` has `usage` and `message_id`, and `memory` again if the model itself looked back. What the model
+    thinks comes as `reasoning_content` of a delta, only here: it is no part of the reply and not stored. A chunk that
+    `withdraws` tells that the content sent so far was such a thought. A reply that is `cut_off` ends with an `error`
+    event in place of `[DONE]`. While the model is silent, comments keep the connection open.
     """
 
     usage = fields.Nested(ChatUsage)
@@ -246,16 +249,23 @@ class ReplyWriter:
         more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": _usage.dump(end.usage)}
         return self._answer("chat.completion", end.model, choice, end.started, **more)
 
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._chunk({"role": "assistant", "content": ""}, started=self.started)
         for part in turn:
             if isinstance(part, Piece):
                 yield self._chunk({"content": part.text})
+            elif isinstance(part, Thought):
+                more: dict[str, Any] = {"withdraws": True} if part.withdraws else {}
+                yield self._chunk({"reasoning_content": part.text}, **more)
+            elif isinstance(part, Waiting):
+                yield None
             elif isinstance(part, TurnFinished):
                 memory = part.started.memory  # complete only now, if the model itself looked back
                 again = {"memory": _memory.dump(memory)} if memory.calls else {}
                 usage = _usage.dump(part.usage)
                 yield self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+                if part.failure is not None:  # the stream ends with the error
+                    raise part.failure
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
         return error_body(error)

@@ -11,7 +11,7 @@ from typing import Any
 from marshmallow import INCLUDE, Schema, ValidationError, fields, validates
 
 from memory.errors import RecapError
-from memory.llm import Chunk
+from memory.llm import Chunk, Waiting
 from memory.turn.values import TurnEvent
 from schemas.errors import openai_error
 from schemas.fields import PARTS_MAX, Input, Items, about
@@ -69,11 +69,15 @@ class CompletionWriter:
     named = False
 
     def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        (completion,) = self.events(iter(events))
+        (completion,) = (part.data for part in events if isinstance(part, Chunk))
         return completion
 
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
-        return (part.data for part in turn if isinstance(part, Chunk))
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        for part in turn:
+            if isinstance(part, Chunk):
+                yield part.data
+            elif isinstance(part, Waiting):
+                yield None
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
         return openai_error(error)[0]

@@ -13,7 +13,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
 from memory.errors import RecapError
-from memory.llm import Piece, ToolCall
+from memory.llm import Piece, ToolCall, Waiting
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted, TurnUsage
 from schemas.errors import openai_error
 from schemas.fields import PARTS_MAX, Input, Items, Text, about, integer
@@ -237,7 +237,7 @@ class ResponseWriter:
         status = "incomplete" if why else "completed"
         return self._response(status, output=output, model=end.model, usage=_usage(end.usage), **details)
 
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))
         yield self._event("in_progress", response=self._response("in_progress"))
         said = ""
@@ -250,6 +250,8 @@ class ResponseWriter:
                     yield self._event("content_part.added", **place, part=_text(""))
                 said += part.text
                 yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
+            elif isinstance(part, Waiting):
+                yield None
             elif isinstance(part, TurnFinished):
                 if said:
                     yield self._event("output_text.done", **place, text=said, logprobs=[])

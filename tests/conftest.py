@@ -62,6 +62,7 @@ def _retries_at_once() -> Iterator[None]:
     """Repeat a failed request to a model server at once.  The tests of the client have pauses of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OpenAIModel.__init__.__kwdefaults__, "backoff", 0.01)
+        patch.setitem(OpenAIModel.__init__.__kwdefaults__, "rest", 0.0)  # tests of failures share a server
         yield
 
 

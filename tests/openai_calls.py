@@ -39,7 +39,7 @@ def connected(
     } | settings
     named = Settings(**settings)
     with closing(Endpoint(named.servers.main, named.model_timeout)) as endpoint:
-        yield OpenAIModel(endpoint, name, setting, backoff=0.005)
+        yield OpenAIModel(endpoint, name, setting, backoff=0.005, rest=0.0)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

@@ -50,9 +50,11 @@ def stream(client: FlaskClient, message: str, **more: Any) -> list[Any]:
 
 
 def events(text: str) -> list[Any]:
-    """Server-sent events: their JSON, and "[DONE]" as it is."""
+    """Server-sent events: their JSON, and "[DONE]" as it is.  Comments, sent while a model is silent, tell nothing."""
     out: list[Any] = []
     for part in text.split("\n\n")[:-1]:
+        if part.startswith(":"):
+            continue
         assert part.startswith("data: ") and "\n" not in part
         data = part.removeprefix("data: ")
         out.append(data if data == "[DONE]" else json.loads(data))

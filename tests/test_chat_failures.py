@@ -19,7 +19,7 @@ from tests.model_server import CutStream, Delay, Html, ModelServer, Status, Text
 from tests.resources import an_app
 from tests.talking import ask, at, chat, failed, jobs, prompts, said, sessions, stream, streamed_text, summary
 
-QUICK = 1.0  # seconds a model may take here
+QUICK = 0.9  # seconds a model may take here
 
 
 @pytest.fixture

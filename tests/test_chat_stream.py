@@ -125,7 +125,8 @@ def test_a_reply_in_whose_middle_the_model_fails_stays_and_says_so(
         parts = stream(client, "Count.", session_id="s")
     assert vars(caplog.records[0])["fields"] == {"code": code}
     assert streamed_text(parts) == "piece 0 piece 1 "
-    assert parts[-2]["choices"][0]["finish_reason"] == "cut_off" and parts[-1] == "[DONE]"
+    assert parts[-2]["choices"][0]["finish_reason"] == "cut_off"
+    assert parts[-1]["error"]["code"] == code, "no [DONE] follows a reply that is not whole"
     half = [("user", "Count."), ("assistant", "piece 0 piece 1 ")]
     assert said(client, "s") == half
     (turn,) = client.get("/api/sessions/s/turns").json["items"]

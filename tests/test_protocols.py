@@ -219,7 +219,7 @@ def test_anthropics_package_raises_its_own_errors(
         claude.messages.create(**ask, **hers)
     body = foreign.value.body
     assert (body["error"]["type"], body["error"]["code"]) == ("not_found_error", "session_not_found")
-    server.main.queue(*[Status(429, {"error": {"message": "Slow down."}}, {"Retry-After": "0"})] * 3)
+    server.main.queue(Status(429, {"error": {"message": "Slow down."}}, {"Retry-After": "0"}))  # clients retry, not we
     with pytest.raises(anthropic.RateLimitError, match="Slow down"):
         claude.messages.create(**ask)
     server.main.queue(CutStream(after=2))

@@ -82,6 +82,8 @@ class ToolCall:
 class ChatMessage(NamedTuple):
     """One message of a prompt; one of the role `tool` answers the assistant's call with the id `tool_call_id`.
 
+    `thoughts` are the fields with the model's thoughts that go back to its server beside its calls.
+
     `raw` is the message as an OpenAI client sent it.  It is sent on, and the other fields say what Recap read in it.
     """
 
@@ -90,6 +92,7 @@ class ChatMessage(NamedTuple):
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     raw: Mapping[str, Any] | None = None
+    thoughts: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -205,18 +208,22 @@ class Substitute:
 
 @dataclass(frozen=True)
 class Chunk:
-    """What the server sent for a client's request, with every field.  It follows the `Piece` with its text."""
+    """What the server sent for a client's request, with every field, also the thoughts in its text."""
 
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Finish:
-    """The end of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`."""
+    """The end of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`.
+
+    thoughts: fields of the message that hold thoughts. Some servers want them back beside the calls of tools.
+    """
 
     reason: str
     model: str
     usage: Usage
+    thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
 ModelEvent = Piece | Thought | Waiting | Substitute | Chunk | ToolCall | Finish
@@ -232,6 +239,11 @@ class LanguageModel(Protocol):
         """Whether to offer tools.  A model that cannot call tools ignores them."""
         ...
 
+    @property
+    def window(self) -> int | None:
+        """The tokens that the model can read in one prompt, as far as that is known."""
+        ...
+
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
 
@@ -244,10 +256,16 @@ class LanguageModel(Protocol):
 
 
 def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
-    """The whole text of an answer, and its end."""
-    *parts, finish = model.answer(request)
-    assert isinstance(finish, Finish)
-    return "".join(part.text for part in parts if isinstance(part, Piece)), finish
+    """The whole text of an answer, without thoughts, and its end."""
+    words = list[str]()
+    for event in model.answer(request):
+        if isinstance(event, Piece):
+            words.append(event.text)
+        elif isinstance(event, Thought) and event.withdraws:
+            words.clear()
+        elif isinstance(event, Finish):
+            return "".join(words), event
+    raise AssertionError("an answer ends with a Finish")
 
 
 def estimate_prompt(request: ModelRequest) -> int:

@@ -2,7 +2,7 @@
 
 Guarantee: whatever the bytes are, `read` yields what a `LanguageModel` yields, or raises ModelError.  Unknown fields,
 nulls, comments and missing usage do no harm.  Text has no lone surrogates and no NUL, which databases refuse.  Every
-call of a tool has a name and an id of its own.
+call of a tool has a name and an id of its own.  Thoughts are told apart from the words, wherever the server puts them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import Any
 from memory import tokens
 from memory.domain import Usage
 from memory.errors import ModelError
-from memory.llm import Chunk, Finish, ModelRequest, Piece, ToolCall, estimate_prompt
+from memory.llm import Chunk, Finish, ModelEvent, ModelRequest, Piece, Thought, ToolCall, Waiting, estimate_prompt
 from memory.llm.failures import Failures
 from memory.llm.passing import as_completion, for_client, is_object
+from memory.llm.thoughts import ThoughtSplitter
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -27,89 +28,172 @@ _MOST_TOKENS = 2**31
 _NAME_CHARS = 200  # of the model's name
 
 
+_REASONS = {
+    "length": ("length", "max_tokens", "model_length"),
+    "content_filter": (
+        "content_filter",
+        "safety",
+        "recitation",
+        "prohibited_content",
+        "blocklist",
+        "spii",
+        "sensitive",
+    ),
+    "error": ("error", "insufficient_system_resource", "network_error", "malformed_function_call"),
+}
+"""What servers call the ends of an answer that is not whole."""
+_THOUGHTS = ("reasoning_content", "reasoning")  # the fields of a message in which servers send thoughts
+_DETAILS = "reasoning_details"  # OpenRouter's, a list
+
+
 def read(
-    chunks: Iterable[bytes], request: ModelRequest, failures: Failures
-) -> Iterator[Piece | Chunk | ToolCall | Finish]:
-    """The answer to `request` in `chunks`.
+    chunks: Iterable[bytes], request: ModelRequest, failures: Failures, splitter: ThoughtSplitter
+) -> Iterator[ModelEvent]:
+    """Yield the answer to `request` in `chunks`, of which empty ones tell that the server is silent.
 
     Calls count only if tools were offered.  A client's calls are its own and its answer may be empty; of several
     choices the first is read.
     """
     client = request.client
-    text, calls, sent = list[str](), list[_PartialCall](), list[dict[str, Any]]()
-    reason = model = ""
+    answer, sent = _Answer(splitter), list[dict[str, Any]]()
+    model = ""
     usage: Usage | None = None
-    message: Any = None
+    broken: ModelError | None = None
     data: dict[str, Any] = {}
     try:
         for data in _objects(chunks, failures):
+            if not data:
+                if request.stream:
+                    yield Waiting()
+                continue
             model = model or text_in(data.get("model"))[:_NAME_CHARS]
             usage = _usage(data.get("usage")) or usage
             choices = data.get("choices")
             choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+            if error := choice.get("error"):
+                broken = failures.told(error)
+                break
             if ("delta" in choice or "message" in choice) and not choice.get("index"):
-                reason = text_in(choice.get("finish_reason")) or reason
-                message = _dict(choice.get("delta") or choice.get("message"))
-                if (fragments := message.get("tool_calls")) and (request.tools or client is not None):
-                    _collect(calls, fragments)
-                if piece := _content(message):
-                    text.append(piece)
-                    yield Piece(piece)
+                yield from answer.add(choice, calls=bool(request.tools) or client is not None)
             if client is not None:
                 sent.append(data)
                 if request.stream and (chunk := for_client(data, client)):
                     yield Chunk(chunk)
     except ModelError:
-        if not reason:  # with a reason to end, the answer is complete
+        if not answer.reason:  # with a reason to end, the answer is complete
             raise
-    if message is None:
+    if answer.reason == "error":
+        broken = broken or failures.told({"message": f"the answer ended with {answer.their_reason!r}"})
+    if broken is not None:
+        raise broken
+    if not answer.begun:
         raise failures.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
-    said, made = "".join(text), _whole(calls) if calls else []
-    if client is None and not made and not said.strip():
-        raise failures.empty_answer(reason)
-    if made:  # many servers say "stop"
-        reason = "tool_calls"
-    elif reason not in ("length", "content_filter"):
-        reason = "stop"
+    yield from answer.end()
+    made = _whole(answer.calls) if answer.calls else []
+    if client is None and not made and not answer.words.strip():
+        raise failures.empty_answer(answer.reason, thought=answer.has_thoughts)
+    # Many servers say "stop" beside calls.
+    reason = "tool_calls" if made else answer.reason if answer.reason in ("length", "content_filter") else "stop"
     if usage is None:
-        completion = tokens.estimate(said + "".join(call.name + call.arguments for call in made))
+        completion = tokens.estimate(answer.came + "".join(call.name + call.arguments for call in made))
         usage = Usage(estimate_prompt(request), completion, estimated=True)
-    finish = Finish(reason, model or failures.model, usage)
+    finish = Finish(reason, model or failures.model, usage, answer.thoughts)
     if client is not None and not request.stream:
-        yield Chunk(as_completion(sent, said, finish, made))
+        yield Chunk(as_completion(sent, answer.came, finish, made))
     yield from made
     yield finish
+
+
+class _Answer:
+    """What has come of an answer.
+
+    came: its content as the server sent it; words: without the thoughts; thoughts: the fields with thoughts of their
+    own, which go back to the server with calls of tools. reason: why it ended, `error` for a failure.
+    """
+
+    def __init__(self, splitter: ThoughtSplitter) -> None:
+        self.came = self.words = self.reason = self.their_reason = ""
+        self.thoughts: dict[str, Any] = {}
+        self.has_thoughts = self.begun = False
+        self.calls: list[_PartialCall] = []
+        self._splitter = splitter
+
+    def add(self, choice: dict[str, Any], *, calls: bool) -> Iterator[Piece | Thought]:
+        """Take in a choice with a whole message or a part of it, and yield its words and thoughts."""
+        self.begun = True
+        if reason := text_in(choice.get("finish_reason")):
+            names = reason.lower().replace(":", " ").split()
+            ends = (end for end, theirs in _REASONS.items() if any(name in theirs for name in names))
+            self.reason, self.their_reason = next(ends, "stop"), reason
+        message = _dict(choice.get("delta") or choice.get("message"))
+        if calls and (fragments := message.get("tool_calls")):
+            _collect(self.calls, fragments)
+        if thought := self._thought(message):
+            self.has_thoughts = True
+            yield Thought(thought)
+        if content := _content(message):
+            self.came += content
+            yield from self._split(self._splitter.feed(content))
+
+    def end(self) -> Iterator[Piece | Thought]:
+        """Yield the rest of the words."""
+        return self._split(self._splitter.end())
+
+    def _split(self, parts: Iterable[Piece | Thought]) -> Iterator[Piece | Thought]:
+        for part in parts:
+            if isinstance(part, Piece):
+                self.words += part.text
+            else:
+                self.has_thoughts = True
+                self.words = "" if part.withdraws else self.words
+            yield part
+
+    def _thought(self, message: dict[str, Any]) -> str:
+        """Return the thoughts that stand beside the content, or in parts of it as at Mistral."""
+        details = message.get(_DETAILS)
+        if isinstance(details, list):
+            self.thoughts.setdefault(_DETAILS, []).extend(details)
+        for name in _THOUGHTS:
+            if text := text_in(message.get(name)):
+                self.thoughts[name] = self.thoughts.get(name, "") + text
+                return text
+        parts = [_dict(part).get("thinking") for part in _list(message.get("content"))]
+        return "".join(text_in(_dict(inner).get("text")) for part in parts for inner in _list(part))
 
 
 # -- bytes
 
 
-def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    """Server-sent events as (name, data), by the WHATWG's rules.
+def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
+    """Yield server-sent events as (name, data), by the WHATWG's rules; None for a chunk that tells nothing.
 
     Not openai's `Stream`: it closes the connection at `[DONE]`, and the next call opens a new one.  Not httpx2's
     `iter_lines` either: it also splits at U+2028, which JSON may hold.
     """
     name, data, pending = "", list[str](), bytearray()
-    for chunk in chain(chunks, (b"\n\n",)):  # some servers leave out the last empty line
+    end = b"\n\n"  # some servers leave out the last empty line
+    for chunk in chain(chunks, (end,)):
         pending += chunk
-        if b"\n" not in chunk:
-            continue
-        *lines, pending = pending.split(b"\n")
-        for line in lines:
-            key, colon, value = line.removesuffix(b"\r").decode("utf-8", "replace").partition(":")
-            if key == "data":
-                data.append(value.removeprefix(" "))
-            elif key == "event":
-                name = value.removeprefix(" ")
-            elif not key and not colon:
-                if data:
-                    yield name, "\n".join(data).strip()
-                name, data = "", []
+        silent = not chunk
+        if b"\n" in chunk:
+            *lines, pending = pending.split(b"\n")
+            silent = all(not line.strip() or line.startswith(b":") for line in lines) and not data
+            for line in lines:
+                key, colon, value = line.removesuffix(b"\r").decode("utf-8", "replace").partition(":")
+                if key == "data":
+                    data.append(value.removeprefix(" "))
+                elif key == "event":
+                    name = value.removeprefix(" ")
+                elif not key and not colon:
+                    if data:
+                        yield name, "\n".join(data).strip()
+                    name, data = "", []
+        if silent and chunk is not end:
+            yield None
 
 
 def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, Any]]:
-    """The object in each event up to `[DONE]`, or the one object that the answer is.
+    """Yield the object in each event up to `[DONE]`, or the one object that the answer is; {} while nothing comes.
 
     The first line tells: content types are often wrong, and some servers stream unasked or answer a streamed request
     with one object.
@@ -119,13 +203,20 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
         read_on += chunk
         if b"\n" in chunk and read_on.strip():
             break
+        if not chunk.strip():
+            yield {}
     start = bytes(read_on).lstrip().removeprefix(_BOM)
     streamed, began = start.startswith(_FIELDS), False
+    payloads: Iterator[tuple[str, str] | None]
     if streamed:
         payloads = events(chain((start,), rest))
     else:
-        payloads = iter([("", (start + b"".join(rest)).decode("utf-8", "replace"))])
-    for name, payload in payloads:
+        payloads = _whole_body(start, rest)
+    for payload_or_silence in payloads:
+        if payload_or_silence is None:
+            yield {}
+            continue
+        name, payload = payload_or_silence
         if payload == "[DONE]":
             return
         try:
@@ -136,6 +227,8 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
             if began:  # half an event after good ones means that the connection broke
                 raise failures.cut_off() from None
             raise failures.bad_answer("not JSON" if payload else "nothing at all", payload) from None
+        if isinstance(data, list) and len(data) == 1:  # as Gemini sends errors
+            (data,) = data
         if not isinstance(data, dict):
             raise failures.bad_answer("not an object", payload)
         # Some servers answer 200 and put the error into the body.
@@ -145,6 +238,16 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
         yield data
     if streamed:
         raise failures.cut_off()
+
+
+def _whole_body(start: bytes, rest: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
+    """Yield a body that is no stream as one event; None for each chunk that tells nothing."""
+    body = bytearray(start)
+    for chunk in rest:
+        body += chunk
+        if not chunk:
+            yield None
+    yield "", body.decode("utf-8", "replace")
 
 
 # -- fields
@@ -160,6 +263,10 @@ def _content(message: dict[str, Any]) -> str:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def text_in(value: Any) -> str:

@@ -5,13 +5,14 @@ calls, as `chat.completions.create`, take several times as long.  `answers` read
 because it reports the deviations of servers as unrelated errors.
 
 Guarantee: whatever happens to a request raises ModelError.  A response ends by its deadline; one that is not read
-ahead may stay silent for as long again before that is noticed.
+ahead may stay silent for as long again before that is noticed.  A streamed one may last long, but not be silent long.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import queue
 import re
 import socket
@@ -33,6 +34,7 @@ from memory.llm import Call
 from memory.llm.failures import Failures
 
 CONNECT_SECONDS = 5.0
+QUIET_SECONDS = 1.0  # of a stream in which nothing comes, before whoever reads it is told
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
@@ -91,16 +93,24 @@ class Endpoint:
         return b"".join(self.chunks(path, body, failures, time.monotonic() + failures.seconds, Call()))
 
     def chunks(
-        self, path: str, body: Body | None, failures: Failures, deadline: float, call: Call
+        self,
+        path: str,
+        body: Body | None,
+        failures: Failures,
+        deadline: float,
+        call: Call,
+        silence: float | None = None,
     ) -> Generator[bytes, None, None]:
-        """The bytes of a response as they come, until `deadline` (of time.monotonic()).
+        """Yield the bytes of a response as they come, until `deadline` (of time.monotonic()).
+
+        silence: the seconds in which nothing may come; without it only the deadline counts.
 
         A stop of `call` breaks the connection once the response has begun.  So does closing the generator early.
         """
         size = 0
         try:
             with (
-                contextlib.closing(self._send(path, body, deadline)) as response,
+                contextlib.closing(self._send(path, body, deadline, silence)) as response,
                 call.on_stop(lambda: _hang_up(response)),
             ):
                 for chunk in response.iter_bytes():
@@ -115,7 +125,7 @@ class Endpoint:
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise failures.unreachable(f"no connection in {CONNECT_SECONDS:g} seconds") from None
-            raise failures.timed_out() from None
+            raise (failures.timed_out() if silence is None else failures.silent()) from None
         except openai.APIConnectionError as error:
             raise failures.unreachable(str(error.__cause__) or type(error.__cause__).__name__) from None
         except httpx2.DecodingError:
@@ -124,9 +134,11 @@ class Endpoint:
             raise failures.cut_off() from None
 
     def chunks_ahead(
-        self, path: str, body: Body | None, failures: Failures, deadline: float, call: Call
+        self, path: str, body: Body | None, failures: Failures, deadline: float, call: Call, silence: float
     ) -> Generator[bytes, None, None]:
         """As `chunks`, but read in a thread of their own: a stop of `call` and the deadline end them at once.
+
+        Yields no bytes, b"", for each QUIET_SECONDS in which nothing comes.
 
         When the generator is closed, the thread reads on: if nothing more comes, the connection can be used again.
         A thread that waits for a silent server ends with its read timeout.
@@ -136,7 +148,7 @@ class Endpoint:
 
         def read_all() -> None:
             try:
-                with contextlib.closing(self.chunks(path, body, failures, deadline, call)) as chunks:
+                with contextlib.closing(self.chunks(path, body, failures, deadline, call, silence)) as chunks:
                     for chunk in chunks:
                         if closed.is_set():
                             break
@@ -149,18 +161,25 @@ class Endpoint:
         threading.Thread(target=read_all, name="recap-model", daemon=True).start()
         try:
             with call.on_stop(lambda: arrived.put(None)):
-                while (item := arrived.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
+                while True:
+                    left = deadline - time.monotonic()
+                    try:
+                        item = arrived.get(timeout=max(0.0, min(QUIET_SECONDS, left)))
+                    except queue.Empty:
+                        if left <= QUIET_SECONDS:
+                            raise failures.timed_out() from None
+                        item = b""
+                    if item is None:
+                        return
                     if isinstance(item, ModelError):
                         raise item
                     yield item
-        except queue.Empty:
-            raise failures.timed_out() from None
         finally:
             closed.set()
 
-    def _send(self, path: str, body: Body | None, deadline: float) -> httpx2.Response:
+    def _send(self, path: str, body: Body | None, deadline: float, silence: float | None) -> httpx2.Response:
         """The response to a request, of which the head has come.  Raises what the package raises."""
-        left = max(0.001, deadline - time.monotonic())
+        left = max(0.001, min(deadline - time.monotonic(), silence or math.inf))
         options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
         if self._by_deployment and body is not None:
             path = f"/deployments/{quote(str(body.get('model')), safe='')}{path}"

@@ -1,10 +1,13 @@
 """The chat completions of any OpenAI-compatible server as a `LanguageModel`.
 
 A client's request is sent as it came: its parameters unchanged, its messages as they are.  Recap adds parameters of its
-own only where the client names none, and leaves out those that the server refuses.
+own only where the client names none.  What a server refuses of a request, and an answer can do without, is learned: the
+request goes again in another form, and later ones in that form at once.
 
-Guarantee: an answer takes at most three tries, none after its first part was yielded, and one more for each parameter
-that the server refuses for the first time.  MODEL_TIMEOUT bounds all of them together, with the pauses between them.
+Invariants: one of our own requests takes at most three tries, none after its first part was yielded; a client's takes
+one, because clients try again themselves.  A server that fails for long is left alone for some seconds.  MODEL_TIMEOUT
+bounds all tries together, with the pauses between them; of a stream it bounds the silence, and LASTING_MAX times as
+much the whole (tests/model_client/test_client.py).
 """
 
 from __future__ import annotations
@@ -12,123 +15,127 @@ from __future__ import annotations
 import contextlib
 import random
 import time
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
-from memory.errors import ModelError
-from memory.llm import ChatMessage, Chunk, Finish, Interrupted, ModelRequest, Piece, Tool, ToolCall
+from memory.errors import CONTEXT_EXCEEDED, ModelError
+from memory.llm import Finish, Interrupted, ModelEvent, ModelRequest, Waiting, estimate_prompt
 from memory.llm.answers import read
 from memory.llm.client import Endpoint
 from memory.llm.failures import WORTH_ANOTHER_TRY
-from memory.llm.passing import sent_call
+from memory.llm.request_form import RequestForm
+from memory.llm.thoughts import ThoughtSplitter
 
 TRIES = 3
 LONGEST_PAUSE = 5.0  # seconds; a server that asks for a longer one is reported
 BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not say
-CACHE_KEY_CHARS = 64  # servers refuse longer ones
-_OPTIONAL = {
-    "stream_options": ("stream_options",),
-    "prompt_cache_key": ("prompt_cache_key",),
-    "response_format": ("response_format", "json_schema"),
-    "tools": ("tools", "tool_choice", "tool choice", "tool use", "tool calling", "function calling"),
-}
-"""Parameters that an answer can do without, and the words by which a server's refusal names them."""
+LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
+LASTING = frozenset({"model_failed", "model_unreachable"})  # failures that tell of more than one request
+WINDOW_SHARE, WINDOW_MIN = 0.75, 500  # of a prompt that was too long where the server names no limit; tokens
 
 
 class OpenAIModel:
     """A `LanguageModel`: the model `name` at `endpoint`, chosen by the environment variable `setting`.
 
     Threads may share it.  `backoff` is the pause in seconds before the first retry; the second is twice as long.
+    `rest` is for how long a server is left alone that failed TRIES times in a row.
     """
 
-    def __init__(self, endpoint: Endpoint, name: str, setting: str = "OPENAI_MODEL", *, backoff: float = 0.5) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        name: str,
+        setting: str = "OPENAI_MODEL",
+        *,
+        backoff: float = 0.5,
+        rest: float = 3.0,
+    ) -> None:
         self.endpoint = endpoint
         self.name = name
+        self.form = RequestForm()
+        """How this model's requests are written, as learned so far."""
         self._failures = endpoint.failures(name, setting)
         self._backoff = backoff
-        self._refused: frozenset[str] = frozenset()
+        self._rest = rest
+        self._failed = 0  # times in a row
+        self._last_failure: tuple[float, ModelError] | None = None
 
     @property
     def can_call_tools(self) -> bool:
         """True until the server has refused tools once."""
-        return "tools" not in self._refused
+        return self.form.tools
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Chunk | ToolCall | Finish]:
+    @property
+    def window(self) -> int | None:
+        """The tokens that the model can read in one prompt, once the server has refused a longer one."""
+        return self.form.window
+
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  Closing the iterator early closes the connection."""
-        chunks_of = self.endpoint.chunks_ahead if request.stream else self.endpoint.chunks
-        deadline = time.monotonic() + self.endpoint.timeout
-        without, tries, began = self._refused, 0, False
+        self._raise_while_resting()
+        silence = self.endpoint.timeout
+        deadline = time.monotonic() + silence * (LASTING_MAX if request.stream else 1)
+        last_try = time.monotonic() + silence
+        form, tries, began = self.form, 0, False
         while True:
-            body = self._body(request, without)
             try:
-                chunks = chunks_of("/chat/completions", body, self._failures, deadline, request.call)
-                with contextlib.closing(chunks):
-                    for part in read(chunks, request, self._failures):
-                        if not began:  # only now it is known that leaving parameters out helps
-                            self._refused |= without
-                            began = True
-                        yield part
+                for event in self._events(request, form, deadline):
+                    if not began and not isinstance(event, Waiting):  # only now it is known that the form helps
+                        self._learn(form)
+                        began = True
+                    yield event
                 return
             except ModelError as failed:
                 error = failed
             if request.call.stopped:  # which may have broken the connection
                 raise Interrupted
-            unknown = None if began else _parameter_refused(error, body.keys() - (request.client or {}))
-            if unknown is not None:
-                without |= {unknown}
+            if error.code == CONTEXT_EXCEEDED:
+                error.window = error.window or max(WINDOW_MIN, int(estimate_prompt(request) * WINDOW_SHARE))
+                self.form = replace(self.form, window=error.window)
+            other = None if began else form.without_refused(error, request)
+            if other is not None:
+                form = other
                 continue
             tries += 1
             pause = error.retry_after
             if pause is None:  # with jitter, so that callers who failed together do not return together
                 pause = self._backoff * 2 ** (tries - 1) * (1 + random.random() / 4)  # nosec B311 # a pause
-            lasting = began or error.code not in WORTH_ANOTHER_TRY or pause > LONGEST_PAUSE
-            if lasting or tries == TRIES or time.monotonic() + pause >= deadline:
+            if not began and error.code in LASTING:
+                self._failed += 1
+                self._last_failure = time.monotonic(), error
+            final = began or error.code not in WORTH_ANOTHER_TRY or request.client is not None or pause > LONGEST_PAUSE
+            if final or tries == TRIES or time.monotonic() + pause >= last_try:
                 if error.code == "model_busy" and error.retry_after is None:
                     error.retry_after = BUSY_SECONDS
                 raise error
             if request.call.wait(pause):
                 raise Interrupted
 
-    def _body(self, request: ModelRequest, without: Collection[str]) -> dict[str, Any]:
-        """What is sent: a client's own parameters, and ours except those in `without`."""
-        ours: dict[str, Any] = {"model": self.name}
-        if request.tools:
-            ours["tools"] = list(map(_sent_tool, request.tools))
+    def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
+        """Yield the answer of one try."""
+        splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
+        endpoint, path = self.endpoint, "/chat/completions"
+        body = form.body(self.name, request, cache_key=endpoint.takes_cache_key)
         if request.stream:
-            ours["stream_options"] = {"include_usage": True}
-        if request.cache_key is not None and self.endpoint.takes_cache_key:
-            ours["prompt_cache_key"] = request.cache_key[:CACHE_KEY_CHARS]
-        if request.schema is not None:
-            schema = {"name": "memory_update", "strict": True, "schema": request.schema}
-            ours["response_format"] = {"type": "json_schema", "json_schema": schema}
-        body = {name: value for name, value in ours.items() if name not in without} | dict(request.client or {})
-        if request.client is not None and request.stream and isinstance(body.get("stream_options"), dict):
-            body["stream_options"] = {**body["stream_options"], "include_usage": True}
-        return body | {"messages": list(map(_sent, request.messages)), "stream": request.stream}
+            chunks = endpoint.chunks_ahead(path, body, self._failures, deadline, request.call, endpoint.timeout)
+        else:
+            chunks = endpoint.chunks(path, body, self._failures, deadline, request.call)
+        with contextlib.closing(chunks):
+            for event in read(chunks, request, self._failures, splitter):
+                if isinstance(event, Finish) and splitter.had_implicit_thought != form.implicit_thoughts:
+                    self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
+                yield event
 
+    def _learn(self, form: RequestForm) -> None:
+        self._failed, self._last_failure = 0, None
+        if form is not self.form:
+            self.form = self.form.merged(form)
 
-def _parameter_refused(error: ModelError, ours: Collection[str]) -> str | None:
-    """Which of our optional parameters the server's refusal is about, if any."""
-    refusal = error.upstream
-    if refusal is None or refusal.status not in (400, 404, 422):  # servers built on pydantic say 422, routers 404
-        return None
-    said = f"{refusal.message} {refusal.param}".lower()
-    named = (name for name, words in _OPTIONAL.items() if name in ours and any(word in said for word in words))
-    return next(named, None)
-
-
-def _sent(message: ChatMessage) -> dict[str, Any]:
-    """A message in the form of a request's body."""
-    if message.raw is not None:
-        return dict(message.raw)
-    sent: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls:  # some servers refuse empty text, and all accept none beside calls
-        sent |= {"content": message.content or None, "tool_calls": list(map(sent_call, message.tool_calls))}
-    if message.tool_call_id is not None:
-        sent["tool_call_id"] = message.tool_call_id
-    return sent
-
-
-def _sent_tool(tool: Tool) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
+    def _raise_while_resting(self) -> None:
+        """Raise the last error again while the server is left alone, without asking it."""
+        last = self._last_failure
+        if self._failed < TRIES or last is None:
+            return
+        left = last[0] + self._rest - time.monotonic()
+        if left > 0:
+            raise last[1].again(left)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.errors import ModelError, Upstream
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, Upstream
 
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
 """The codes of failures that another try a moment later may avoid."""
@@ -20,35 +20,60 @@ WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed"
 _SENTENCES = {
     "model_unreachable": "The model server at {address} could not be reached ({why}). "
     "Check that it is running and that OPENAI_BASE_URL is right.",
-    "model_timeout": "The model {model} did not finish within {why} seconds. "
-    "Try again, or raise MODEL_TIMEOUT if this model needs longer.",
+    "model_timeout": "The model {model} {why}. Try again, or raise MODEL_TIMEOUT if this model needs longer.",
     "model_bad_answer": "The model server at {address} answered something that is not a chat completion: {why}. "
     "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible API; it usually ends in /v1.",
     "model_empty_answer": "The model {model} answered without any text: {why}, or choose another model with {setting}.",
     "model_cut_off": "The connection to the model server at {address} broke off before the answer was complete. "
     "Try again; if it happens often, look at the server's log and at proxies before OPENAI_BASE_URL.",
-    "model_quota_exhausted": "The account at the model server has no credit left{why}. "
+    "model_quota_exhausted": "The account at the model server {address} has no credit left{why}. "
     "Add credit there, or set OPENAI_API_KEY to another account's key.",
     "model_busy": "The model server takes no more requests at the moment{why}. Try again a little later.",
     "model_not_found": "The model server at {address} does not know the model {model} or has no chat completions "
     "there{why}. Check {setting} and OPENAI_BASE_URL.",
     "model_key_refused": "The model server at {address} refused the key (HTTP {status}){why}. Check OPENAI_API_KEY.",
     "model_failed": "The model server at {address} failed (HTTP {status}){why}. Try again in a moment.",
-    "model_context_exceeded": "The prompt is longer than the model {model} can read{why}. "
-    "Lower CONTEXT_TOKENS to what the model takes.",
+    CONTEXT_EXCEEDED: "The prompt is longer than the model {model} can read in one piece{why}. Recap sends shorter "
+    "prompts from now on. Set CONTEXT_TOKENS to what the model takes, or give it a larger window at the server.",
+    CONTENT_REFUSED: "The content filter of the model server at {address} refused this message{why}. "
+    "Put it in other words.",
     "model_rejected_request": "The model server at {address} does not take this request (HTTP {status}){why}. "
     "Check OPENAI_BASE_URL and whether {model} ({setting}) is a chat model.",
 }
-_OWN_STATUS = {"model_timeout": 504, "model_quota_exhausted": 503, "model_busy": 503}
+_OWN_STATUS = {"model_timeout": 504, "model_quota_exhausted": 503, "model_busy": 503, CONTENT_REFUSED: 422}
 _WHY_EMPTY = {
     "length": "it reached its limit of tokens before the first word. Raise that limit at the server",
-    "content_filter": "the server's content filter withheld the answer. Put it in other words",
+    "thoughts": "it only thought, and then stopped. Try again, turn its thinking off at the server",
+    "thoughts length": "it reached its limit of tokens while it was thinking. Raise that limit at the server",
 }
-_TOO_LONG = ("context length", "context window", "context size", "prompt is too long")
+_REFUSED_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "data_inspection_failed"}
+_REFUSED_WORDS = re.compile(
+    r"content management policy|content exists risk|PROHIBITED_CONTENT|(?:input|prompt) was (?:flagged|blocked)"
+    r"|requires moderation|violat\w+ (?:our|the) (?:usage|content) polic|ResponsibleAIPolicyViolation",
+    re.I,
+)
+_NO_CREDIT = re.compile(r"credit balance is too low|insufficient (?:balance|credits|quota)", re.I)
+_NO_MODEL = re.compile(
+    r"model not exist|invalid model\b|not a valid model|no such model|unknown model|^model: \S+$"
+    r"|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found|not supported for generateContent)",
+    re.I | re.S,
+)
+_BAD_KEY = re.compile(r"api key not valid|invalid api.?key|incorrect api.?key|API_KEY_INVALID", re.I)
+_TOO_LONG = re.compile(
+    r"context (?:length|window|size)|maximum context|(?:prompt|input|request|message) (?:is |are )?too (?:long|large)"
+    r"|maximum number of (?:input )?tokens|too many (?:input )?tokens|tokens per min\w*|exceed_context_size",
+    re.I,
+)
+_WINDOW = re.compile(
+    r"(?:maximum context|context (?:length|window|size)|number of tokens allowed|\blimit\b|\bn_ctx\b)"
+    r"(?: length| size| window)?[^\d]{0,40}(\d{3,8})|> (\d{3,8}) maximum|(\d{3,8}) (?:tokens? )?maximum context",
+    re.I,
+)
+_WAIT = re.compile(r"(?:retry|try again) in (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms|s\b)", re.I)
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
 _LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
-_SECONDS = re.compile(r"\d{1,5}(?:\.\d+)?")  # to wait: a day at most; servers send dates and nonsense too
+_SECONDS = re.compile(r"(\d{1,5}(?:\.\d+)?)s?")  # to wait: a day at most; servers send dates and nonsense too
 
 
 @dataclass(frozen=True)
@@ -70,8 +95,13 @@ class Failures:
     def unreachable(self, why: str) -> ModelError:
         return self._error("model_unreachable", self._quote(why))
 
-    def timed_out(self) -> ModelError:
-        return self._error("model_timeout", f"{self.seconds:g}")
+    def timed_out(self, seconds: float | None = None) -> ModelError:
+        """Return the error for an answer that takes more than `seconds` in all."""
+        return self._error("model_timeout", f"did not finish within {seconds or self.seconds:g} seconds")
+
+    def silent(self) -> ModelError:
+        """Return the error for a server from which nothing comes."""
+        return self._error("model_timeout", f"did not finish: its server sent nothing for {self.seconds:g} seconds")
 
     def cut_off(self) -> ModelError:
         return self._error("model_cut_off")
@@ -79,43 +109,49 @@ class Failures:
     def bad_answer(self, what: str, came: str = "") -> ModelError:
         return self._error("model_bad_answer", what, quoted=repr(self._quote(came)) if came else "")
 
-    def empty_answer(self, reason: str) -> ModelError:
-        return self._error("model_empty_answer", _WHY_EMPTY.get(reason, "it ended at once. Try again"))
+    def empty_answer(self, reason: str, *, thought: bool = False) -> ModelError:
+        """Return the error for an answer without a word. thought: there were thoughts in it."""
+        if reason == "content_filter":
+            return self._error(CONTENT_REFUSED, ", or the answer to it")
+        kind = " ".join(filter(None, ("thoughts" if thought else "", "length" if reason == "length" else "")))
+        return self._error("model_empty_answer", _WHY_EMPTY.get(kind, "it ended at once. Try again"))
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-        """The error for an HTTP status other than success."""
+        """Return the error for an HTTP status other than success."""
         detail: Any = body.decode("utf-8", "replace")
         try:
             detail = json.loads(detail)
         except (ValueError, RecursionError):
             pass
-        if isinstance(detail, dict):
-            detail = detail.get("error") or detail.get("detail") or detail
-        error = self._refusal(status, detail)
-        asked = _SECONDS.fullmatch(headers.get("retry-after", ""))
-        error.retry_after = float(asked[0]) if asked and error.code in WORTH_ANOTHER_TRY else None
-        return error
+        return self._refusal(status, _unwrapped(detail), headers.get("retry-after", ""))
 
     def told(self, detail: Any) -> ModelError:
-        """The error for an `error` inside a body that began well."""
+        """Return the error for an `error` inside a body that began well."""
+        detail = _unwrapped(detail)
         named = detail if isinstance(detail, dict) else {}
         said = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
         status = next((int(text) for text in said if re.fullmatch("[45][0-9][0-9]", text)), 500)
         return self._refusal(status, detail)
 
-    def _refusal(self, status: int, detail: Any) -> ModelError:
+    def _refusal(self, status: int, detail: Any, retry_after: str = "") -> ModelError:
         named = detail if isinstance(detail, dict) else {}
+        whole = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
         said = named.get("message") or named.get("error") or "" if named else detail
         said = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         said = "" if said.lstrip().startswith("<") else said.strip()  # an HTML page explains nothing
         quoted = self._quote(said.rstrip("."), _LONGEST_REASON)
-        error = self._error(_code(status, named, said), status=status, quoted=quoted)
+        code = _code(status, named, said, whole)
+        error = self._error(code, status=status, quoted=quoted)
+        if code == CONTEXT_EXCEEDED and (window := _WINDOW.search(said)):
+            error.window = int(next(filter(None, window.groups())))
         given = {name: named.get(name) for name in ("type", "param", "code")}
         error.upstream = Upstream(
             status,
             self._quote(said, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
             **{name: self._quote(str(value)) for name, value in given.items() if isinstance(value, str | int)},
         )
+        if code in WORTH_ANOTHER_TRY:
+            error.retry_after = _pause(retry_after, named, said)
         return error
 
     def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
@@ -138,19 +174,50 @@ class Failures:
         return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def _code(status: int, named: Mapping[str, Any], said: str) -> str:
-    """The code of our error for what the server said."""
+def _unwrapped(detail: Any) -> Any:
+    """Return what a body says of an error, without the list and the objects that servers wrap around it."""
+    if isinstance(detail, list) and len(detail) == 1:
+        detail = detail[0]
+    if isinstance(detail, dict):
+        detail = detail.get("error") or detail.get("detail") or detail
+    return detail
+
+
+def _code(status: int, named: Mapping[str, Any], said: str, whole: str) -> str:
+    """Return the code of our error for what the server said. whole: all of its error, also what stands deeper in it."""
     theirs = {str(named.get(name)) for name in ("code", "type")}
-    if status == 402 or "insufficient_quota" in theirs:
+    if theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)):
+        return CONTENT_REFUSED
+    if status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(said):
         return "model_quota_exhausted"
-    if status == 429 or "rate_limit_exceeded" in theirs:
+    if "context_length_exceeded" in theirs or (status in (400, 413, 422, 429, 500) and _is_too_long(status, said)):
+        return CONTEXT_EXCEEDED
+    if status in (429, 498, 529) or "rate_limit_exceeded" in theirs:
         return "model_busy"
-    if status == 404 or "model_not_found" in theirs:  # OpenAI answers 403 for a model that a key may not use
+    # OpenAI answers 403 for a model that a key may not use.
+    if status == 404 or theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(said)):
         return "model_not_found"
-    if status in (401, 403):
+    if status in (401, 403) or _BAD_KEY.search(whole):
         return "model_key_refused"
-    if "context_length_exceeded" in theirs or any(words in said.lower() for words in _TOO_LONG):
-        return "model_context_exceeded"
     if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
         return "model_failed"
     return "model_rejected_request"
+
+
+def _is_too_long(status: int, said: str) -> bool:
+    """Return whether the prompt is too long for the model, or alone for the tokens that an account has in a minute."""
+    if status == 429:  # otherwise a matter of waiting
+        return "too large" in said.lower()
+    return status == 413 or _TOO_LONG.search(said) is not None
+
+
+def _pause(header: str, named: Mapping[str, Any], said: str) -> float | None:
+    """Return the seconds that the server asks to wait: in a header, in Google's details, or in its words."""
+    details = named.get("details")
+    delays = [one.get("retryDelay") for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+    for text in (header, *delays):
+        if isinstance(text, str) and (seconds := _SECONDS.fullmatch(text)):
+            return float(seconds[1])
+    if wait := _WAIT.search(said):
+        return int(wait[1] or 0) * 60 + float(wait[2]) / (1000 if wait[3].lower() == "ms" else 1)
+    return None

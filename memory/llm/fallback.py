@@ -81,6 +81,10 @@ class WithFallback:
     def can_call_tools(self) -> bool:
         return self._model.can_call_tools
 
+    @property
+    def window(self) -> int | None:
+        return self._model.window
+
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  When all models fail, raises the error of `model`."""
         errors: dict[LanguageModel, ModelError] = {}

@@ -1,7 +1,7 @@
 """Split a model's thoughts from its answer, whole or while it streams.
 
-Reasoning models of local servers write their thoughts into the content, as `<think>...</think>`. A server's template may
-begin the thought itself, and then only the closing tag comes.
+Reasoning models of local servers write their thoughts into the content, as `<think>...</think>`. A server's template
+may begin the thought itself, and then only the closing tag comes.
 
 A tag is markup at the beginning of a line, and a closing tag at the end of one too. Elsewhere, and in a fenced code
 block, it is text: the answer may be about such tags.

@@ -25,7 +25,9 @@ from memory.llm import (
     ModelRequest,
     Piece,
     Substitute,
+    Thought,
     ToolCall,
+    Waiting,
     estimate_prompt,
 )
 from memory.llm.passing import in_chunks, last_chunk
@@ -48,19 +50,23 @@ class Answer:
     `said` are the words, of which the first came when they `began` (by `time.perf_counter`).  `spent` is what each call
     took, and `end` has the usage of all together.  `looked_back` are the model's looks back, `calls` are of a client's
     own tools, and `last` is a client's last chunk.  `rate` is how many tokens the model counts for one of our estimate.
+    `substitute` is the model that answers instead of the one that was asked.  `failure` is why a reply was cut off.
     """
 
     said: str = ""
-    model: str | None = None
     began: float | None = None
     spent: list[Usage] = field(default_factory=list)
     looked_back: tuple[RecallCall, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     last: Chunk | None = None
     rate: float = 1.0
+    substitute: str | None = None
+    failure: ModelError | None = None
     end: Finish = field(init=False)
 
-    def pieces(self, model: LanguageModel, request: ModelRequest, tools: Tools | None) -> Iterator[Piece | Chunk]:
+    def pieces(
+        self, model: LanguageModel, request: ModelRequest, tools: Tools | None
+    ) -> Iterator[Piece | Thought | Waiting | Chunk]:
         """Take the answer to `request` from `model`: yields the words, and a client's chunks, as the model says them.
 
         Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
@@ -78,7 +84,8 @@ class Answer:
                 if request.client is not None or not self.said.strip():
                     raise
                 log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
-                early = CUT_OFF
+                error.message += " What it had said is kept."
+                early, self.failure = CUT_OFF, error
             if early:
                 usage = Usage(estimate_prompt(request), tokens.estimate(self.said[already:]), estimated=True)
                 self.end = Finish(early, model.name, usage)
@@ -89,7 +96,7 @@ class Answer:
                 raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
             if not calls or tools is None:
                 break
-            request = tools.look_back(request, self.said[already:].strip(), calls)
+            request = tools.look_back(request, self.said[already:].strip(), calls, self.end.thoughts)
             self.looked_back = tools.reports
         self.calls = calls
         self.end = replace(self.end, usage=sum(self.spent, Usage(0, 0)))
@@ -102,9 +109,9 @@ class Answer:
 
     def _call(
         self, model: LanguageModel, request: ModelRequest
-    ) -> Generator[Piece | Chunk, None, tuple[ToolCall, ...]]:
+    ) -> Generator[Piece | Thought | Waiting | Chunk, None, tuple[ToolCall, ...]]:
         """One call of the model: yields what it says, and returns the tools it calls.  Raises Interrupted."""
-        calls, words = list[ToolCall](), ""
+        calls, words, already = list[ToolCall](), "", len(self.said)
         if request.call.stopped:
             raise Interrupted
         self._parts = model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -125,13 +132,16 @@ class Answer:
                 self.began = self.began or time.perf_counter()
                 self.said += text
                 yield Piece(text)
-            elif isinstance(part, Chunk):
-                self.last = part
-                yield part
             elif isinstance(part, Substitute):
-                self.model = part.model
+                self.substitute = part.model
             elif isinstance(part, ToolCall):
                 calls.append(part)
+            else:
+                if isinstance(part, Chunk):
+                    self.last = part
+                elif isinstance(part, Thought) and part.withdraws:
+                    self.said, words = self.said[:already], ""
+                yield part
         return tuple(calls)
 
 

@@ -8,6 +8,7 @@ a tool makes the prompt larger than CONTEXT_TOKENS.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Any
@@ -59,10 +60,16 @@ class Tools:
         offering = replace(request, tools=self.specs)
         return offering if self._rounds and self._room(offering) >= ROOM_MIN else replace(request, tools=())
 
-    def look_back(self, request: ModelRequest, said: str, calls: tuple[ToolCall, ...]) -> ModelRequest:
-        """The request that goes on from what the model `said` and its `calls`, with what they bring."""
+    def look_back(
+        self, request: ModelRequest, said: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]
+    ) -> ModelRequest:
+        """The request that goes on from what the model `said` and its `calls`, with what they bring.
+
+        thoughts: the fields that go back beside the calls, see `Finish`.
+        """
         calls = calls[:CALLS_A_ROUND]
-        request = replace(request, messages=(*request.messages, ChatMessage("assistant", said, calls)))
+        asked = ChatMessage("assistant", said, calls, thoughts=thoughts)
+        request = replace(request, messages=(*request.messages, asked))
         for call in calls:
             room = self._room(request) - tokens.MESSAGE_OVERHEAD
             text, report = self.run(call, min(self._settings.recall_tokens, room))

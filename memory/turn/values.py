@@ -11,8 +11,9 @@ from typing import Any, Literal
 from config import Settings
 from memory.clients.conversation import ClientRequest, Sent
 from memory.domain import Caller, Fact, Message, Usage
+from memory.errors import ModelError
 from memory.leases import Lease
-from memory.llm import Call, Chunk, Piece, ToolCall
+from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
 from memory.longterm.examples import Example
 from memory.recall.recall import Past, Recalled
 from memory.sections import Sections
@@ -220,7 +221,7 @@ class TurnStarted:
 @dataclass(frozen=True)
 class TurnFinished:
     """The turn is over and stored.  `finish_reason` is the model's, or `interrupted`.  `calls` are the reply's calls of
-    a client's tools."""
+    a client's tools.  `failure` is why the reply was `cut_off`; its words so far are kept."""
 
     started: TurnStarted
     reply: str
@@ -230,6 +231,7 @@ class TurnFinished:
     usage: TurnUsage
     replayed: bool = False
     calls: tuple[ToolCall, ...] = ()
+    failure: ModelError | None = None
 
 
-TurnEvent = TurnStarted | Piece | Chunk | TurnFinished
+TurnEvent = TurnStarted | Piece | Thought | Waiting | Chunk | TurnFinished

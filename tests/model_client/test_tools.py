@@ -15,6 +15,7 @@ from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall,
 from memory.llm.answers import read
 from memory.llm.completions import OpenAIModel
 from memory.llm.failures import Failures
+from memory.llm.thoughts import ThoughtSplitter
 from tests.model_server import ModelServer, Raw, ToolCalls
 from tests.openai_calls import ask, both, chunk, data
 
@@ -185,6 +186,6 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 @given(st.lists(st.lists(FRAGMENTS)))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
     body = data(chunk({"content": "Hi"}), *(chunk({"tool_calls": fragments}) for fragments in chunks), b"[DONE]")
-    made = [part for part in read([body], offering(), FAILURES) if isinstance(part, ToolCall)]
+    made = [part for part in read([body], offering(), FAILURES, ThoughtSplitter()) if isinstance(part, ToolCall)]
     assert all(one.name and one.id and isinstance(one.arguments, str) for one in made)
     assert len({one.id for one in made}) == len(made)

@@ -1,0 +1,183 @@
+"""The body of a request for a chat completion, in the form that one model's server takes.
+
+Servers differ in what they refuse: parameters, roles, fields of messages, kinds of JSON mode.  A `RequestForm` is what
+one model has taught: it writes the body, and makes of a refusal the next form to try.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from memory.errors import ModelError, Upstream
+from memory.llm import ChatMessage, ModelRequest, Tool
+from memory.llm.passing import sent_call
+
+CACHE_KEY_CHARS = 64  # servers refuse longer ones
+_NAMING = ("metadata", "user", "safety_identifier", "prompt_cache_key", "store")
+"""Parameters that only name or file a request: left out where a server refuses them, a client's own as well."""
+_OPTIONAL = ("stream_options", *_NAMING)
+_LIMITS = ("max_completion_tokens", "max_tokens")  # two names of one parameter: servers take one or both
+_TOOLS = re.compile(r"\btools?\b|tool[ _](?:choice|use|calling)|function.calling", re.I)
+_JSON = re.compile(
+    r"response.?format|schema|json.?(?:object|mode|validate)|too many states|grammar|structured output", re.I
+)
+_ROLES = re.compile(
+    r"\broles? must alternate|system message must be at the beginning|developer|unexpected role"
+    r"|system (?:role|message)s? (?:is |are )?not supported",
+    re.I,
+)
+_NO_SYSTEM = re.compile(
+    r"system (?:role|message)s? (?:is |are )?not supported|developer instruction is not enabled", re.I
+)
+_IN_MESSAGES = re.compile(r"messages?[.\"'\], \d\[]|extra inputs are not permitted|extra_forbidden", re.I)
+_ESSENTIAL = ("role", "content", "tool_calls", "tool_call_id")
+_REFUSING = (400, 404, 413, 415, 422)  # servers built on pydantic say 422, routers 404
+
+JsonMode = Literal["schema", "object", "text"]
+_NEXT_MODE: Mapping[JsonMode, JsonMode] = {"schema": "object", "object": "text"}
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """How requests of one model are written.
+
+    without: parameters that are left out. limit_name: the one of _LIMITS that is sent in place of the other.
+    json_mode: how JSON is asked for; `text`: in the prompt alone. roles: `strict`, one system message at the beginning,
+    and user and assistant in turns; `no system`, the user's first message begins with it. plain_messages: messages have
+    the fields that every server knows. implicit_thoughts: streams begin with a thought that no tag opens.
+    window: tokens that the model can read in one prompt, None while nothing is known.
+    """
+
+    without: frozenset[str] = frozenset()
+    limit_name: str | None = None
+    tools: bool = True
+    json_mode: JsonMode = "schema"
+    roles: Literal["any", "strict", "no system"] = "any"
+    plain_messages: bool = False
+    implicit_thoughts: bool = False
+    window: int | None = None
+
+    def body(self, model: str, request: ModelRequest, *, cache_key: bool) -> dict[str, Any]:
+        """Return what is sent: a client's own parameters, and ours where the client names none."""
+        ours: dict[str, Any] = {"model": model}
+        if request.tools and self.tools:
+            ours["tools"] = list(map(_tool, request.tools))
+        if request.stream:
+            ours["stream_options"] = {"include_usage": True}
+        if request.cache_key is not None and cache_key:
+            ours["prompt_cache_key"] = request.cache_key[:CACHE_KEY_CHARS]
+        if request.schema is not None and self.json_mode == "schema":
+            schema = {"name": "memory_update", "strict": True, "schema": request.schema}
+            ours["response_format"] = {"type": "json_schema", "json_schema": schema}
+        elif request.schema is not None and self.json_mode == "object":
+            ours["response_format"] = {"type": "json_object"}
+        body = ours | dict(request.client or {})
+        if request.client is not None and request.stream and isinstance(body.get("stream_options"), dict):
+            body["stream_options"] = {**body["stream_options"], "include_usage": True}
+        if self.limit_name is not None:
+            for name in _LIMITS:
+                if name != self.limit_name and name in body:
+                    body.setdefault(self.limit_name, body.pop(name))
+        body = {name: value for name, value in body.items() if name not in self.without}
+        return body | {"messages": self._messages(request.messages), "stream": request.stream}
+
+    def without_refused(self, error: ModelError, request: ModelRequest) -> RequestForm | None:
+        """Return the form to try next after a refusal; None when no other form helps."""
+        refusal = error.upstream
+        if refusal is None or (refusal.status not in _REFUSING and not _is_json_failure(refusal)):
+            return None
+        text = f"{refusal.message} {refusal.param or ''} {refusal.code or ''}"
+        body = self.body("", request, cache_key=True)
+        if refused := {name for name in _OPTIONAL if name in body and _names(text, name)}:
+            return replace(self, without=self.without | refused)
+        for name, other in (_LIMITS, _LIMITS[::-1]):
+            if name in body and self.limit_name is None and _names(text, name):
+                return replace(self, limit_name=other)
+        client = request.client or {}
+        if (
+            request.schema is not None
+            and self.json_mode != "text"
+            and "response_format" not in client
+            and _JSON.search(text)
+        ):
+            return replace(self, json_mode=_NEXT_MODE[self.json_mode])
+        if request.tools and self.tools and "tools" not in client and _TOOLS.search(text):
+            return replace(self, tools=False)
+        if self.roles != "no system" and _NO_SYSTEM.search(text):
+            return replace(self, roles="no system")
+        if self.roles == "any" and _ROLES.search(text):
+            return replace(self, roles="strict")
+        extra = any(field not in _ESSENTIAL for message in body["messages"] for field in message)
+        if extra and not self.plain_messages and _IN_MESSAGES.search(text):
+            return replace(self, plain_messages=True)
+        return None
+
+    def merged(self, other: RequestForm) -> RequestForm:
+        """Return this form with what `other` has learned beside it, perhaps from a request at the same time."""
+        return replace(other, without=self.without | other.without, window=self.window or other.window)
+
+    # -- messages
+
+    def _messages(self, messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+        sent = [_message(message) for message in messages]
+        if self.plain_messages:
+            sent = [{name: value for name, value in message.items() if name in _ESSENTIAL} for message in sent]
+        if self.roles == "any":
+            return sent
+        system = [message for message in sent if message["role"] in ("system", "developer")]
+        others = _joined([message for message in sent if message["role"] not in ("system", "developer")])
+        if not system:
+            return others
+        text = "\n\n".join(str(message.get("content") or "") for message in system)
+        if self.roles == "strict":
+            return [{"role": "system", "content": text}, *others]
+        return _joined([{"role": "user", "content": text}, *others])
+
+
+def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages with neighbours of one role, user or assistant, as one message where both are text."""
+    joined: list[dict[str, Any]] = []
+    for message in messages:
+        last = joined[-1] if joined else {}
+        texts = isinstance(message.get("content"), str) and isinstance(last.get("content"), str)
+        calls = "tool_calls" in message or "tool_calls" in last or message["role"] == "tool"
+        if last.get("role") == message["role"] and texts and not calls:
+            joined[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    """Return a message in the form of a request's body."""
+    if message.raw is not None:
+        return dict(message.raw)
+    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:  # some servers refuse empty text, and all accept none beside calls
+        sent |= {"content": message.content or None, "tool_calls": list(map(sent_call, message.tool_calls))}
+        sent |= message.thoughts or {}
+    if message.tool_call_id is not None:
+        sent["tool_call_id"] = message.tool_call_id
+    return sent
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _names(text: str, parameter: str) -> bool:
+    """Return whether a refusal is about the parameter."""
+    if parameter != "user":
+        return re.search(rf"\b{parameter}\b", text) is not None
+    # "user" is the name of a role as well.
+    naming = rf"(?:unknown name|property|parameter|argument\w*(?: supplied)?:?|field|\"body\",)\s*[\"'`]?{parameter}\b"
+    return re.search(naming, text, re.I) is not None
+
+
+def _is_json_failure(refusal: Upstream) -> bool:
+    """Return whether a server failed because it could not keep to the JSON that was asked for."""
+    return refusal.code == "json_validate_failed" or (refusal.status == 500 and "grammar" in refusal.message.lower())
