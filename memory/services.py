@@ -121,10 +121,11 @@ class Services:
         models_of = partial(_models, on_takeover=metrics.model_replaced)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
+        self.embedder = embedder = _embedder(settings, models.embedding_endpoint)
         self.index = index = SearchIndex(
             engine if settings.searches_database else settings.index_dir,
             recipe=_recipe(settings),
-            embedder=_embedder(settings, models.embedding_endpoint),
+            embedder=embedder,
             analysis=analysis_in(settings.search_language),
         )
         self.leases = leases = Leases(database, now)

@@ -82,7 +82,7 @@ def is_mini(body: Body) -> bool:
 
 
 class ModelServer:
-    """See the module.  `connections` counts those open now, `accepted` all that ever came."""
+    """See the module.  `connections` counts those open now, `accepted` all that ever came; `pages` are JSON by path."""
 
     def __init__(
         self,
@@ -136,6 +136,7 @@ class ModelServer:
         self.mini = ScriptedModel(digest)
         self.embeddings = ScriptedModel(embeddings)
         self.requests: list[Received] = []
+        self.pages: dict[str, Any] = {}
 
     @property
     def connections(self) -> int:
@@ -209,6 +210,8 @@ class ModelServer:
 
     def _answer(self, connection: socket.socket, received: Received) -> None:
         exchange = Exchange(connection, received.body, self)
+        if received.model == "other" and received.path in self.pages:
+            return exchange.json(self.pages[received.path])
         if received.model == "other":
             models = {name: {"id": name, "object": "model", "of_theirs": True} for name in ("gpt-4o", "gpt-4o-mini")}
             _, one, name = received.path.partition("/models/")

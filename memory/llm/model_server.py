@@ -26,19 +26,17 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import Settings, SettingsError
 from config.servers import OPENAI_URL
 from memory.errors import Conflict, InvalidRequest, ModelError
-from memory.llm import ChatMessage, Finish, ModelRequest, Piece, ReplyMaterial, complete
+from memory.llm import Finish, ModelRequest, Piece
+from memory.llm.model_check import ModelCheck, check_models
 from memory.llm.models import Models
 from memory.ops import logs
-from memory.sections import Sections
 from models import Database, ModelServerRow, retried
 
 log = logging.getLogger(__name__)
 
 KNOWN_SECONDS = 2.0  # for so long a process keeps what it has read
 TRY_SECONDS = 30.0  # an administrator waits for it
-QUESTION = "Answer with one short sentence: are you there?"
 SHOWN_CHARS, KEY_CHARS_MIN = 4, 16  # of a key's end, and of a key whose end says little of it
-REPLY_CHARS = 300  # that are shown of the answer to a try
 
 BY_ENVIRONMENT = (
     "The server's environment sets OPENAI_API_KEY or OPENAI_BASE_URL, and that holds. Change it there "
@@ -87,11 +85,15 @@ class ServerInfo:
 
 @dataclass(frozen=True)
 class Tried:
-    """What the main model answered to a try, and after how many seconds."""
+    """What the main model answered to a try, and after how many seconds.
+
+    `checks` are of all models that would be in use, the main model first.
+    """
 
     model: str
     reply: str
     seconds: float
+    checks: tuple[ModelCheck, ...]
 
 
 class _Row(NamedTuple):
@@ -217,14 +219,18 @@ class ModelServer:
         return self.get()
 
     def try_out(self, draft: ServerDraft) -> Tried:
-        """Ask the main model of a draft one short question.  Nothing is stored.  Raises InvalidRequest, ModelError."""
+        """Ask each model of a draft one short question.  Nothing is stored.
+
+        Raises InvalidRequest, and ModelError if the main model fails.
+        """
         settings = self._drafted(draft)
         seconds = min(TRY_SECONDS, settings.model_timeout)
         models = self._checked(settings.model_copy(update={"model_timeout": seconds}))
-        asked = ReplyMaterial(QUESTION, self._now(), Sections(), (), (), ())
-        began = time.monotonic()
-        reply, end = complete(models.main, ModelRequest((ChatMessage("user", QUESTION),), asked))
-        return Tried(end.model, reply[:REPLY_CHARS], time.monotonic() - began)
+        checks = check_models(models, settings.context_tokens)
+        main = next(checks)
+        if main.error is not None:
+            raise main.error
+        return Tried(main.model, main.reply, main.seconds, (main, *checks))
 
     # -- inside
 
