@@ -181,7 +181,7 @@ class Endpoint:
         """The response to a request, of which the head has come.  Raises what the package raises."""
         left = max(0.001, min(deadline - time.monotonic(), silence or math.inf))
         options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
-        if self._by_deployment and body is not None:
+        if self._by_deployment and body is not None:  # Azure names the model in the path
             path = f"/deployments/{quote(str(body.get('model')), safe='')}{path}"
         if body is None:
             return self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)

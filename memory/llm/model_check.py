@@ -163,8 +163,9 @@ def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tu
 
 def _window(model: OpenAIModel) -> tuple[int | None, bool]:
     """Return the tokens that the model can read, None if its server does not say; and whether that is Ollama."""
-    root = model.endpoint.address.rstrip("/").removesuffix("/v1")
-    if window := _listed(model, "/models"):
+    root, version, _ = model.endpoint.address.rstrip("/").rpartition("/v1")
+    window = _listed(model, "/models")
+    if window or not version:  # the servers below have it in their addresses
         return window, False
     if window := _of_ollama(model, root):
         return window, True
