@@ -36,7 +36,6 @@ REFUSAL_CHARS_MAX = 600  # a longer text says something of the conversation
 CUT_OFF = "summary_cut_off"
 """The code of SummaryRefused where the answer ended at the model's limit of tokens: fewer messages may do."""
 
-_KEPT = "The last good summary stays in use and no message is lost."
 _REFUSAL = pattern(lambda language: language.refusals)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
 _SUMMARY_NAME = re.compile(r"(?:^|_)(?:summary|memory)(?:_text|_update)?$")
@@ -116,12 +115,13 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
         if answer.cut_off and not answer.made.whole and len(material.messages) > 1:
             raise CutOff
     except CutOff as problem:
-        raise SummaryRefused(CUT_OFF, f"{problem} {_KEPT}") from None
+        text = f"{str(problem)[:-1]}; until then the last good summary stays in use."
+        raise SummaryRefused(CUT_OFF, text) from None
     except Unusable as problem:
         raise SummaryRefused(
             "summary_refused",
-            f"The mini model's summary was refused, and its repair too: {problem} {_KEPT} "
-            "Try again, or choose another model with OPENAI_SUMMARY_MODEL.",
+            f"The mini model's answer was refused, and its repair too ({str(problem)[:-1]}), so the last good summary "
+            "stays in use: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL.",
         ) from None
     return answer
 
