@@ -47,6 +47,10 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
     """
     conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
+    if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
+        parameters["metadata"] = {name: value for name, value in theirs.items() if name != "session_id"}
+        if not parameters["metadata"]:
+            del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
     named_by = next(filter(header, SESSION_HEADERS), None)
     session = header(named_by) if named_by else in_body
     people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))

@@ -106,6 +106,7 @@ class _Unavailable:
     """A `LanguageModel` that says why the stored model server can't be used."""
 
     can_call_tools = False
+    window = None
 
     def __init__(self, name: str, problem: str) -> None:
         self.name = name
