@@ -150,7 +150,8 @@ class Settings(BaseModel):
     characters. Raise it for clients that send more images. Refusing a request may take ten times its size in memory."""
 
     model_timeout: Seconds = 120.0
-    """Seconds that a model call may take, retries included. Long answers need this time."""
+    """Seconds that a model may be silent within a stream, which may last ten times as long in all; and that a call
+    that is not streamed may take, retries included."""
 
     summary_mode: Choice[Literal["background", "inline"]] = "background"
     """When the summary is updated: `background`, after the reply is sent, or `inline`, before it is sent."""

@@ -37,6 +37,7 @@ from search_index.analysis import ENGLISH, PAIRED
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
+QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 AROUND = 200  # characters around a quote that are searched for a "not"
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
@@ -77,6 +78,8 @@ _AFTER_TOLD = re.compile(
     r"|\(said [\d-]{10}\)|[?!.\"'”»]))+$",
     re.I,
 )
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
+_ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
@@ -209,6 +212,30 @@ def stands_in(quote: str, said: str) -> bool:
     if _PAIRED.search(quote):
         return quote in said
     return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
+
+
+def find_quote(text: str, messages: Iterable[Message]) -> tuple[int, str] | None:
+    """Find the person's own words that say what `text` says: the position of their message, and a quote from it.
+
+    The text itself or its longest sentence stands in the message, or a sentence of the message has nearly all of its
+    words.
+    """
+    said = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
+    for part in (text.strip(), max(_SENTENCE_END.split(text), key=len).strip()):
+        for position, content in said:
+            if part and stands_in(part, content):
+                return position, part
+    about = set(stems(told_back(text))) - _ABOUT_PERSON
+    shared, position, quote = max(
+        (
+            (len(about.intersection(stems(sentence))), position, sentence.strip())
+            for position, content in said
+            for sentence in _SENTENCE_END.split(content)
+        ),
+        default=(0, 0, ""),
+    )
+    missing = len(about) - shared
+    return (position, quote) if shared and missing <= len(about) // QUOTE_WORDS_PER_MISSING else None
 
 
 def _compared(text: str) -> str:
