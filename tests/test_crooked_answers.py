@@ -63,6 +63,7 @@ WHOLE = {  # nothing is lost, and no second call is made
     "typographic quotes": re.sub(r'"([^"]*)"', r"“\1”", TEXT),
     "raw newlines": TEXT.replace("home is", "home\nis"),
     "two objects": f"{json.dumps({'summary': SUMMARY})}\n\n{json.dumps({'facts': FACTS})}",
+    "two summaries": f"{TEXT}\n{COFFEE.replace('facts', 'key_facts').replace('summary', 'memory')}",
     "other names": renamed(summary="conversation_summary", facts="key_facts"),
     "other names still": renamed(summary="Updated Memory", facts="userFacts", text="Statement", topic="Topic"),
     "a missing end": TEXT[:-2],
@@ -285,7 +286,7 @@ hostile = st.sampled_from(
 @given(st.lists(hostile | st.text(max_size=6), min_size=1, max_size=8).map("".join).filter(bool), st.booleans())
 def test_no_answer_is_too_much_to_read(pattern: str, opened: bool) -> None:
     answer = (('{"summary": {"topic": "' if opened else "") + pattern * (100_000 // len(pattern)))[:100_000]
-    with soon_over(1.0):
+    with soon_over(2.0):
         try:
             read(answer, Sections())
         except Unusable as refused:
@@ -297,6 +298,6 @@ def test_no_answer_is_too_much_to_read(pattern: str, opened: bool) -> None:
     ["{", "[", '{"a"', '{"a":', "{'a':", "{/*", "{//\n", '{"', "{]", "{a ", '"', "</think>{", "(={]}a*/", ";'"],
 )
 def test_brackets_without_end_are_read_fast(pattern: str) -> None:
-    with soon_over(1.0):
+    with soon_over(2.0):
         json_objects('{"summary": [' + pattern * (100_000 // len(pattern)))
         json_objects(pattern * (100_000 // len(pattern)))
