@@ -61,7 +61,8 @@ class ChatPipeline:
         kept, and the same request takes the turn up again.
         """
         parts = self.parts
-        model = parts.model_server.models.choose(request.model)
+        models = parts.model_server.models
+        model = models.choose(request.model, main_if_unknown=request.client is not None)
         with Course(parts, request) as course:
             prepared = _prepare(parts, request, model, course)
             if isinstance(prepared, TurnFinished):
