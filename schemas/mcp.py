@@ -78,8 +78,12 @@ class Place(Paged):
 
 
 def _line(message: Message, most: int) -> str:
-    """A message as prompts quote it, cut off after so many tokens.  In JSON they may become six times as many."""
-    return next(message_lines([message._replace(content=tokens.clip(message.content, most))]))
+    """Return a message as prompts quote it, cut off after so many tokens.  In JSON they may become six times as many.
+
+    A refused message is named without its words, since a model reads the line.
+    """
+    words = tokens.clip(message.content, most) if message.refused is None else LEFT_OUT
+    return next(message_lines([message._replace(content=words)]))
 
 
 class Found(Schema):

@@ -23,10 +23,9 @@ from memory.errors import Conflict
 from memory.leases import Leases
 from memory.longterm.shapes import well_made
 from memory.people.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, columns
-from memory.sessions.messages import MessageDraft, append, remains
+from memory.sessions.messages import MessageDraft, append, remains, skip_unread
 from memory.sessions.sessions import Sessions
 from memory.store.documents import restore
-from memory.summary.summaries import skip_unread
 from models import (
     Database,
     FactRevisionRow,
