@@ -14,6 +14,8 @@ from memory.facts.grounding import TEXT_CHARS_MAX
 from memory.rendering import message_lines
 from schemas.fields import ID, Input, Text, UtcDateTime, about, integer, limit, one_of
 
+LEFT_OUT = "[left out: a model server refused this message]"
+
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Must be an id that a tool has shown.")
 

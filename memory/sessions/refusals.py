@@ -13,6 +13,7 @@ from sqlalchemy import case, null, select, update
 
 from memory import tokens
 from memory.sessions.messages import QUOTABLE, skip_unread
+from memory.sessions.titles import renaming
 from models import REVISED, MessageRow, Refusal, SessionRow, Transaction
 
 REASON_TOKENS = 150
@@ -32,9 +33,9 @@ def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reaso
     ).all()
     unknown = MessageRow.indexed_in.is_(None)  # to every index, so none has to remove it
     refusal = Refusal(code, tokens.clip(reason, REASON_TOKENS), now)
-    tx.execute(
-        update(MessageRow).where(*which).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
-    )
+    change = update(MessageRow).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
     for row in sessions:
+        with renaming(tx, row):
+            tx.execute(change.where(MessageRow.session_id == row.id, *which))
         if row.summary_version:
             row.summary_through = skip_unread(tx, row, row.summary_through)

@@ -22,6 +22,7 @@ from memory.sessions.messages import MessageDraft
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 
 BATCH = 500  # rows that one transaction reads
+QUIET = 5.0  # seconds after the last change of an owner until their index is made anew
 NOTHING_ELSE = "…"  # in the place of a message of thoughts alone
 
 _M, _V = MessageRow.__table__.c, SummaryRow.__table__.c
@@ -30,11 +31,8 @@ _MESSAGES = (
     select(_M.id, _M.session_id, case((_MAY_THINK & (_M.role == "assistant"), _M.content), else_=""))
     .where(_M.id > bindparam("after"))
     .order_by(_M.id)
-    .limit(BATCH)
 )
-_SUMMARIES = (
-    select(_V.id, _V.session_id, _V.sections).where(_V.id > bindparam("after")).order_by(_V.id).limit(BATCH)
-)
+_SUMMARIES = select(_V.id, _V.session_id, _V.sections).where(_V.id > bindparam("after")).order_by(_V.id)
 
 
 def clean_draft(draft: MessageDraft) -> MessageDraft:
@@ -75,10 +73,10 @@ class Cleaning:
         reached = {"messages": 0, "summaries": 0, **(job.payload or {})}
         query, clean, name = _MESSAGES, self._clean_messages, "messages"
         with self.database.read() as tx:
-            batch = tx.execute(query, {"after": reached[name]}).all()
+            batch = tx.execute(query.limit(BATCH), {"after": reached[name]}).all()
             if not batch:
                 query, clean, name = _SUMMARIES, _clean_summaries, "summaries"
-                batch = tx.execute(query, {"after": reached[name]}).all()
+                batch = tx.execute(query.limit(BATCH), {"after": reached[name]}).all()
         if not batch:
             return False
         of_session: dict[int, list[Any]] = defaultdict(list)
@@ -104,10 +102,17 @@ class Cleaning:
             message.tokens += change
             if message.branch:
                 continue
-            message.indexed_in = None  # to be indexed again, in the place of the old words
+            message.indexed_in = None
             session.tokens += change
             session.head_tokens += change if message.position <= session.head_through else 0
-        self.outbox.ask(tx, JobRequest("index", session.owner_id, session.tenant, session.owner_id))
+        owner = session.owner
+        erased = {"owner": owner.index_key}
+        self.outbox.ask(
+            tx,
+            # An index never takes other words for a message that it holds, so it is made anew.
+            JobRequest("unindex", owner.index_key, owner.tenant, delay=QUIET, postpone=True, payload=erased),
+            JobRequest("index", owner.id, owner.tenant, owner.id, delay=2 * QUIET, postpone=True),
+        )
 
 
 def _clean_summaries(tx: Transaction, session: SessionRow, ids: Sequence[int]) -> None:

@@ -21,6 +21,7 @@ from memory.leases import RELEASE_PATIENCE
 from memory.longterm.forgetting import forget_messages
 from memory.ops import logs
 from memory.sessions.refusals import mark_refused
+from memory.sessions.titles import renaming
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted
 from models import FactRow, MessageRow, SessionRow, Transaction, retried
@@ -71,7 +72,8 @@ def clear(tx: Transaction, parts: Parts, session: int, answered: Sequence[Messag
     """Take the marks from messages that a model has `answered`; return the row of their session."""
     row = tx.get_one(SessionRow, session)
     ids = [message.id for message in answered if message.refused is not None]
-    tx.execute(update(MessageRow).where(MessageRow.id.in_(ids)).values(refused=null(), indexed_in=None))
+    with renaming(tx, row):
+        tx.execute(update(MessageRow).where(MessageRow.id.in_(ids)).values(refused=null(), indexed_in=None))
     if row.summary_version:
         since = min(message.refused.at for message in answered if message.refused is not None)
         positions = [message.position for message in answered if message.id in ids]
