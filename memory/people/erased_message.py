@@ -21,9 +21,9 @@ from config import Settings
 from memory.facts.corrections import withdraw
 from memory.longterm.forgetting import forget_messages
 from memory.sessions.fold import show_newest
-from memory.sessions.messages import remains
+from memory.sessions.messages import remains, skip_unread
 from memory.sessions.titles import renaming
-from memory.summary.summaries import skip_unread, use_newest_left
+from memory.summary.summaries import use_newest_left
 from models import (
     REVISED,
     FactRevisionRow,
@@ -73,7 +73,7 @@ def _empty(message: MessageRow, now: datetime) -> None:
     """Leave of the message its place alone."""
     message.erased_at = now
     message.content = ""
-    message.name = message.extra = None
+    message.name = message.extra = message.refused = None
     message.external_id = remains(message.external_id) if message.external_id else None
     message.tokens = 0
     message.indexed_in = REVISED  # until it is taken out of the index
