@@ -173,6 +173,15 @@ def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada: Talk
     assert ada.summary()["state"] == "current", "nothing is left to read"
 
 
+def test_erasing_it_leaves_the_summaries_that_never_read_it(ada: Talk) -> None:
+    ada.hear("The bike is red.", said("Nice.", "assistant"), reply=digest_of(topic="Bikes"))
+    refuse(ada)
+    chat(ada.client, "The cat is Tom.", session_id="s", **ADA)
+    assert ada.digest(digest_of(topic="Cats"))["state"] == "current"
+    good(ada.client.delete(f"/api/sessions/s/messages/{stored(ada.client, 's')[2]['id']}"))
+    assert ada.topics() == ["2 Cats", "1 Bikes"]
+
+
 def test_facts_taken_from_it_in_an_earlier_try_go(ada: Talk) -> None:
     ada.server.main.default = lambda _: Status(500)
     assert ask(ada.client, "I own a zebra.", session_id="s", key="k1", **ADA).status_code == 502

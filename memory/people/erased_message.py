@@ -105,7 +105,8 @@ def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[Su
         # A branch's versions also cover what was said before the branch was cut off.
         older = not message.branch or one.branch < message.branch
         beneath = one.branch and older and message.position < begins.get(one.branch, 0)
-        covers = one.through >= message.position and (one.branch == message.branch or beneath)
+        read = message.refused is None or one.created_at < message.refused.at
+        covers = read and one.through >= message.position and (one.branch == message.branch or beneath)
         # A person's summary stays on the current line when the messages that it covered are replaced.
         first_words = before is None and one.author == "person" and message.branch
         went_on_from = one.restores if one.author in ("rollback", "replacement", "erasure") else before
