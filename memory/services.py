@@ -54,6 +54,7 @@ from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
+from memory.sessions.thoughts import Cleaning
 from memory.store.items import Items
 from memory.summary.backlog import Backlogs
 from memory.summary.digest import prompt_variables, read
@@ -82,6 +83,10 @@ utc_now = partial(datetime.now, UTC)
 
 ROOM_BYTES = 1 << 20  # free on the disk; with less the database's log can't grow by a large message
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
+ALONE = (
+    *("index", "unindex", "scrub", "expire", "retention"),
+    *("profile", "feedback", "consolidation", "thoughts"),
+)  # kinds of jobs of which one runs at a time
 SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
 
 
@@ -148,7 +153,7 @@ class Services:
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, outbox, mini, now)
         follow = self.profiles.follow, self.consolidation.follow
-        self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, follow)
+        self.updates = Updates(settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow)
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
@@ -188,6 +193,7 @@ class Services:
         outbox.register("profile", self.profiles.run)
         outbox.register("feedback", self.feedback.run)
         outbox.register("consolidation", self.consolidation.run)
+        outbox.register("thoughts", Cleaning(database, outbox).run)
 
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
@@ -203,8 +209,7 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            alone = ("index", "unindex", "scrub", "expire", "retention", "profile", "feedback", "consolidation")
-            self.outbox.start({**dict.fromkeys(alone, 1), "summary": SUMMARY_WORKERS})
+            self.outbox.start({**dict.fromkeys(ALONE, 1), "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""

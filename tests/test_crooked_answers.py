@@ -63,6 +63,7 @@ WHOLE = {  # nothing is lost, and no second call is made
     "typographic quotes": re.sub(r'"([^"]*)"', r"“\1”", TEXT),
     "raw newlines": TEXT.replace("home is", "home\nis"),
     "two objects": f"{json.dumps({'summary': SUMMARY})}\n\n{json.dumps({'facts': FACTS})}",
+    "two summaries": f"{TEXT}\n{COFFEE.replace('facts', 'key_facts').replace('summary', 'memory')}",
     "other names": renamed(summary="conversation_summary", facts="key_facts"),
     "other names still": renamed(summary="Updated Memory", facts="userFacts", text="Statement", topic="Topic"),
     "a missing end": TEXT[:-2],
@@ -223,6 +224,9 @@ def test_a_message_that_the_server_refuses_does_not_block_the_others(talk: Talk)
     assert [positions for positions in read_by(talk) if 4 not in positions] == [[1], [2], [3], [5, 6, 7, 8]]
     kept = [one["content"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
     assert "POISON" in kept  # nothing is lost
+    refused = [one["refused"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
+    assert [bool(one) for one in refused] == [place == 3 for place in range(8)], "only it, and for every later prompt"
+    assert "Filtered" in refused[3]["reason"]
 
 
 def test_a_conversation_of_one_refused_message_goes_on(talk: Talk) -> None:
@@ -285,7 +289,7 @@ hostile = st.sampled_from(
 @given(st.lists(hostile | st.text(max_size=6), min_size=1, max_size=8).map("".join).filter(bool), st.booleans())
 def test_no_answer_is_too_much_to_read(pattern: str, opened: bool) -> None:
     answer = (('{"summary": {"topic": "' if opened else "") + pattern * (100_000 // len(pattern)))[:100_000]
-    with soon_over(1.0):
+    with soon_over(2.0):
         try:
             read(answer, Sections())
         except Unusable as refused:
@@ -297,6 +301,6 @@ def test_no_answer_is_too_much_to_read(pattern: str, opened: bool) -> None:
     ["{", "[", '{"a"', '{"a":', "{'a':", "{/*", "{//\n", '{"', "{]", "{a ", '"', "</think>{", "(={]}a*/", ";'"],
 )
 def test_brackets_without_end_are_read_fast(pattern: str) -> None:
-    with soon_over(1.0):
+    with soon_over(2.0):
         json_objects('{"summary": [' + pattern * (100_000 // len(pattern)))
         json_objects(pattern * (100_000 // len(pattern)))

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -214,28 +214,27 @@ def stands_in(quote: str, said: str) -> bool:
     return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
 
 
-def find_quote(text: str, messages: Iterable[Message]) -> tuple[int, str] | None:
-    """Find the person's own words that say what `text` says: the position of their message, and a quote from it.
+def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str, tuple[int, str]]:
+    """Find the person's own words that say what these texts say: the position of their message, and a quote from it.
 
     The text itself or its longest sentence stands in the message, or a sentence of the message has nearly all of its
     words.
     """
+    if not texts:
+        return {}
     said = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
-    for part in (text.strip(), max(_SENTENCE_END.split(text), key=len).strip()):
-        for position, content in said:
-            if part and stands_in(part, content):
-                return position, part
-    about = set(stems(told_back(text))) - _ABOUT_PERSON
-    shared, position, quote = max(
-        (
-            (len(about.intersection(stems(sentence))), position, sentence.strip())
-            for position, content in said
-            for sentence in _SENTENCE_END.split(content)
-        ),
-        default=(0, 0, ""),
-    )
-    missing = len(about) - shared
-    return (position, quote) if shared and missing <= len(about) // QUOTE_WORDS_PER_MISSING else None
+    parts = [(position, part.strip()) for position, content in said for part in _SENTENCE_END.split(content)]
+    sentences = [(position, part, frozenset(stems(part))) for position, part in parts]
+    found = dict[str, tuple[int, str]]()
+    for text in texts:
+        longest = max(_SENTENCE_END.split(text), key=len).strip()
+        spoken = ((position, part) for part in (text, longest) for position, all in said if stands_in(part, all))
+        about = set(stems(told_back(text))) - _ABOUT_PERSON
+        missing_max = min(len(about) - 1, len(about) // QUOTE_WORDS_PER_MISSING)
+        best = min(sentences, key=lambda sentence: len(about - sentence[2]), default=(0, "", frozenset()))
+        if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
+            found[text] = quote
+    return found
 
 
 def _compared(text: str) -> str:

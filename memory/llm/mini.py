@@ -29,7 +29,7 @@ from memory.rendering import escape
 T = TypeVar("T")
 
 OBJECTS_MAX = 64  # that are read of one answer
-REPAIR_CHARS, REPAIR_MARKS, REPAIR_DEPTH = 10_000, 2_000, 8
+REPAIR_CHARS, REPAIR_MARKS, REPAIR_DEPTH = 16_000, 2_000, 8
 """How much broken JSON is repaired, since that takes quadratic time. Marks are quotes, brackets and the like."""
 
 _COMMENT = r"//[^\n]{0,400}\n|/\*[^*]{0,400}\*/|\#[^\n]{0,400}\n"

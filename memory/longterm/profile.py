@@ -33,7 +33,7 @@ from memory.longterm.when import follow_up
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, message_lines, one_line, profile_line
-from memory.sessions.messages import MESSAGES, SAID
+from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
 from memory.store.values import MODEL, Item, ItemVersion, Put
 from memory.summary.updates import BATCH_TOKENS
@@ -163,7 +163,7 @@ class Profiles:
             self.mini.budgets.check(tx, owner.id)
             tenant = Caller(owner.tenant)
             schema, item = self._schema(tx, tenant), self._item(tx, owner)
-            read = MessageRow.id.in_(sources), *SAID
+            read = MessageRow.id.in_(sources), *QUOTABLE
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = _profile(item).fitting(schema)

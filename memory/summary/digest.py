@@ -16,7 +16,7 @@ from typing import Any
 from memory import tokens
 from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link, Message
 from memory.errors import SummaryRefused
-from memory.facts.grounding import find_quote, straight
+from memory.facts.grounding import find_quotes, straight
 from memory.languages import pattern
 from memory.llm import DigestMaterial, ModelRequest
 from memory.llm.mini import INTEGER, TEXT, Answer, CutOff, Unusable, json_objects, list_of, object_of, request_for
@@ -153,10 +153,10 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Di
     """Read the digest in an answer's JSON objects, the first of which counts; None if they hold none."""
     data, repaired = dict[str, Any](), False
     for found in json_objects(answer):
-        data = _by_name(_unwrapped(found.value)) | data
+        data |= {name: value for name, value in _by_name(_unwrapped(found.value)).items() if name not in data}
         repaired = repaired or found.repaired
     listed = next(filter(_FACTS_NAME.search, data), "")
-    summary = data.get("summary", data.get(next(filter(_SUMMARY_NAME.search, data), ""), data))
+    summary = data.get(next(filter(_SUMMARY_NAME.search, data), ""), data)
     if repaired and (summary is data or not listed):
         return None  # parts of the summary may be missing
     facts = _facts(data.get(listed), messages)
@@ -225,15 +225,13 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 def _facts(value: Any, messages: Sequence[Message]) -> tuple[FactDraft, ...]:
     """Proposed facts.  Where one has no quote, words of the person's that say the same become its quote."""
-    drafts = list[FactDraft]()
-    for item in _listed(value)[:FACTS_MAX]:
-        draft = _fact(_by_name(item)) if isinstance(item, Mapping) else FactDraft(item_text(item), 0, "")
-        found = None if draft.quote else find_quote(draft.text, messages)
-        if found is not None:
-            draft = replace(draft, source=found[0], quote=found[1])
-        if found is not None or isinstance(item, Mapping):
-            drafts.append(draft)
-    return tuple(drafts)
+    items = (item for item in _listed(value)[:FACTS_MAX] if isinstance(item, Mapping | str))
+    drafts = [_fact(_by_name(item) if isinstance(item, Mapping) else {"text": item}) for item in items]
+    quotes = find_quotes({draft.text for draft in drafts if not draft.quote}, messages)
+    return tuple(
+        replace(draft, source=quotes[draft.text][0], quote=quotes[draft.text][1]) if draft.text in quotes else draft
+        for draft in drafts
+    )
 
 
 def _fact(item: Mapping[str, Any]) -> FactDraft:
