@@ -127,6 +127,7 @@ class Judge:
     same: Callable[[str, str], bool]
     name = "judge"
     can_call_tools = False
+    window = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         assert isinstance(request.material, ConsolidationMaterial)
@@ -144,6 +145,7 @@ class Counted:
     calls: int = 0
     name = "counted"
     can_call_tools = False
+    window = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         self.calls += 1

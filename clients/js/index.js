@@ -161,6 +161,7 @@ export class Stream {
       const chunk = JSON.parse(event);
       if (chunk.error) throw failed(200, chunk);
       said = { ...said, ...chunk }; // what comes again is newer
+      if (chunk.withdraws) reply = ""; // the words so far were a thought
       const words = chunk.choices[0].delta.content;
       if (words) yield words;
       reply += words ?? "";

@@ -8,7 +8,8 @@ what it takes to recognise the message and to send it again:
     attachments     a fingerprint of each image, file or recording; these themselves are not stored
 
 Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
-The same goes for messages with nothing in them.
+The same goes for messages with nothing in them.  Thoughts that a client keeps in the assistant's words are left out:
+they are not stored, and not sent to the model again.
 
 Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
 """
@@ -26,6 +27,7 @@ from memory import tokens
 from memory.clients.reconcile import Said
 from memory.llm import ToolCall
 from memory.llm.answers import text_in
+from memory.llm.thoughts import without_thoughts
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 
 Raw = Mapping[str, Any]
@@ -65,7 +67,7 @@ class Conversation:
         """The conversation in a request's `messages`."""
         messages: list[Sent] = []
         waiting: list[Raw] = []
-        for one in raw:
+        for one in map(_without_thoughts, raw):
             draft = _draft(one)
             if draft is None:
                 waiting.append(one)
@@ -134,6 +136,22 @@ def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
             name, arguments = text_in(function.get("name")), text_in(function.get("arguments"))
             found.append(ToolCall(text_in(call.get("id")), name, arguments, call.get("extra_content")))
     return tuple(found)
+
+
+def _without_thoughts(raw: Raw) -> Raw:
+    """Return the message; one of the assistant's without the thoughts in its words."""
+    content = raw.get("content")
+    if raw.get("role") != "assistant":
+        return raw
+    if isinstance(content, list):
+        texts = (isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content)
+        clean: Any = [
+            {**part, "text": without_thoughts(part["text"])} if is_text else part
+            for part, is_text in zip(content, texts, strict=True)
+        ]
+    else:
+        clean = without_thoughts(content) if isinstance(content, str) else content
+    return raw if clean == content else {**raw, "content": clean}
 
 
 def _draft(raw: Raw) -> MessageDraft | None:

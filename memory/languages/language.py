@@ -103,6 +103,7 @@ class Language(_Data):
     own: Pattern = ""  # pronouns of the person who speaks
     replied: Pattern = ""  # asks for what the assistant said: "you suggested"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
+    refusals: Pattern = ""  # how a model begins that declines a task
 
     cardinals: Numbers = {}  # in a fact, each must have been said
     numbers: Numbers = {}  # other words that say a number, or may

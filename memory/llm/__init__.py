@@ -239,6 +239,11 @@ class LanguageModel(Protocol):
         """Whether to offer tools.  A model that cannot call tools ignores them."""
         ...
 
+    @property
+    def window(self) -> int | None:
+        """The tokens that the model can read in one prompt, as far as that is known."""
+        ...
+
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
 

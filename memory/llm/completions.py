@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from memory.errors import CONTEXT_EXCEEDED, ModelError
-from memory.llm import Interrupted, ModelEvent, ModelRequest, Waiting, estimate_prompt
+from memory.llm import Finish, Interrupted, ModelEvent, ModelRequest, Waiting, estimate_prompt
 from memory.llm.answers import read
 from memory.llm.client import Endpoint
 from memory.llm.failures import WORTH_ANOTHER_TRY
@@ -121,9 +121,10 @@ class OpenAIModel:
         else:
             chunks = endpoint.chunks(path, body, self._failures, deadline, request.call)
         with contextlib.closing(chunks):
-            yield from read(chunks, request, self._failures, splitter)
-        if splitter.had_implicit_thought != form.implicit_thoughts:
-            self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
+            for event in read(chunks, request, self._failures, splitter):
+                if isinstance(event, Finish) and splitter.had_implicit_thought != form.implicit_thoughts:
+                    self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
+                yield event
 
     def _learn(self, form: RequestForm) -> None:
         self._failed, self._last_failure = 0, None

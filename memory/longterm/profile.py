@@ -26,7 +26,7 @@ from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm import ProfileMaterial
-from memory.llm.mini import INTEGER, TEXT, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.llm.mini import INTEGER, TEXT, CutOff, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.longterm.patch import Operation, Profile, Value, accept
 from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.longterm.when import follow_up
@@ -176,6 +176,9 @@ class Profiles:
 
         try:
             profile, used = self.mini.ask(owner.id, request, repair, usable).made
+        except CutOff as problem:
+            text = f"{str(problem)[:-1]}; until then the profile stays as it was."
+            raise ModelError("profile_cut_off", text) from None
         except Unusable as problem:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None

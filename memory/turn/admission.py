@@ -66,6 +66,19 @@ def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished | None:
         parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
+def read_again(parts: Parts, admitted: Admitted) -> Admitted:
+    """Return a turn with a shorter prompt, for a model whose window proved to be smaller than was known.
+
+    Raises TooLarge when the message alone does not fit.
+    """
+    assert admitted.lease is not None
+    with parts.database.read() as tx:
+        row = tx.get_one(SessionRow, admitted.lease.row_id)
+        line = _without_refused(_line(tx, row))
+        again = remember(tx, parts, admitted.request, row, line, admitted.exchange, admitted.sent)
+    return replace(again, lease=admitted.lease, turn_id=admitted.turn_id, call=admitted.call)
+
+
 def without_memory(parts: Parts, request: TurnRequest) -> Admitted:
     """The turn of a client's request that is answered as it came.  Raises LimitReached."""
     assert request.client is not None

@@ -26,19 +26,19 @@ from time import perf_counter
 from memory.clients.arrival import opening
 from memory.clients.conversation import said
 from memory.domain import INTERRUPTED, UNREMEMBERED
-from memory.errors import RecapError
+from memory.errors import CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
 from memory.sessions.messages import Figures, MessageDraft, store_reply
 from memory.turn import refusals, turns
-from memory.turn.admission import admit, without_memory
+from memory.turn.admission import admit, read_again, without_memory
 from memory.turn.parts import Parts
 from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
 from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
-from memory.turn.values import Admitted, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import SessionRow, retried
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,8 @@ class ChatPipeline:
         kept, and the same request takes the turn up again.
         """
         parts = self.parts
-        model = parts.model_server.models.choose(request.model)
+        models = parts.model_server.models
+        model = models.choose(request.model, main_if_unknown=request.client is not None)
         with Course(parts, request) as course:
             prepared = _prepare(parts, request, model, course)
             if isinstance(prepared, TurnFinished):
@@ -70,7 +71,12 @@ class ChatPipeline:
                 return
             admitted, tools, prompt = prepared
             pieces = course.answer.pieces(model, prompt.request, tools)
-            first = next(pieces, None)  # a model that fails before its first word raises here, before any event
+            try:
+                first = next(pieces, None)  # a model that fails before its first word raises here, before any event
+            except ModelError as error:
+                admitted, tools, prompt = _shortened(parts, model, admitted, prompt, error)
+                pieces = course.answer.pieces(model, prompt.request, tools)
+                first = next(pieces, None)
             started = _started(admitted, prompt, model, course.answer)
             events: Iterator[TurnEvent] = chain([started], () if first is None else [first], pieces)
             listening = True
@@ -131,10 +137,7 @@ def _prepare(
             course.ended["recall"] = perf_counter()
             prompt = compose(parts, admitted, found)
             course.ended["compose"] = perf_counter()
-            tools = None
-            if found.recalled.kind == BY_MODEL:
-                tools = Tools(parts.recall, admitted.past, admitted.settings, request.timezone)
-            return admitted, tools, prompt
+            return admitted, _tools(parts, admitted, found), prompt
     except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
         problem = _fail_open(request, error)
     if not isinstance(admitted, Admitted):
@@ -143,6 +146,30 @@ def _prepare(
     prompt = as_it_came(parts, admitted, problem)
     course.ended["compose"] = perf_counter()
     return admitted, None, prompt
+
+
+def _tools(parts: Parts, admitted: Admitted, found: MemoryReport) -> Tools | None:
+    """Return what the model looks back with itself; None where the message was read."""
+    if found.recalled.kind != BY_MODEL:
+        return None
+    return Tools(parts.recall, admitted.past, admitted.settings, admitted.request.timezone)
+
+
+def _shortened(
+    parts: Parts, model: LanguageModel, admitted: Admitted, prompt: Composed, error: ModelError
+) -> tuple[Admitted, Tools | None, Composed]:
+    """Return the turn with a shorter prompt, once the model has said that it can't read so much.  Raises `error`."""
+    if error.code != CONTEXT_EXCEEDED or admitted.lease is None:
+        raise error
+    try:
+        again = read_again(parts, admitted)
+    except TooLarge:  # it says that nothing was stored; this message is
+        raise error from None
+    found = look_back(parts, again, model)
+    shorter = compose(parts, again, found)
+    if shorter.tokens >= prompt.tokens:
+        raise error
+    return again, _tools(parts, again, found), shorter
 
 
 def _fail_open(request: TurnRequest, error: Exception) -> str:

@@ -11,7 +11,7 @@ from tests.browser.chatting import begin, box, chat, messages, send, session_sho
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, USUAL, WIDE, Screen, watch_of
 from tests.live import Live
-from tests.model_server import ModelServer, Status, Text
+from tests.model_server import Dictation, ModelServer, Status, Text
 from tests.serving import Server
 
 SENDS = 6
@@ -92,6 +92,29 @@ def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
     told.get_by_role("button", name="Go to this message").first.click()
     expect(messages(page).first).to_be_focused()
     expect(messages(page).first).to_be_in_viewport()
+
+
+def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    reply = Dictation()
+    model_server.main.queue(reply)
+    send(page, "Which fish?")
+    reply.say("<think>\nThe person wants a zebrafish.\n")
+    thought = messages(page).last.get_by_text(re.compile(r"^Thought for \d+ s$"))
+    expect(thought).to_be_visible()
+    reply.say("So be it.\n</think>\n\nA green one.")
+    reply.end()
+    expect(messages(page).last).to_contain_text("A green one.")
+    expect(page.get_by_role("button", name=WHY)).to_have_count(1)
+    expect(page.get_by_text("zebrafish")).to_be_hidden()
+    thought.click()
+    expect(page.get_by_text("The person wants a zebrafish.")).to_be_visible()
+    assert stored(live, session_shown(page)) == [("user", "Which fish?"), ("assistant", "A green one.")]
+    page.reload()
+    expect(messages(page).last).to_contain_text("A green one.")
+    expect(thought).to_have_count(0)
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])

@@ -34,6 +34,8 @@ class _Events:
             if "error" in chunk:
                 raise error_of(200, chunk)
             self._said |= chunk  # what comes again is newer
+            if chunk.get("withdraws"):  # the words so far were a thought
+                self._words.clear()
             words: str = chunk["choices"][0]["delta"].get("content", "")
             self._words.append(words)
             return words

@@ -30,6 +30,7 @@ class BuiltinModel:
 
     name = "recap-extractive"
     can_call_tools = False
+    window = None
 
     def answer(self, request: llm.ModelRequest) -> Iterator[llm.Piece | llm.Chunk | llm.Finish]:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""

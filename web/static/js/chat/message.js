@@ -39,6 +39,7 @@ export class Message extends Component {
         aria-label=${text("chat.message.label", { speaker: speaker(message), time: clock(at) })}
       >
         ${(!own || message.name) && html`<div class="who">${speaker(message)}</div>`}
+        ${turn?.thought && html`<${Thought} thought=${turn.thought} />`}
         <${Body} role=${role} words=${content} />
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${facts && html`<${Remembered} facts=${facts} />`}
@@ -124,6 +125,16 @@ class NewFact extends Component {
       </span>
     `;
   }
+}
+
+/** What a model thought before its reply, folded.  Only this page knows it, until it is loaded again. */
+export function Thought({ thought }) {
+  return html`
+    <details class="thought muted">
+      <summary>${text("chat.message.thought", { count: thought.seconds })}</summary>
+      <div class="typed">${thought.words.trim()}</div>
+    </details>
+  `;
 }
 
 /** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */

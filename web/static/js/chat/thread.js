@@ -87,7 +87,7 @@ export class Thread {
       this.items.push({ ...message, id: asked });
     }
     this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
-    this.turns.set(id, { ...said, ...turn.told, message_id: id });
+    this.turns.set(id, { ...said, ...turn.told, message_id: id, thought: turn.thought });
   }
 
   /** Remove an erased message, and reload the session and the turns, which may have shown it. */

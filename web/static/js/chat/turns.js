@@ -34,6 +34,7 @@ export const forgetPart = (sessionId) => sessionStorage.removeItem(slot(sessionI
 
 class Turn {
   reply = "";
+  thought = null; // what the model thought before it answered: {words, since, seconds}; never stored
   heard = true; // false: the reply is written without this page hearing it
   lost = false; // whether the server can't be reached
   told = {}; // what the API has told of the turn so far, by its names
@@ -79,6 +80,7 @@ class Turn {
     try {
       await api.chat(this.#body(), { key: this.key, signal: this.#abort.signal, heard: (chunk) => this.#hear(chunk) });
     } catch (error) {
+      if (this.told.finish_reason === "cut_off") return; // the words so far are stored, and say so
       if (error.code !== "stream_broken" || this.temporary) throw error;
       this.lost = true;
       await this.follow();
@@ -145,16 +147,26 @@ class Turn {
     };
   }
 
-  #hear({ memory, model, usage, message_id, user_message_id, choices }) {
+  #hear({ memory, model, usage, message_id, user_message_id, choices, withdraws }) {
     const [{ delta, finish_reason } = {}] = choices ?? [];
     const begins = user_message_id && !this.told.user_message_id;
     const told = Object.entries({ memory, model, usage, message_id, user_message_id, finish_reason });
     Object.assign(this.told, Object.fromEntries(told.filter(([, value]) => value)));
     if (begins) emit("begun", { sessionId: this.sessionId });
+    this.#think(delta?.reasoning_content, withdraws);
     this.reply += delta?.content ?? "";
     const part = { of: this.told.user_message_id, text: this.reply };
     if (!this.temporary) sessionStorage.setItem(slot(this.sessionId), JSON.stringify(part));
     this.changed();
+  }
+
+  /** Take in thoughts; with `withdraws`, the reply so far was one of them. */
+  #think(words, withdraws) {
+    if (words === undefined) return;
+    this.thought ??= { words: "", since: Date.now(), seconds: 0 };
+    this.thought.words += withdraws ? this.reply + words : words;
+    this.thought.seconds = Math.max(1, Math.round((Date.now() - this.thought.since) / 1000));
+    if (withdraws) this.reply = "";
   }
 }
 

@@ -3,6 +3,7 @@
 import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
 import { text } from "../page/words.js";
+import { Thought } from "./message.js";
 import { keepEnd } from "./scrolling.js";
 
 /** `turn` tells when it has changed, also `progress(turn)`.  Its text is drawn at most once a frame. */
@@ -27,10 +28,10 @@ export class Writing extends Component {
   }
 
   render({ turn }) {
-    const { reply, heard, stopping } = turn;
+    const { reply, thought, heard, stopping } = turn;
     return html`
       <article class="message assistant" aria-label=${text("chat.message.writing")} aria-busy="true">
-        ${reply && html`<${Filled} class="body md" of=${reply} make=${render} />`}
+        ${thought && html`<${Thought} thought=${thought} />`} ${reply && html`<${Filled} class="body md" of=${reply} make=${render} />`}
         <div class="body muted dots" hidden=${Boolean(reply) && heard && !stopping}>${doing(turn)}</div>
       </article>
     `;

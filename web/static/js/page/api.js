@@ -156,6 +156,7 @@ export async function chat(body, { key, heard, signal }) {
     const events = rest.split("\n\n");
     rest = events.pop();
     for (const event of events) {
+      if (event.startsWith(":")) continue; // a comment: the model is silent
       const data = event.replace(/^data: /, "");
       if (data === "[DONE]") return;
       const chunk = JSON.parse(data);

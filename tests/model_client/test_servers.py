@@ -1,0 +1,454 @@
+"""How real model servers answer: their refusals, errors, ends of answers and JSON modes, in their own words.
+
+The bodies follow the providers' public documentation and issue trackers.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
+from memory.llm import ChatMessage, ModelRequest, Piece, Tool, complete
+from memory.llm.completions import OpenAIModel
+from tests.model_server import Body, Json, ModelServer, Raw, Status, Text
+from tests.openai_calls import MATERIAL, SCHEMA, Make, ask, both, chunk, data, failure
+
+
+@pytest.fixture
+def model(make: Make) -> OpenAIModel:
+    return make()
+
+
+def openai_error(message: str, **more: Any) -> dict[str, Any]:
+    return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None} | more}
+
+
+def gemini_error(code: int, message: str, status: str = "INVALID_ARGUMENT", details: Any = None) -> list[Any]:
+    return [
+        {"error": {"code": code, "message": message, "status": status, **({"details": details} if details else {})}}
+    ]
+
+
+def mistral_extra(*places: str) -> dict[str, Any]:
+    detail = [
+        {"type": "extra_forbidden", "loc": ["body", *place.split(".")], "msg": "Extra inputs are not permitted"}
+        for place in places
+    ]
+    return {"object": "error", "message": {"detail": detail}, "type": "invalid_request_error", "code": None}
+
+
+AZURE_FILTER = openai_error(
+    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify "
+    "your prompt and retry.",
+    code="content_filter",
+    param="prompt",
+    innererror={"code": "ResponsibleAIPolicyViolation"},
+)
+OPENROUTER_FILTER = {
+    "error": {
+        "code": 403,
+        "message": 'gpt-4o requires moderation on OpenAI. Your input was flagged for "violence".',
+        "metadata": {"reasons": ["violence"], "flagged_input": "..."},
+    }
+}
+TPM = (
+    "Request too large for model `llama-3.1-8b-instant` in organization `org_1` service tier `on_demand` on tokens per "
+    "minute (TPM): Limit 6000, Requested 8211, please reduce your message size and try again."
+)
+QUOTA = "You exceeded your current quota, please check your plan and billing details. Please retry in 34.2s."
+RETRY_INFO = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]
+
+ERRORS: list[tuple[str, Status, str, str]] = [
+    ("azure filter", Status(400, AZURE_FILTER), CONTENT_REFUSED, "content management policy"),
+    (
+        "openai prompt",
+        Status(400, openai_error("Invalid prompt: your prompt was flagged.", code="invalid_prompt")),
+        CONTENT_REFUSED,
+        "flagged",
+    ),
+    ("openrouter moderation", Status(403, OPENROUTER_FILTER), CONTENT_REFUSED, "requires moderation"),
+    ("deepseek risk", Status(400, openai_error("Content Exists Risk")), CONTENT_REFUSED, "Content Exists Risk"),
+    (
+        "gemini",
+        Status(400, gemini_error(400, "The prompt was blocked: PROHIBITED_CONTENT")),
+        CONTENT_REFUSED,
+        "other words",
+    ),
+    (
+        "gemini key",
+        Status(400, gemini_error(400, "API key not valid. Please pass a valid API key.")),
+        "model_key_refused",
+        "OPENAI_API_KEY",
+    ),
+    (
+        "gemini model",
+        Status(404, gemini_error(404, "models/x is not found for API version v1main", "NOT_FOUND")),
+        "model_not_found",
+        "OPENAI_MODEL",
+    ),
+    (
+        "gemini quota",
+        Status(429, gemini_error(429, QUOTA, "RESOURCE_EXHAUSTED", RETRY_INFO)),
+        "model_busy",
+        "current quota",
+    ),
+    ("deepseek model", Status(400, openai_error("Model Not Exist")), "model_not_found", "Model Not Exist"),
+    (
+        "mistral model",
+        Status(400, {"object": "error", "message": "Invalid model: gpt", "type": "invalid_model", "code": "1500"}),
+        "model_not_found",
+        "Invalid model",
+    ),
+    (
+        "openrouter model",
+        Status(400, {"error": {"message": "gpt is not a valid model ID", "code": 400}}),
+        "model_not_found",
+        "not a valid model",
+    ),
+    (
+        "anthropic credit",
+        Status(400, openai_error("Your credit balance is too low to access the Anthropic API.")),
+        "model_quota_exhausted",
+        "no credit left",
+    ),
+    (
+        "deepseek balance",
+        Status(402, openai_error("Insufficient Balance")),
+        "model_quota_exhausted",
+        "Insufficient Balance",
+    ),
+    (
+        "groq too large",
+        Status(413, openai_error(TPM, type="tokens", code="rate_limit_exceeded")),
+        CONTEXT_EXCEEDED,
+        "6000",
+    ),
+    (
+        "openai too large",
+        Status(429, openai_error(TPM, type="tokens", code="rate_limit_exceeded")),
+        CONTEXT_EXCEEDED,
+        "6000",
+    ),
+    (
+        "anthropic long",
+        Status(400, openai_error("prompt is too long: 208310 tokens > 200000 maximum")),
+        CONTEXT_EXCEEDED,
+        "200000",
+    ),
+    ("groq flex", Status(498, openai_error("Flex tier capacity exceeded")), "model_busy", "capacity exceeded"),
+    (
+        "anthropic overloaded",
+        Status(529, openai_error("Overloaded", type="overloaded_error")),
+        "model_busy",
+        "Overloaded",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reply", "code", "words"), [rest for _, *rest in ERRORS], ids=[name for name, *_ in ERRORS])
+def test_errors_say_what_is_wrong_in_the_servers_own_words(
+    server: ModelServer, model: OpenAIModel, reply: Status, code: str, words: str
+) -> None:
+    server.main.default = lambda body: reply
+    error = failure(model, ask())
+    assert error.code == code
+    assert words in error.message and words not in (error.kept if error.quoted and words in error.quoted else "")
+    assert "http" not in error.message.split("127.0.0.1")[0].replace("http://", "")
+
+
+WINDOWS = [
+    ("This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens.", 4096),
+    ("prompt is too long: 208310 tokens > 200000 maximum", 200_000),
+    ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+    ("the request exceeds the available context size (8192 tokens), try increasing it", 8192),
+    (
+        "Trying to keep the first 5171 tokens when context the overflows. However, the model is loaded with context "
+        "length of only 4096 tokens, which is not enough.",
+        4096,
+    ),
+    ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32_768),
+    (TPM, 6000),
+]
+
+
+@pytest.mark.parametrize(("words", "window"), WINDOWS)
+def test_the_window_is_read_from_the_refusal(server: ModelServer, model: OpenAIModel, words: str, window: int) -> None:
+    assert model.window is None
+    server.main.queue(Status(400, openai_error(words)))
+    error = failure(model, ask())
+    assert (error.code, error.window, model.window) == (CONTEXT_EXCEEDED, window, window)
+
+
+def test_without_a_number_the_window_is_a_guess_below_what_was_refused(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(400, openai_error("x", code="context_length_exceeded")))
+    assert failure(model, ask(content="word " * 4000)).window in range(3000, 5000)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "seconds"),
+    [
+        ({"Retry-After": "7"}, openai_error("Slow down"), 7.0),
+        ({}, gemini_error(429, "Quota", "RESOURCE_EXHAUSTED", RETRY_INFO), 34.0),
+        ({}, openai_error("Rate limit reached. Please try again in 7.66s."), 7.66),
+        ({}, openai_error("Rate limit reached. Please try again in 1m12.5s."), 72.5),
+    ],
+)
+def test_the_wait_that_a_server_asks_for_is_told(
+    server: ModelServer, model: OpenAIModel, headers: dict[str, str], body: Any, seconds: float
+) -> None:
+    server.main.default = lambda _: Status(429, body, headers)
+    assert failure(model, ask()).retry_after == seconds
+
+
+# -- refused parameters
+
+CLIENT = {"metadata": {"team": "x"}, "user": "ada", "safety_identifier": "ada", "temperature": 0.2}
+NAMING = ("metadata", "user", "safety_identifier", "prompt_cache_key", "stream_options")
+UNKNOWN = 'Invalid JSON payload received. Unknown name "{}": Cannot find field.'
+
+
+def groq(name: str) -> Status:
+    return Status(400, openai_error(f"property '{name}' is unsupported"))
+
+
+def gemini(name: str) -> Status:
+    return Status(400, gemini_error(400, UNKNOWN.format(name)))
+
+
+def mistral(name: str) -> Status:
+    return Status(422, mistral_extra(name))
+
+
+def openai(name: str) -> Status:
+    return Status(400, openai_error(f"Unrecognized request argument supplied: {name}"))
+
+
+@pytest.mark.parametrize("refuse", [groq, gemini, mistral, openai], ids=lambda refuse: refuse.__name__)
+def test_what_only_names_somebody_is_left_out_where_it_is_refused(
+    server: ModelServer, model: OpenAIModel, refuse: Any
+) -> None:
+    """One refusal for each name; afterwards no call is refused any more."""
+
+    def strict(body: Body) -> Any:
+        bad = next((name for name in NAMING if name in body), None)
+        return refuse(bad) if bad else "Hi."
+
+    server.main.default = strict
+    request = replace(ask(stream=True), client={"model": "gpt-4o", **CLIENT}, cache_key="s")
+    assert complete(model, request)[0] == "Hi."
+    before = len(server.requests)
+    assert complete(model, request)[0] == "Hi."
+    assert len(server.requests) == before + 1
+    assert server.requests[-1].body["temperature"] == 0.2
+
+
+def test_a_clients_parameter_that_means_something_is_not_left_out(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(400, openai_error("Unsupported value: 'temperature'", param="temperature")))
+    error = failure(model, replace(ask(), client={"temperature": 0.2}))
+    assert error.upstream is not None and error.upstream.param == "temperature"
+    assert len(server.requests) == 1
+
+
+def test_a_message_about_users_is_no_refusal_of_the_parameter(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(400, openai_error("messages.3: user messages must have non-empty content")))
+    assert failure(model, replace(ask(), client={"user": "ada"})).code == "model_rejected_request"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"), [("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")]
+)
+def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(
+    server: ModelServer, model: OpenAIModel, sent: str, taken: str
+) -> None:
+    server.main.default = lambda body: openai(sent) if sent in body else "Hi."
+    assert complete(model, replace(ask(), client={sent: 50}))[0] == "Hi."
+    assert server.requests[-1].body[taken] == 50 and sent not in server.requests[-1].body
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model does not support response format `json_schema`. See supported models.",
+        "This response_format type is unavailable now",
+        "The specified schema produces a constraint that has too many states for serving.",
+        "Failed to parse grammar",
+    ],
+)
+def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(
+    server: ModelServer, model: OpenAIModel, words: str
+) -> None:
+    server.main.queue(Status(400, openai_error(words)), "{}", "{}")
+    for _ in range(2):
+        complete(model, ask(schema=SCHEMA))
+    kinds = [request.body["response_format"]["type"] for request in server.requests]
+    assert kinds == ["json_schema", "json_object", "json_object"]
+    server.main.queue(Status(400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}), "{}")
+    complete(model, ask(schema=SCHEMA))
+    assert "response_format" not in server.requests[-1].body
+
+
+def test_json_that_a_model_could_not_keep_to_is_asked_for_again(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(400, openai_error("Failed to generate JSON.", code="json_validate_failed")), "{}")
+    assert complete(model, ask(schema=SCHEMA))[0] == "{}"
+
+
+DEVELOPER = ChatMessage("developer", "Be kind.", raw={"role": "developer", "content": "Be kind."})
+
+
+@pytest.mark.parametrize(
+    ("words", "roles"),
+    [
+        ("Input tag 'developer' found using 'role' does not match any of the expected tags", ["system", "user"]),
+        ("System message must be at the beginning. None", ["system", "user"]),
+        ("Conversation roles must alternate user/assistant/user/assistant/... None", ["system", "user"]),
+        ("System role not supported None", ["user"]),
+    ],
+)
+def test_roles_go_as_the_server_takes_them(
+    server: ModelServer, model: OpenAIModel, words: str, roles: list[str]
+) -> None:
+    server.main.queue(Status(400, openai_error(words)))
+    request = ask()
+    system, question = request.messages
+    complete(model, replace(request, messages=(system, question, DEVELOPER, ChatMessage("user", "And?"))))
+    sent = server.requests[-1].body["messages"]
+    assert [message["role"] for message in sent] == roles
+    words_sent = "\n".join(message["content"] for message in sent)
+    assert all(words in words_sent for words in ("Be brief.", "Be kind.", "how are you", "And?"))
+
+
+def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.queue(Status(422, mistral_extra("messages.0.user.name")))
+    named = ChatMessage("user", "Hi", raw={"role": "user", "content": "Hi", "name": "Ada"})
+    complete(model, ModelRequest((named,), MATERIAL))
+    assert server.requests[-1].body["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server: ModelServer, make: Make) -> None:
+    model = OpenAIModel(make().endpoint, "gpt-4o", backoff=0.001, rest=0.2)
+    server.main.default = lambda body: Status(500)
+    failure(model, ask())
+    assert len(server.requests) == 3
+    assert failure(model, ask()).retry_after and len(server.requests) == 3
+    server.main.default = lambda body: "Back."
+    for _ in range(500):
+        try:
+            assert complete(model, ask())[0] == "Back.", "it is asked again after that"
+            return
+        except ModelError:
+            time.sleep(0.01)
+    pytest.fail("the server is left alone for good")
+
+
+def test_a_clients_request_is_not_tried_again(server: ModelServer, model: OpenAIModel) -> None:
+    """Its package does that."""
+    server.main.default = lambda body: Status(500)
+    failure(model, replace(ask(), client={}))
+    assert len(server.requests) == 1
+
+
+# -- ends of answers
+
+
+@both
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("SAFETY", "content_filter"),
+        ("RECITATION", "content_filter"),
+        ("content_filter: PROHIBITED_CONTENT", "content_filter"),
+        ("end_turn", "stop"),
+        ("eos", "stop"),
+    ],
+)
+def test_ends_have_one_name(server: ModelServer, model: OpenAIModel, stream: bool, theirs: str, ours: str) -> None:
+    server.main.queue(Text("Half of it", finish=theirs))
+    assert complete(model, ask(stream))[1].reason == ours
+
+
+@both
+@pytest.mark.parametrize("reason", ["error", "insufficient_system_resource"])
+def test_half_an_answer_that_ended_in_an_error_is_no_whole_one(
+    server: ModelServer, model: OpenAIModel, stream: bool, reason: str
+) -> None:
+    server.main.default = lambda body: Text("Half of it", finish=reason)
+    assert failure(model, ask(stream)).code == "model_failed"
+
+
+def test_an_error_in_a_choice_is_one(server: ModelServer, model: OpenAIModel) -> None:
+    broken = {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Gone"}}
+    server.main.queue(Raw([data(chunk({"content": "Half"}), json.dumps({"choices": [broken]}).encode(), b"[DONE]")]))
+    parts = model.answer(ask(stream=True))
+    assert next(parts) == Piece("Half")
+    with pytest.raises(ModelError, match="Gone"):
+        list(parts)
+
+
+def test_an_error_in_a_list_is_read_in_a_body_that_began_well(server: ModelServer, model: OpenAIModel) -> None:
+    server.main.default = lambda body: Json(gemini_error(503, "The model is overloaded.", "UNAVAILABLE"))
+    assert "overloaded" in failure(model, ask()).message
+
+
+# -- thoughts
+
+TOOL = Tool("look", "Looks.", {"type": "object", "properties": {}})
+THOUGHTS = {
+    "tags": {"content": "<think>\nHmm {x}\n</think>\n\nYes."},
+    "closing tag only": {"content": "Hmm {x}\n</think>\n\nYes."},
+    "empty pair": {"content": "<think>\n\n</think>\n\nYes."},
+    "reasoning": {"content": "Yes.", "reasoning": "Hmm"},
+    "reasoning_content": {"content": "Yes.", "reasoning_content": "Hmm"},
+    "parts": {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hmm"}]},
+            {"type": "text", "text": "Yes."},
+        ]
+    },
+}
+
+
+@both
+@pytest.mark.parametrize("kind", THOUGHTS)
+def test_thoughts_are_no_part_of_the_words(server: ModelServer, model: OpenAIModel, stream: bool, kind: str) -> None:
+    for _ in range(2):
+        server.main.queue(Json({"choices": [{"message": THOUGHTS[kind], "finish_reason": "stop"}]}))
+        assert complete(model, ask(stream))[0] == "Yes."
+
+
+def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(
+    server: ModelServer, model: OpenAIModel
+) -> None:
+    server.main.default = lambda body: Text("I think so.\n</think>\n\nYes.")
+    assert complete(model, ask(stream=True))[0] == "Yes.", "its words are withdrawn"
+    words = [part.text for part in model.answer(ask(stream=True)) if isinstance(part, Piece)]
+    assert words == ["Yes."], "and later none has to be"
+    server.main.default = lambda body: Text("No thought now.")
+    assert complete(model, ask(stream=True))[0] == "No thought now."
+
+
+@both
+@pytest.mark.parametrize("content", ["<think>Only this", "<think>Only this</think>", "Only this\n</think>\n"])
+def test_thoughts_alone_are_an_empty_answer_with_its_reason(
+    server: ModelServer, model: OpenAIModel, stream: bool, content: str
+) -> None:
+    server.main.queue(Text(content, finish="length"))
+    error = failure(model, ask(stream))
+    assert error.code == "model_empty_answer" and "thinking" in error.message
+
+
+def test_thoughts_go_back_beside_the_calls_of_tools(server: ModelServer, model: OpenAIModel) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"content": None, "reasoning_content": "I look.", "tool_calls": [call]}
+    server.main.queue(Json({"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
+    *_, made, end = model.answer(replace(ask(), tools=(TOOL,)))
+    asked = ChatMessage("assistant", "", (made,), thoughts=end.thoughts)  # type: ignore[arg-type, union-attr]
+    complete(model, ModelRequest((asked, ChatMessage("tool", "Seen.", tool_call_id="1")), MATERIAL))
+    assert server.requests[-1].body["messages"][0]["reasoning_content"] == "I look."
