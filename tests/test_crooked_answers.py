@@ -224,6 +224,9 @@ def test_a_message_that_the_server_refuses_does_not_block_the_others(talk: Talk)
     assert [positions for positions in read_by(talk) if 4 not in positions] == [[1], [2], [3], [5, 6, 7, 8]]
     kept = [one["content"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
     assert "POISON" in kept  # nothing is lost
+    refused = [one["refused"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
+    assert [bool(one) for one in refused] == [place == 3 for place in range(8)], "only it, and for every later prompt"
+    assert "Filtered" in refused[3]["reason"]
 
 
 def test_a_conversation_of_one_refused_message_goes_on(talk: Talk) -> None:

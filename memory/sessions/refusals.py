@@ -12,11 +12,21 @@ from datetime import datetime
 from sqlalchemy import case, null, select, update
 
 from memory import tokens
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.sessions.messages import QUOTABLE, skip_unread
 from memory.sessions.titles import renaming
 from models import REVISED, MessageRow, Refusal, SessionRow, Transaction
 
 REASON_TOKENS = 150
+_REASONS = {
+    CONTENT_REFUSED: "The content filter of the model server refused it",
+    CONTEXT_EXCEEDED: "It is longer than the model can read in one piece",
+}
+
+
+def reason_of(error: ModelError) -> str:
+    """Return the sentence for the person that says why a message was refused."""
+    return f"{_REASONS[error.code]}{f': {error.quoted}' if error.quoted else ''}."
 
 
 def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reason: str, now: datetime) -> None:

@@ -33,6 +33,8 @@ from memory.rendering import GAP
 from memory.sections import Sections
 from memory.sessions.fold import show_newest
 from memory.sessions.messages import LINE_AFTER, SHOWN
+from memory.sessions.refusals import mark_refused, reason_of
+from memory.sessions.sessions import Sessions
 from memory.summary.digest import CUT_OFF, Digest, digest
 from memory.summary.summaries import add_version, find_version, reword
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
@@ -77,6 +79,7 @@ class _Step:
     prompt: Prompt
     repair: Prompt
     most: int  # messages that the job's next step may have
+    refused: ModelError | None = None  # why the model server does not read its only message
 
     @property
     def through(self) -> int:
@@ -96,6 +99,7 @@ class Updates:
     prompts: Prompts
     facts: Facts
     leases: Leases
+    sessions: Sessions
     mini: Mini
     metrics: Metrics
     now: Callable[[], datetime]
@@ -205,18 +209,15 @@ class Updates:
                 if len(messages) > 1:
                     step = step.of(messages[: len(messages) // 2])
                 elif error.code == CONTENT_REFUSED:
-                    return replace(step, most=BATCH_MESSAGES), self._leave_out(step, error)
+                    return replace(step, most=BATCH_MESSAGES, refused=error), self._leave_out(step)
                 elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
                     step = replace(step.of([_shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
                 else:
                     raise
 
-    def _leave_out(self, step: _Step, error: ModelError) -> Answer[Digest]:
+    def _leave_out(self, step: _Step) -> Answer[Digest]:
         """Go on without a step's only message, which the model server refuses: the summary covers it unread."""
-        log.warning(
-            "a message was left out of the summary: the model server refuses it",
-            extra=logs.fields(position=step.through, said=error.kept),
-        )
+        log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=step.through))
         return Answer(Digest(step.material.previous), self.mini.model_server.models.mini.name, ())
 
     def _store(self, job: JobRow, step: _Step, answer: Answer[Digest]) -> bool:
@@ -228,6 +229,9 @@ class Updates:
             if row is None or row.summary_version != step.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
+            if step.refused is not None:
+                mark_refused(tx, read, step.refused.code, reason_of(step.refused), self.now())
+                self.sessions.follow_up(tx, row, summarise=False)
             counts, corrected = self.facts.accept(tx, row, answer.made.facts, step.material)
             sections = reword(answer.made.sections, corrected)
             usage = {**_usage(answer), "facts": counts}

@@ -20,7 +20,7 @@ from memory.hiding import follow_shown
 from memory.leases import RELEASE_PATIENCE
 from memory.longterm.forgetting import forget_messages
 from memory.ops import logs
-from memory.sessions.refusals import mark_refused
+from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.titles import renaming
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted
@@ -29,10 +29,6 @@ from models import FactRow, MessageRow, SessionRow, Transaction, retried
 log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.5  # of the model's window: a longer message leaves too little room for all else
-_REASONS = {
-    CONTENT_REFUSED: "The content filter of the model server refused it",
-    CONTEXT_EXCEEDED: "It is longer than the model can read in one piece",
-}
 
 
 def mark_if_refused(parts: Parts, turn: Admitted, error: ModelError) -> bool:
@@ -45,9 +41,8 @@ def mark_if_refused(parts: Parts, turn: Admitted, error: ModelError) -> bool:
     too_long = sum(message.tokens for message in new) > LARGEST_SHARE * (error.window or float("inf"))
     if error.code != CONTENT_REFUSED and not (error.code == CONTEXT_EXCEEDED and too_long):
         return False
-    reason = f"{_REASONS[error.code]}{f': {error.quoted}' if error.quoted else ''}."
     try:
-        return _mark(parts, turn, [message.id for message in new], error.code, reason)
+        return _mark(parts, turn, [message.id for message in new], error.code, reason_of(error))
     except SQLAlchemyError as failure:  # the same words sent again are refused, and marked, once more
         log.error("a refused message could not be marked", extra=logs.fields(error=logs.told(failure)))
         return False
