@@ -350,3 +350,13 @@ def test_an_ordinary_turn_asks_nothing_more_for_it(make_app: MakeApp, model_serv
         chat(app.test_client(), "And the weather?", session_id="s")
     alone = [one for one in sent if "messages.refused IS NOT NULL" in one and "EXISTS" not in one]
     assert alone == [] and not [one for one in sent if one.startswith("UPDATE messages")]
+
+
+def test_words_that_are_recalled_and_refused_do_not_mark_the_message(ada: Talk) -> None:
+    """They may be older than the mark, or come from a model without a filter."""
+    append(ada.client, "old", [said("The zebra vault opens at noon.")], **ADA)
+    ada.server.main.default = lambda body: filtered() if "zebra vault opens" in str(body["messages"]) else "I see."
+    answer = chat(ada.client, "When does my zebra vault open?", session_id="s", **ADA)
+    assert answer["reply"] == "I see."
+    assert answer["memory"]["excerpts"] == [] and "refused" in answer["memory"]["recall"]["reason"]
+    assert marks(ada.client) == {} and len(prompts(ada.server)) == 2
