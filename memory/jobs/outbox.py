@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from sqlalchemy import Boolean, CompoundSelect, Select, bindparam, case, event, func, literal, or_, select, union_all
 
@@ -40,6 +40,7 @@ CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines 
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
+Result = TypeVar("Result")
 Handler = Callable[[JobRow], bool | None]
 """Does a job, or a part of it that does not take long; True when there is more to do."""
 
@@ -240,11 +241,7 @@ class Outbox:
     def _look(self) -> None:
         """Start jobs as they become due."""
         while not self._stopping:
-            try:
-                wait = self._start_due()
-            except Exception:  # the looker must survive any mistake, and a database that fails
-                log.exception("jobs: looking for work failed; trying again")
-                wait = TROUBLE_SECONDS
+            wait = _survive(self._start_due) or TROUBLE_SECONDS
             if self._woken.wait(wait) and self._asked and not self._stopping:
                 time.sleep(START_SECONDS)
             self._woken.clear()  # before looking: whoever asks from now on wakes us again
@@ -273,15 +270,11 @@ class Outbox:
 
     def _start(self, kind: str, claimed: Claimed) -> None:
         def work() -> None:
-            try:
-                self._run(*claimed)
-            except Exception:  # the job's lease runs out, and it is done again
-                log.exception("jobs: the end of a job could not be stored", extra=logs.fields(kind=kind))
-            finally:
-                with self._lock:
-                    self._free[kind] += 1
-                    self._threads.discard(thread)
-                self._woken.set()
+            _survive(partial(self._run, *claimed))  # if its end can't be stored, its lease runs out
+            with self._lock:
+                self._free[kind] += 1
+                self._threads.discard(thread)
+            self._woken.set()
 
         thread = threading.Thread(target=work, name=f"recap-jobs-{kind}", daemon=True)
         with self._lock:
@@ -370,6 +363,15 @@ class Outbox:
             if left is not None and left.state == "running" and self._leases.free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
                 self._metrics.job_over(row.kind, self._settle(left, ABANDONED))
+
+
+def _survive(work: Callable[[], Result]) -> Result | None:
+    """Return what `work` returns; None after any mistake, and where the database fails: the thread goes on."""
+    try:
+        return work()
+    except Exception:
+        log.exception("jobs: a thread failed; it goes on")
+        return None
 
 
 def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:
