@@ -22,7 +22,7 @@ from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from memory.rendering import chat_block
 from search_index import RECIPES, Document, Embedder, Hit, Query, Recipe, SearchIndex
-from search_index.vectors import DIMENSIONS, cosines, lengths_of, packed
+from search_index.vectors import cosines, lengths_of, packed, rows_of
 
 ENGLISH = analysis_in("en")
 BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
@@ -100,7 +100,7 @@ def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     """A search by cosine alone, for comparison with services that only use embeddings.  No recipe does this."""
     vectors = packed(embedder, [f"{one.name}: {one.content}" for one in documents])
-    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
+    rows = rows_of(vectors)
     lengths = lengths_of(rows)
     ids = np.array([one.message_id for one in documents])
 

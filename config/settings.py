@@ -185,7 +185,8 @@ class Settings(BaseModel):
     """What compares meanings: `wordllama` works offline, `openai` asks the model server, `off` compares words only."""
 
     embedding_model: str = Field("text-embedding-3-small", validation_alias="OPENAI_EMBEDDING_MODEL")
-    """The model that `EMBEDDINGS=openai` uses."""
+    """The model that `EMBEDDINGS=openai` uses, with vectors of any size. With another model, or size, the index is made
+    again."""
 
     search: Choice[Literal["auto", "whoosh", "postgres"]] = "auto"
     """Where the search index is: `whoosh`, in files of each node; `postgres`, in tables of the database, which need

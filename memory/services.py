@@ -89,14 +89,15 @@ SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, 
 class Checked:
     """The state of what serving needs: `ok`, or in words what is wrong; the number of jobs by state.
 
-    `late` says that jobs are due and no process runs them.  Turns are taken all the same.  `migrated` is False when the
-    database needs a command before any process can use it.
+    `late` says that jobs are due and no process runs them, `embeddings` why none can be had.  Turns are taken all the
+    same.  `migrated` is False when the database needs a command before any process can use it.
     """
 
     database: str
     data_dir: str
     jobs: dict[str, int]
     late: str | None
+    embeddings: str | None
     migrated: bool
 
     @property
@@ -120,10 +121,11 @@ class Services:
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
         models = _models(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, _models)
+        self.embedder = embedder = _embedder(settings, models.endpoint, metrics)
         self.index = index = SearchIndex(
             engine if settings.searches_database else settings.index_dir,
             recipe=_recipe(settings),
-            embedder=_embedder(settings, models.endpoint),
+            embedder=embedder,
             analysis=analysis_in(settings.search_language),
         )
         self.leases = leases = Leases(database, now)
@@ -238,7 +240,8 @@ class Services:
                 database, migrated = in_short(error), trouble_of(error) is not Trouble.MISSING
         if database == "ok" and self.database.damaged():
             database = DAMAGED
-        return Checked(database, _room(self.settings.data_dir), jobs, late, migrated)
+        failing = self.embedder.failure if self.embedder is not None else None
+        return Checked(database, _room(self.settings.data_dir), jobs, late, failing, migrated)
 
 
 def _room(data_dir: Path) -> str:
@@ -277,7 +280,7 @@ def _metrics(collector: str) -> Metrics:
     return Traces(collector)
 
 
-def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
+def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -> Embedder | None:
     if settings.embeddings == "off" or settings.ranking != "context":
         return None
     if settings.embeddings == "wordllama":
@@ -286,7 +289,7 @@ def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
         raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY or OPENAI_BASE_URL: the model server makes them.")
     from memory.llm.embeddings import OpenAIEmbedder
 
-    return OpenAIEmbedder(endpoint, settings.embedding_model)
+    return OpenAIEmbedder(endpoint, settings.embedding_model, metrics)
 
 
 def _models(settings: Settings) -> Models:

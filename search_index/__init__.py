@@ -10,10 +10,9 @@ from search_index.index import Hit, SearchIndex
 from search_index.query import Prepared, Query
 from search_index.ranking import RECIPES, Recipe
 from search_index.store import NO_INDEX, IndexBusy, IndexLost
-from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
+from search_index.vectors import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 
 __all__ = [
-    "DIMENSIONS",
     "NO_INDEX",
     "RECIPES",
     "Document",

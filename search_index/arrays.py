@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.vectors import DIMENSIONS, cosines, lengths_of
+from search_index.vectors import cosines, lengths_of, rows_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """n messages: their `rows`, and their packed `vectors` (n x 256, zeros where there is none) with their lengths.
+    """n messages: their `rows`, and their packed `vectors` (zeros where there is none) with their lengths.
 
     Each has `sizes` distinct terms; message by message, `terms` are their numbers in the sorted `vocabulary`.  Term by
     term, `holders` is how many messages have it, and `places` are which, with `counts`, up to where it `ends`.
@@ -130,7 +130,7 @@ class Block:
     @classmethod
     def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
         """The messages with these columns."""
-        packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
+        packed = rows_of(vectors)
         postings = np.frombuffer(b"".join(bags), POSTING)
         sizes = np.array([len(bag) // POSTING.itemsize for bag in bags], np.int64)
         vocabulary, terms = np.unique(postings["code"], return_inverse=True)

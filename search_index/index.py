@@ -25,7 +25,7 @@ from search_index.likeness import alike
 from search_index.operators import NONE, parsed
 from search_index.postgres_store import PostgresStore
 from search_index.query import Prepared, Query
-from search_index.ranking import WORDS, Asked, Recipe, rank
+from search_index.ranking import MEANING, WORDS, Asked, Recipe, rank
 from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Snapshot, Store
 from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
 from search_index.whoosh_store import WhooshStore
@@ -37,6 +37,7 @@ ENTRIES_BYTES = 6 << 20  # of analysed messages that are not indexed yet: some 5
 FOUND_BYTES = 4 << 20  # of what searches found, and of the vectors that a service made for them: some 300 searches
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
 CANDIDATES = 2_000
+WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
 _HIT_BYTES = 1_200  # what Python takes for a hit and its parts
 
 
@@ -68,18 +69,17 @@ class SearchIndex:
         Without an `embedder` messages are compared by their words alone.  An index that was made with another
         `analysis` or embedder counts as none and is replaced.
         """
-        made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
+        self._embedder = embedder
+        self._analysis = analysis
         self._store: Store = (
-            WhooshStore(place, busy_after, made_with)
+            WhooshStore(place, busy_after, self._made_with)
             if isinstance(place, Path)
-            else PostgresStore(place, busy_after, made_with)
+            else PostgresStore(place, busy_after, self._made_with)
         )
         # These need nothing of the analysis or the ranking: see `Store`.
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
         self._recipe, self._parts = recipe, [part.name for part in recipe.parts]
         self._by_age = recipe.uses("age")
-        self._embedder = embedder
-        self._analysis = analysis
         # A service would take too long for messages that wait: they are compared by their words.
         used = embedder if recipe.uses("meaning") else None
         self._quick_embedder = used if used is not None and used.instant else None
@@ -109,8 +109,17 @@ class SearchIndex:
             clear_all()
         return generation
 
+    def _made_with(self) -> str:
+        """How the indexes are written (see `store.MadeWith`)."""
+        if self._embedder is None:
+            return f"{FORMAT} {self._analysis.language} no vectors"
+        size = f"{self._embedder.dimensions}." if self._embedder.dimensions else ""
+        return f"{FORMAT} {self._analysis.language} {self._embedder.name} {size}"
+
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Analyse and index those of `documents` that are not there yet (see `Store.add`)."""
+        if self._embedder is not None and not self._embedder.dimensions:
+            self._embedder.embed(["How many numbers has a vector?"])
         return self._store.add(owner, documents, self.analysed)
 
     def prepare(self, query: Query, owner: str = "") -> Prepared:
@@ -119,15 +128,16 @@ class SearchIndex:
         An owner's same query again has the vector that the service made before.
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
-        terms, vector = self._analysis.query_terms(text), NO_VECTOR
+        terms, vector, failure = self._analysis.query_terms(text), NO_VECTOR, None
         if self._service is not None and terms:
             key = owner, " ".join(text.split())
             try:
-                vector = self._found.get(key) or packed(self._service, [text])[0]
+                vector = self._found.get(key) or packed(self._service, [text], WAIT_SECONDS)[0]
                 self._found.put(key, vector, len(text) + _HIT_BYTES)
             except EmbeddingUnavailable as error:
+                failure = str(error)
                 log.warning("searching by words alone: %s", error)
-        return Prepared(query, text, terms, vector, typed)
+        return Prepared(query, text, terms, vector, typed, failure)
 
     def search(
         self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int] = ()
@@ -192,6 +202,8 @@ class SearchIndex:
             at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
         why = [dict(zip(self._parts, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
+        if prepared.failure is not None:
+            why = [{name: value for name, value in parts.items() if name not in MEANING} for parts in why]
         found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
         return list(map(Hit, *[column.tolist() for column in found], why))
 
@@ -265,7 +277,12 @@ class SearchIndex:
         embedder = self._quick_embedder if quick else self._embedder
         kept = embedder is not None
         entries = [self._entries.get((one.message_id, kept)) for one in documents]
-        new = [at for at, entry in enumerate(entries) if entry is None or entry.document != documents[at]]
+        size = embedder.dimensions if embedder else 0
+        new = [
+            at
+            for at, entry in enumerate(entries)
+            if entry is None or entry.document != documents[at] or len(entry.vector) not in (0, size)
+        ]
         said = [documents[at].content for at in new]
         for at, vector in zip(new, packed(embedder, said) if embedder else [NO_VECTOR] * len(new), strict=True):
             one = documents[at]

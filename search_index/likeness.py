@@ -8,10 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from search_index.analysis import Analysis
-from search_index.vectors import DIMENSIONS, Embedder, cosines, lengths_of, packed
+from search_index.vectors import Embedder, cosines, lengths_of, packed, rows_of
 
 WORDS, MEANING = 0.5, 0.65  # the least cosines, of two sets of terms and of two vectors
 
@@ -23,6 +21,6 @@ def alike(analysis: Analysis, embedder: Embedder | None, text: str, others: Sequ
     meaning = [0.0] * len(others)
     if embedder is not None and others:
         vector, *vectors = packed(embedder, [text, *others])
-        rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
+        rows = rows_of(vectors)
         meaning = cosines(rows, vector, lengths_of(rows)).tolist()
     return [same >= WORDS or near >= MEANING for same, near in zip(words, meaning, strict=True)]

@@ -34,10 +34,14 @@ class Query:
 
 
 class Prepared(NamedTuple):
-    """A query, its plain text, the terms to rank by, the text's vector if a service makes it, and the operators."""
+    """A query, its plain text, the terms to rank by, the text's vector if a service makes it, and the operators.
+
+    failure: why there is no such vector, so that words alone rank.
+    """
 
     query: Query
     text: str
     terms: list[str]
     vector: bytes
     operators: Operators
+    failure: str | None = None

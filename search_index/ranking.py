@@ -230,6 +230,7 @@ CONTEXT = Recipe(
 WORDS = Recipe((Part(words),), "plain")
 # For comparison: a study's formula.
 FUZZY = Recipe((Part(overlap, 0.4), Part(cosine, 0.4), Part(age, 0.2)), "plain", least=0.3, most=5)
+MEANING = ("meaning",)  # the parts that need vectors
 RECIPES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 
 

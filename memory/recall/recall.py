@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
 UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
+WORDS_ALONE = "words alone were compared, since the embedding server failed"
 SPARE = 10  # hits in whose place others may come then
 
 
@@ -85,6 +86,13 @@ class Recalled:
     mode: str = "auto"
     reason: str = ""
     kind: str = ""
+
+
+class Found(NamedTuple):
+    """Excerpts, best first; and why they were found by words alone, if they were."""
+
+    excerpts: tuple[Excerpt, ...]
+    failure: str | None = None
 
 
 class Recall:
@@ -185,26 +193,29 @@ class Recall:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times)
         found = self.excerpts(past, query, int(budget * wanted.share))
-        reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
-        return Recalled(found, mode, reason, wanted.kind)
+        reason = wanted.reason if found.excerpts else f"{wanted.reason}, but nothing earlier fits"
+        if found.failure is not None:
+            reason += f"; {WORDS_ALONE}"
+        return Recalled(found.excerpts, mode, reason, wanted.kind)
 
     def idle(self, text: str, before: Sequence[str]) -> bool:
         """Whether `text` gives nothing to look for, such as small talk.  `before` as in `look_back`."""
         return not triggers.read(text[:QUERY_CHARS], before, self._analysis).looks_back
 
-    def excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
+    def excerpts(self, past: Past, query: Query, budget: int) -> Found:
         """Excerpts of `past` around the best messages for `query` that are worth showing, in at most `budget` tokens.
 
         A query without text asks for the latest messages of its times.  A good score is one near the best: it depends
         on the question.
         """
-        reach = self._settings.recall_window
+        reach, failure = self._settings.recall_window, None
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
         if query.text:
             spare, about = SPARE * past.unhelpful, triggers.about(query.text)
             limit = max(query.limit + spare, reranking.MOST if self._mini else 0)
             wanted = replace(query, limit=limit, exclude=past.exclude, session_id=session, about=about)
             prepared = self._index.prepare(wanted, past.owner_key)
+            failure = prepared.failure
             hits, near = self._find(past, prepared, reach)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
@@ -220,7 +231,7 @@ class Recall:
             if past.unhelpful:
                 hits = self._judged(past, prepared, hits)
             hits = [hit for hit in hits[: query.limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
-        return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
+        return Found(fit(near, hits, budget=budget, reach=reach, exclude=past.exclude), failure)
 
     def _judged(self, past: Past, prepared: Prepared, hits: list[Hit]) -> list[Hit]:
         """The hits, best first, of which those count less that did not help with a similar question."""
