@@ -140,7 +140,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now, types.check)
         self.branches = Branches(settings, database, sessions, leases, now)
         self.hiding = Hiding(settings, sessions, leases, now)
-        self.facts = facts = Facts(settings, database, now)
+        self.facts = facts = Facts(settings, database, now, index.nearness)
         self.links = Links(database)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)

@@ -13,7 +13,7 @@ from search_index.arrays import Block, Document, Entry
 from search_index.operators import Operators
 from search_index.query import Prepared
 
-FORMAT = 8  # how an index is written: one that was written otherwise counts as none
+FORMAT = 9  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index
 
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays

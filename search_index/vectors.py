@@ -8,7 +8,6 @@ A vector is kept as one signed byte a number; the cosine loses less than 0.01 by
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 NO_VECTOR = b""
-FEWEST_WORDS = 3  # a text of fewer ("ok", "yes please") means too little to be near anything, and is near everything
+UNIT = 1 << 15  # the length of a unit vector in a sum of whole numbers
 _PIECE = 512  # rows
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
-_ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
 
 
 class EmbeddingUnavailable(Exception):
@@ -93,12 +91,12 @@ def _wordllama() -> tuple[Any, NDArray[np.float32]]:
 
 
 def packed(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:
-    """The texts' vectors as they are kept, and NO_VECTOR for a text too short to mean anything.
+    """The texts' vectors as they are kept, and NO_VECTOR for a text without a letter or digit.
 
     A vector of numbers that are no numbers, as some servers make of odd texts, counts as none.
     """
     out = [NO_VECTOR] * len(texts)
-    worth = [number for number, text in enumerate(texts) if _ENOUGH_WORDS.search(text[:200])]
+    worth = [number for number, text in enumerate(texts) if any(map(str.isalnum, text[:_CHARACTERS]))]
     if worth:
         # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.
         whole = [texts[number][:_CHARACTERS].encode("utf-8", "replace").decode() for number in worth]
@@ -122,21 +120,37 @@ def lengths_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
     return np.sqrt(np.vecdot(wide, wide))
 
 
+def unit_sum(rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the sum of the rows as vectors of length UNIT, in whole numbers: the same in any order of the rows."""
+    total = np.zeros(rows.shape[1], np.int64)
+    factors = UNIT / np.where(lengths > 0, lengths, 1)
+    for start in range(0, len(rows), _PIECE):
+        piece = slice(start, start + _PIECE)
+        total += np.rint(rows[piece] * factors[piece, None]).astype(np.int64).sum(axis=0)
+    return total
+
+
+def products(rows: NDArray[np.int8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the product of each of `vectors` with each row.  Of whole numbers up to 127 it is exact, so a row's does
+    not depend on the rows around it."""
+    # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
+    # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
+    out = np.empty((len(vectors), len(rows)), np.float32)
+    for start in range(0, len(rows), _PIECE):
+        piece = slice(start, start + _PIECE)
+        wide = rows[piece].astype(np.float32)
+        for at, vector in enumerate(vectors):
+            np.vecdot(wide, vector, out=out[at, piece])
+    return out
+
+
 def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
     """The cosine of each row, of these `lengths`, with the packed `query`.
 
     0 for rows, or a query, without a vector, and for vectors of different sizes.
-
-    Products of such small whole numbers are exact, so a row's cosine does not depend on the rows around it.
     """
     if query == NO_VECTOR or len(query) != rows.shape[1]:
         return np.zeros(len(rows))
     vector = np.frombuffer(query, np.int8).astype(np.float32)
-    # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
-    # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
-    products = np.empty(len(rows), np.float32)
-    for start in range(0, len(rows), _PIECE):
-        piece = slice(start, start + _PIECE)
-        np.vecdot(rows[piece].astype(np.float32), vector, out=products[piece])
     lengths = lengths * np.sqrt(np.vecdot(vector, vector))
-    return (products / np.where(lengths > 0, lengths, 1)).astype(float)
+    return (products(rows, vector[None])[0] / np.where(lengths > 0, lengths, 1)).astype(float)
