@@ -17,7 +17,7 @@ from memory import tokens
 from memory.domain import Message
 from memory.languages import analysis_in
 from memory.recall.excerpts import Stored, cost_of, fit, shown_in_part
-from memory.recall.recall import RELEVANT_SHARE
+from memory.recall.gate import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from memory.rendering import chat_block
@@ -138,7 +138,9 @@ class Scorer:
 
     def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
         """The share of its evidence that a prompt with the default settings has, and the tokens of its excerpts."""
-        best = [hit for hit in hits[: _DEFAULTS.recall_limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
+        best = hits[: _DEFAULTS.recall_limit]
+        is_open = gate_for(best, is_personal=about(question.text) is not None).is_open(best)
+        best = relevant(best) if is_open else []
         excerpts = fit(self._stored, best, budget=_DEFAULTS.recall_tokens, reach=_DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}
         return {

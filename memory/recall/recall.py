@@ -29,7 +29,7 @@ from memory.ops import logs
 from memory.recall import reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
-from memory.recall.gate import JUDGED, OTHER, PERSONAL, Gate
+from memory.recall.gate import JUDGED, gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.sessions.messages import SAID
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
@@ -38,7 +38,6 @@ from search_index import NO_INDEX, Document, Hit, IndexLost, Prepared, Query, Se
 log = logging.getLogger(__name__)
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
-RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
 UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
 POINTING = ("reference", "implicit")  # kinds of messages that point at what the person said
@@ -206,8 +205,8 @@ class Recall:
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times, nearest=asked)
-        gate = None if asked or mode == "always" else PERSONAL if wanted.kind in POINTING else OTHER
-        found = self.excerpts(past, query, int(budget * wanted.share), gate)
+        unasked = None if asked or mode == "always" else wanted.kind
+        found = self.excerpts(past, query, int(budget * wanted.share), unasked)
         reason = wanted.reason if found.excerpts else f"{wanted.reason}, but nothing earlier fits"
         if found.failure is not None:
             reason += f"; {WORDS_ALONE}"
@@ -217,11 +216,12 @@ class Recall:
         """Whether `text` gives nothing to look for, such as small talk.  `before` as in `look_back`."""
         return not triggers.read(text[:QUERY_CHARS], before, self._analysis).looks_back
 
-    def excerpts(self, past: Past, query: Query, budget: int, gate: Gate | None = None) -> Found:
+    def excerpts(self, past: Past, query: Query, budget: int, unasked: str | None = None) -> Found:
         """Excerpts of `past` around the best messages for `query` that are worth showing, in at most `budget` tokens.
 
         A query without text asks for the latest messages of its times.  A good score is one near the best: it depends
-        on the question.  With a `gate` nothing is shown unless a hit passes it, or the mini model says that one helps.
+        on the question.  unasked: the kind of the message that a turn brings; then nothing is shown unless a hit is
+        near enough (see `gate`), or the mini model says that one helps.
         """
         reach, failure = self._settings.recall_window, None
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
@@ -241,25 +241,25 @@ class Recall:
         near = {id: one for id, one in near.items() if one.message.remembered or one.session_id == past.session_row_id}
         if query.text:
             hits = [hit for hit in hits if hit.message_id in near]
-            hits = self._near_enough(past, wanted, hits, near, gate)
+            hits = self._near_enough(past, wanted, hits, near, unasked)
             if past.unhelpful:
                 hits = self._judged(past, prepared, hits)
-            least = 0.0 if query.nearest or not hits else RELEVANT_SHARE * hits[0].score
-            hits = [hit for hit in hits[: query.limit] if hit.score >= least]
+            hits = hits[: query.limit] if query.nearest else relevant(hits[: query.limit])
         return Found(fit(near, hits, budget=budget, reach=reach, exclude=past.exclude), failure)
 
     def _near_enough(
-        self, past: Past, query: Query, hits: list[Hit], near: Mapping[int, Stored], gate: Gate | None
+        self, past: Past, query: Query, hits: list[Hit], near: Mapping[int, Stored], unasked: str | None
     ) -> list[Hit]:
         """The hits, best first, re-ranked by the mini model if there is one; none if none is near enough."""
-        if gate is not None and (query.about or any(hit.why.get("speaker") for hit in hits)):
-            gate = PERSONAL
         judged = None
-        if self._mini is not None and len(hits) > 1 and (gate is None or JUDGED.is_open(hits)):
+        if self._mini is not None and len(hits) > 1 and (unasked is None or JUDGED.is_open(hits)):
             judged = reranking.rerank(self._mini, past.owner_id, query.text, hits, near)
-        if judged is None:
-            return hits if gate is None or gate.is_open(hits) else []
-        return judged if judged or gate is not None else hits
+        if unasked is None:
+            return judged or hits
+        if judged is not None:
+            return judged
+        is_personal = query.about is not None or unasked in POINTING
+        return hits if gate_for(hits, is_personal=is_personal).is_open(hits) else []
 
     def _judged(self, past: Past, prepared: Prepared, hits: list[Hit]) -> list[Hit]:
         """The hits, best first, of which those count less that did not help with a similar question."""
