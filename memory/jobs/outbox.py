@@ -303,7 +303,7 @@ class Outbox:
         began, outcome = time.perf_counter(), "done"
         try:
             with logs.about(job=job.id, kind=job.kind, **whose):
-                more, error = self._call_handler(job)
+                more, error, waits = self._call_handler(job)
             if error is not None and self._stopping:  # its connections are being closed under it
                 error = ABANDONED
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
@@ -312,26 +312,26 @@ class Outbox:
                     if error is None and not more and row.revision == job.revision:
                         tx.delete(row)
                     else:
-                        outcome = self._settle(row, error, more=more)
+                        outcome = self._settle(row, error, more=more, waits=waits)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
             self._leases.ended(lease)
         return error
 
-    def _call_handler(self, job: JobRow) -> tuple[bool, str | None]:
-        """Whether there is more to do, and the error."""
+    def _call_handler(self, job: JobRow) -> tuple[bool, str | None, bool]:
+        """Return whether there is more to do; the error; and whether the job waits for a server, however long."""
         try:
-            return bool(retried(self._handlers[job.kind])(job)), None
-        except RecapError as failure:
+            return bool(retried(self._handlers[job.kind])(job)), None, False
+        except (RecapError, EmbeddingUnavailable) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
-            return False, _reason(failure)
+            return False, _reason(failure), isinstance(failure, EmbeddingUnavailable)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return False, _reason(failure)
+            return False, _reason(failure), False
 
-    def _settle(self, row: JobRow, error: str | None, *, more: bool = False) -> str:
+    def _settle(self, row: JobRow, error: str | None, *, more: bool = False, waits: bool = False) -> str:
         """Put back a job that failed or, without an error, has more to do or was asked for again while it ran.  Returns
-        the outcome.
+        the outcome.  One that `waits` is never given up.
 
         An abandoned try tells nothing of the job, so the row keeps the error of the try before, if there is one.
         """
@@ -342,7 +342,7 @@ class Outbox:
             row.state, row.attempts, row.error = "pending", 0, None
             row.run_at = row.updated_at if more else row.run_at
             return "done"
-        given_up, abandoned = row.attempts >= self._attempts, error == ABANDONED
+        given_up, abandoned = row.attempts >= self._attempts and not waits, error == ABANDONED
         row.state = "failed" if given_up else "pending"
         if given_up or not abandoned:
             row.error = error
