@@ -287,12 +287,13 @@ def alone(asked: Asked) -> Ranked:
 
 
 def found(asked: Asked, recipe: Recipe, total: Floats) -> NDArray[np.bool_]:
-    """Which messages a query finds: all, if meaning tells how near each is; else those around its words."""
+    """Which messages a query finds: all, if meaning tells how near each is; else those with its words around them."""
     if recipe.fusion == "plain":
         return (asked.words > 0) & (total >= recipe.least)
     if asked.near.any():
         return np.ones(len(total), bool)
-    return (asked.nearby > 0) | (linked(asked) > 0)
+    has_words = asked.nearby if recipe.uses("neighbours") else asked.own
+    return (has_words > 0) | (linked(asked) > 0)
 
 
 def _bm25(counts: Floats, lengths: Ints | Floats, idf: Floats) -> Floats:

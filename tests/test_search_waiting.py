@@ -83,7 +83,7 @@ def test_of_a_large_index_the_store_chooses_what_is_ranked(
     index = opened(place)
     assert set(found(index, rows, "lighthouse keepers")[:3]) == {401, 402, 500}
     assert found(index, rows, '"lighthouse keeper" -2', operators=True) == [401]
-    assert found(index, rows, "light* keep*", operators=True) == [402, 401]
+    assert set(found(index, rows, "light* keep*", operators=True)) == {402, 401}
     assert set(found(index, rows, "apple")) <= {one.message_id for one in seeded(300)}
     assert found(index, rows, "-apple", operators=True) == []
 

@@ -83,16 +83,29 @@ def test_a_query_finds_by_words_and_meaning_in_the_chosen_fields(client: FlaskCl
     put(client, "notes", "kettle", {"title": "Kitchen", "parts": [{"text": "Kettles boil water"}, {"text": "Steam"}]})
     put(client, "notes", "garden", {"title": "Water the plants", "parts": [{"text": "Roses and tulips"}]})
     put(client, "notes", "ill", {"title": "Monday", "parts": ["The physician prescribed medicine"]})
-    assert search(client, query="kettle") == [("notes", "kettle")]
-    assert {key for _, key in search(client, query="water")} == {"kettle", "garden"}
-    assert search(client, query="water", fields=["parts[*].text"]) == [("notes", "kettle")]
-    assert search(client, query="water", fields=["title", "parts[1].text"]) == [("notes", "garden")]
-    assert search(client, query="steam", fields=["parts[0].text"]) == []
+    assert search(client, query="kettle")[0] == ("notes", "kettle")
+    assert {key for _, key in search(client, query="water", limit=2)} == {"kettle", "garden"}
+    assert search(client, query="water", fields=["parts[*].text"])[0] == ("notes", "kettle")
+    assert search(client, query="water", fields=["title", "parts[1].text"])[0] == ("notes", "garden")
     assert search(client, query="water", filter={"title": "Kitchen"}) == [("notes", "kettle")]
-    assert search(client, query="doctor gave her medication") == [("notes", "ill")], "by its meaning"
+    for query in ("doctor gave her medication", "doctor", "illness"):
+        assert search(client, query=query)[0] == ("notes", "ill"), "by its meaning"
     ranked = good(client.post("/api/store/search", json={"query": "water roses"}))["items"]
-    assert [item["key"] for item in ranked] == ["garden", "kettle"] and ranked[0]["score"] > ranked[1]["score"]
-    assert search(client, query="water roses", offset=1) == [("notes", "kettle")]
+    assert [item["key"] for item in ranked] == ["garden", "kettle", "ill"]
+    scores = [item["score"] for item in ranked]
+    assert 1 >= scores[0] > scores[1] > scores[2] >= 0
+    assert search(client, query="water roses", offset=1) == [("notes", "kettle"), ("notes", "ill")]
+    assert len(search(client, query=" ")) == 3, "a query of nothing is none"
+
+
+def test_items_without_a_text_come_after_those_that_a_query_finds(client: FlaskClient) -> None:
+    put(client, "notes", "number", {"cups": 2})
+    put(client, "notes", "tea", {"title": "Green tea"})
+    found = good(client.post("/api/store/search", json={"query": "beverage"}))["items"]
+    assert [(item["key"], item.get("score") is None) for item in found] == [("tea", False), ("number", True)]
+
+
+def test_the_fields_of_a_query_are_paths(client: FlaskClient) -> None:
     for field in ("a[x]", "a.", ".a", "a[0]b", "a]", "[*]"):
         refused = error(client.post("/api/store/search", json={"query": "tea", "fields": [field]}), 422)
         assert refused["param"] == "fields.0" and "notes[*].text" in refused["fields"]["fields.0"][0]

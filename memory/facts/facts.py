@@ -184,7 +184,7 @@ class Facts:
 
     def count_use(self, tx: Transaction, shown: Iterable[Fact]) -> None:
         """Count the use of those facts of a prompt that were relevant to its message."""
-        used = [fact.id for fact in shown if fact.score.relevance > 0]
+        used = [fact.id for fact in shown if self.ranking.is_used(fact)]
         if used:
             more = {"recalled_count": FactRow.recalled_count + 1}
             tx.execute(update(FactRow).where(FactRow.id.in_(used)).values(more))

@@ -17,6 +17,7 @@ from search_index.caches import cached
 
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
 FACTS_KEPT = 2048  # facts whose words are cached: consecutive turns rank the same ones
+USED = 0.25  # of the most that relevance counts, from which a fact was of use
 NEAR = 0.7  # the least nearness of a fact to a message that is not about the person
 NEAR_WEIGHT = 0.63  # of nearness, beside the cosine of the words
 MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
@@ -73,6 +74,10 @@ class Ranking:
         return tuple(
             replace(fact, score=self._score(fact, asked, like, now)) for fact, like in zip(facts, near, strict=True)
         )
+
+    def is_used(self, scored: Fact) -> bool:
+        """Return whether the fact was of use for the message it was scored for, and was not just the best there is."""
+        return scored.score.relevance > USED * self._weights.relevance
 
     def _near(self, facts: Sequence[Fact], message: str) -> list[float]:
         if self._nearness is None or not message:

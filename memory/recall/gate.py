@@ -45,10 +45,13 @@ def gate_for(hits: Sequence[Hit], *, is_personal: bool) -> Gate:
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits, best first, that are worth showing beside the best one."""
+    """Return the best hit, and those that are worth showing beside it."""
     return [
-        hit
-        for hit in hits
-        if hit.score >= RELEVANT_SHARE * hits[0].score
-        and (hit.near >= NEAR_ENOUGH or any(hit.why.get(part) for part in _OF_WORDS))
+        *hits[:1],
+        *(
+            hit
+            for hit in hits[1:]
+            if hit.score >= RELEVANT_SHARE * hits[0].score
+            and (hit.near >= NEAR_ENOUGH or any(hit.why.get(part) for part in _OF_WORDS))
+        ),
     ]

@@ -244,7 +244,7 @@ class Recall:
             hits = self._near_enough(past, wanted, hits, near, unasked)
             if past.unhelpful:
                 hits = self._judged(past, prepared, hits)
-            hits = hits[: query.limit] if query.nearest else relevant(hits[: query.limit])
+            hits = relevant(hits[: query.limit])
         return Found(fit(near, hits, budget=budget, reach=reach, exclude=past.exclude), failure)
 
     def _near_enough(
