@@ -108,6 +108,10 @@ class Settings(BaseModel):
     """The number of proxies in front of Recap that set X-Forwarded-For: 1 behind nginx. With 0 Recap ignores the
     header, because any client can send it."""
 
+    public_url: Annotated[str, AfterValidator(values.public_url)] = ""
+    """The address at which people open Recap's page, as `https://recap.example.com`. With it recalled excerpts link to
+    their messages there, so that a model can cite them. Empty: no links."""
+
     openai_api_key: str = Field("", repr=False)
     """The key for the model server."""
 
@@ -205,8 +209,8 @@ class Settings(BaseModel):
     """How the parts of the ranking are added: `weighted` by value, or `rrf` by rank, which finds less."""
 
     recall_tokens: int = Field(520, ge=0)
-    """Tokens of recalled excerpts in a prompt. A message that tells more than it asks gets two fifths of them, one that
-    asks nothing a sixth."""
+    """Tokens of recalled excerpts in a prompt, without their addresses of about 17 each. A message that tells more than
+    it asks gets two fifths of them, one that asks nothing a sixth."""
 
     recall: Choice[Literal["auto", "always", "tools", "off"]] = "auto"
     """When Recap looks back, unless the request says otherwise: `auto` decides by the message, `always` and `off` do

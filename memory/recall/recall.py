@@ -26,7 +26,7 @@ from memory.llm.mini import Mini
 from memory.longterm.links import sources_about
 from memory.longterm.unhelpful import marks_on
 from memory.ops import logs
-from memory.recall import reranking, triggers
+from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
 from memory.recall.times import time_ranges
@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
 UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
+LATEST, MISSING = "latest", "missing"  # kinds of what is recalled: ends of conversations; nothing, though referred to
 SPARE = 10  # hits in whose place others may come then
 
 
@@ -79,7 +80,8 @@ class Past:
 @dataclass(frozen=True)
 class Recalled:
     """What a turn recalls: excerpts, best first, the mode asked for, and why these or why none: in words, and as a
-    `kind`, which is that of `triggers.LookBack`, "off", "session_only" or "asked" (the model searches by itself)."""
+    `kind`, which is that of `triggers.LookBack`, LATEST, MISSING, "off", "session_only" or "asked" (the model searches
+    by itself)."""
 
     excerpts: tuple[Excerpt, ...] = ()
     mode: str = "auto"
@@ -184,9 +186,22 @@ class Recall:
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times)
-        found = self.excerpts(past, query, int(budget * wanted.share))
+        found = self.excerpts(past, query, int(budget * wanted.share)) if query.text or query.times else ()
+        if not found and wanted.latest and (found := self._endings(past, min(budget, endings.TOKENS_MAX))):
+            return Recalled(found, mode, f"{wanted.reason}, so the latest conversations are shown", LATEST)
+        if not found and wanted.dangling:
+            reason = f"{wanted.reason}, but nothing earlier fits, so the model is told to ask"
+            return Recalled((), mode, reason, MISSING)
         reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
         return Recalled(found, mode, reason, wanted.kind)
+
+    def _endings(self, past: Past, budget: int) -> tuple[Excerpt, ...]:
+        """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
+        page, session = self._settings.public_url, past.session_row_id or 0
+        with self._database.read() as tx:
+            if self._settings.recall_scope == "session":
+                return endings.own_ending(tx, session, past.exclude, budget, page)
+            return endings.latest_endings(tx, past.owner_id, session, budget, page)
 
     def idle(self, text: str, before: Sequence[str]) -> bool:
         """Whether `text` gives nothing to look for, such as small talk.  `before` as in `look_back`."""
