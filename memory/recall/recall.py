@@ -187,6 +187,8 @@ class Recall:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times)
         found = self.excerpts(past, query, int(budget * wanted.share)) if query.text or query.times else ()
+        if wanted.latest and not any(map(_tells_of_oneself, found)):
+            found = ()
         if not found and wanted.latest and (found := self._endings(past, min(budget, endings.TOKENS_MAX))):
             return Recalled(found, mode, f"{wanted.reason}, so the latest conversations are shown", LATEST)
         if not found and wanted.dangling:
@@ -294,6 +296,12 @@ class Recall:
                     self._outbox.ask(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
+
+
+def _tells_of_oneself(excerpt: Excerpt) -> bool:
+    """Return whether a message that was found is the person's and about themselves, as "where do I live" asks for."""
+    hits = (message for message in excerpt.messages if message.id in excerpt.hits)
+    return any(message.role == "user" and triggers.about(message.content) for message in hits)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ _OPENING = re.compile(
 )
 _COURTESIES = vocabulary(lambda language: language.courtesies)
 _EMOTICON = re.compile(r"[:;=8xX][-'^]?[)(\]\[DPpOo/\\|*3]+|<3+|[\^>oO;T][_.-]?[\^<oO;T]")
+_POSSESSIVE = re.compile(r"^['’]s\b")  # after a time: "yesterday's topic"
 _ANSWER = re.compile(r"\W*(?:\d{1,2}|[a-zA-Z]|option \w|number \d)\W*", re.IGNORECASE)  # to a choice that was offered
 _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
@@ -105,9 +106,10 @@ def decide(
     empty = not times and without_content(message, trigger, analysis)
     dangling = (empty or trigger.kind in ("reference", "implicit")) and not _in_sight(message, before, analysis)
     if empty and dangling:
-        text = "" if trigger.kind == "reference" else message  # "left off" would find a left shoe
+        # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
+        text = message if trigger.kind == "implicit" and about(message) else ""
         return LookBack(kind, reason, ALL, text, spans, dangling, latest=True)
-    if times and not keywords(_without(message, times), analysis):  # "what did we do yesterday?"
+    if times and _is_vague(keywords(_without(message, times), analysis)):  # "what did we do yesterday?"
         return LookBack(kind, reason, ALL, "", spans, dangling)
     asked = asking(message)
     of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
@@ -125,7 +127,11 @@ def without_content(message: str, trigger: Trigger, analysis: Analysis) -> bool:
     refers = trigger.kind in ("reference", "implicit") or (
         words and (_OWN.search(message) or _ELSEWHERE.search(message))
     )
-    return bool(refers) and all(word.casefold() in _VAGUE for word in words)
+    return bool(refers) and _is_vague(words)
+
+
+def _is_vague(words: Sequence[str]) -> bool:
+    return all(word.casefold() in _VAGUE for word in words)
 
 
 def _in_sight(message: str, before: Sequence[str], analysis: Analysis) -> bool:
@@ -143,7 +149,7 @@ def _in_sight(message: str, before: Sequence[str], analysis: Analysis) -> bool:
 def _without(text: str, times: Sequence[TimeRange]) -> str:
     """What a text says beside the times it names."""
     for time in reversed(times):
-        text = f"{text[: time.start]} {text[time.end :]}"
+        text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
     return text
 
 
