@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from models import Refusal
+
 UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that is not remembered
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
 CUT_OFF = "cut_off"  # that of a reply in whose middle the model failed
@@ -35,7 +37,8 @@ class Message(NamedTuple):
     """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
 
     `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
-    an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session.
+    an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session, and
+    one that a model server `refused` is in no prompt at all, unless it is sent again.
     """
 
     id: int
@@ -49,6 +52,7 @@ class Message(NamedTuple):
     external_id: str | None = None
     extra: Mapping[str, Any] | None = None
     hidden_at: datetime | None = None
+    refused: Refusal | None = None
 
     @property
     def remembered(self) -> bool:

@@ -218,7 +218,9 @@ class ChatUsage(Schema):
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
     estimated = fields.Boolean(attribute="spent.estimated", metadata=about("True if the provider gave no figures."))
-    full_history_tokens = fields.Integer(metadata=about("What sending every message but hidden ones would have cost."))
+    full_history_tokens = fields.Integer(
+        metadata=about("What sending every message but hidden and refused ones would have cost.")
+    )
     saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 
 
@@ -309,7 +311,8 @@ class Turn(Schema):
     state = fields.String(
         metadata=about(
             "`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the words "
-            "so far are kept; or `broken_off`: no reply came, and sending the same message again continues the turn."
+            "so far are kept; `broken_off`: no reply came, and sending the same message again continues the turn; or "
+            "`refused`: a model server refused the message, which tells why, and the session goes on without it."
         )
     )
     so_far = fields.String(

@@ -6,9 +6,10 @@ import json
 import sys
 from typing import Any
 
-from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from models import Refusal
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
@@ -83,6 +84,19 @@ class SessionChange(Input):
     type = Text(allow_none=True, validate=validate.Length(1, 64), metadata=about("Of `GET /api/conversation-types`."))
 
 
+class Refused(ValueSchema):
+    """Why no prompt shows a message any more: a model server refused it."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    value = Refusal
+
+    code = Text(required=True, validate=validate.Length(1, 64), metadata=about("The code of the error."))
+    reason = Text(required=True, metadata=about("A sentence for the person, with the server's own words."))
+    at = UtcDateTime(required=True)
+
+
 class Message(Schema):
     """One stored message."""
 
@@ -97,6 +111,11 @@ class Message(Schema):
     tokens = fields.Integer(metadata=about("An estimate."))
     extra = fields.Raw(allow_none=True, metadata=about("What it holds besides its text: tool calls, traces of images."))
     hidden_at = UtcDateTime(allow_none=True, metadata=about("Since when the session's prompts do not show it."))
+    refused = fields.Nested(
+        Refused,
+        allow_none=True,
+        metadata=about("Why no prompt, summary or search shows it: a model server refused it. Null for most."),
+    )
 
 
 _EARLIER = about("With `around`: the cursor for earlier messages, to be sent with order=desc.")

@@ -105,6 +105,7 @@ class Language(_Data):
     elsewhere: Pattern = ""  # names another conversation: "last time", "where we left off"
     vague_nouns: Words = frozenset()  # nouns that tell nothing beside a reference: "our last chat", "my project"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
+    refusals: Pattern = ""  # how a model begins that declines a task
 
     cardinals: Numbers = {}  # in a fact, each must have been said
     numbers: Numbers = {}  # other words that say a number, or may

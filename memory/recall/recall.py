@@ -1,8 +1,8 @@
 """Recall: finding what was said before, and knowing when to look.
 
-Guarantee: only the owner's own messages are found, and all of them can be (but replaced and erased ones): rows the
-index does not hold yet are searched by the same analysis.  What a search returns was read from the rows a moment ago,
-never from the index, so nothing erased comes back.
+Guarantee: only the owner's own messages are found, and all of them can be (but replaced, erased and refused ones): rows
+the index does not hold yet are searched by the same analysis.  What a search returns was read from the rows a moment
+ago, never from the index, so nothing erased comes back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
 from memory.recall.times import time_ranges
-from memory.sessions.messages import SAID
+from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 from search_index import NO_INDEX, Document, Hit, IndexLost, Prepared, Query, SearchIndex
 
@@ -65,8 +65,8 @@ class SearchResult(NamedTuple):
 class Past:
     """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
 
-    `exclude` are the ids of messages that the prompt shows anyway or that are hidden.  Without `links`, or `unhelpful`
-    excerpts, the owner is known to have none.
+    `exclude` are the ids of messages that the prompt shows anyway, or that are hidden or refused.  Without `links`, or
+    `unhelpful` excerpts, the owner is known to have none.
     """
 
     owner_id: int
@@ -306,8 +306,8 @@ def _tells_of_oneself(excerpt: Excerpt) -> bool:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of those `gone`, replaced or
-    erased, that it may still hold and that nobody may find.
+    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of those `gone`, replaced,
+    erased or refused, that it may still hold and that nobody may find.
 
     `erased`: some of these were erased.  `lost`: another generation was told of some, and no job is there that would
     tell this one.
@@ -329,7 +329,7 @@ _NOT_INDEXED = (
         _M.created_at,
         _M.content,
         _M.name,
-        case((and_(*SAID), 1), else_=0).label("said"),
+        case((and_(*QUOTABLE), 1), else_=0).label("said"),
         case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
         case((_M.indexed_in.is_(None), 1), else_=0).label("untold"),
         case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("asked"),

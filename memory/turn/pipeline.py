@@ -31,15 +31,15 @@ from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.sessions.messages import MessageDraft, store_reply
-from memory.turn import turns
+from memory.sessions.messages import Figures, MessageDraft, store_reply
+from memory.turn import refusals, turns
 from memory.turn.admission import admit, read_again, without_memory
 from memory.turn.parts import Parts
 from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
 from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import retried
+from models import SessionRow, retried
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,8 @@ class ChatPipeline:
         kept, and the same request takes the turn up again.
         """
         parts = self.parts
-        model = parts.model_server.models.choose(request.model)
+        models = parts.model_server.models
+        model = models.choose(request.model, main_if_unknown=request.client is not None)
         with Course(parts, request) as course:
             prepared = _prepare(parts, request, model, course)
             if isinstance(prepared, TurnFinished):
@@ -231,6 +232,7 @@ def _record(parts: Parts, admitted: Admitted, finished: TurnFinished) -> TurnFin
 def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
     request, lease, now, begun = admitted.request, admitted.lease, parts.now(), None
+    session: SessionRow | Figures
     assert lease is not None and admitted.turn_id is not None
     extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
@@ -240,6 +242,8 @@ def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     with parts.database.write(request.patience) as tx:
         reply_id, session = store_reply(tx, lease, draft, now, begun)
         turns.finish(tx, admitted.turn_id, reply_id, finished, now)
+        if any(message.refused is not None for message in admitted.exchange):
+            session = refusals.clear(tx, parts, session.id, admitted.exchange)
         # An exchange that goes on with calls of tools is summarised when it is over.
         parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
         parts.budgets.spend(tx, session.owner_id, [finished.usage.spent])

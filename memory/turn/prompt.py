@@ -153,13 +153,14 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
 
 
 def as_it_came(parts: Parts, admitted: Admitted, problem: str | None) -> Composed:
-    """A client's request without memory."""
+    """A client's request without memory; where its session is known, also without what is hidden or refused there."""
     request = admitted.request
     assert request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
     now = parts.now()
     material = ReplyMaterial(request.message, now, Sections(), (), (), ())
-    messages = unmodified(request.client.conversation)
+    left_out = [sent for message_id, sent in admitted.sent.items() if message_id in admitted.unshown]
+    messages = unmodified(request.client.conversation, left_out)
     asked = ModelRequest(
         messages, material, stream=request.stream, client=request.client.parameters, call=admitted.call
     )

@@ -245,7 +245,8 @@ async function afterFailure(turn, mine) {
   if (mine !== opening) return;
   if (loaded?.holds(turn.told.user_message_id) || loaded?.unanswered?.content === turn.text) {
     composer.stored(draftName(), turn.text);
-    failure = turn.error;
+    if (loaded.unanswered?.refused) announce(text("chat.message.refused"));
+    else failure = turn.error;
     show(loaded);
   } else giveBack(turn);
 }
