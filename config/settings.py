@@ -286,6 +286,11 @@ class Settings(BaseModel):
     profile_tokens: int = Field(300, ge=0)
     """Tokens of the profile in a prompt's head, instead of the facts that it contains."""
 
+    conversation_types: Choice[Literal["on", "off"]] = "on"
+    """Whether the type of a conversation is recognised: by its words, and from the first summary on by the mini model,
+    in the same call, whose instruction gets about 30 tokens longer. With `off` only the type that a session was given
+    counts."""
+
     links: Choice[Literal["on", "off"]] = "on"
     """Whether the mini model also says which people, places and things a fact ties together. It makes the instruction
     of its calls about 90 tokens longer."""

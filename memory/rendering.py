@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
 from urllib.parse import quote
@@ -239,9 +239,9 @@ def example_lines(asked: str, answered: str) -> str:
     return f"user: {escape(asked)}\nassistant: {escape(answered)}"
 
 
-def summary_block(summary: Sections) -> str:
-    """A summary as the main model reads it."""
-    return block("summary", map(escape, summary.lines()))
+def summary_block(summary: Sections, first: Collection[str] = ()) -> str:
+    """Return a summary as the main model reads it, with these sections `first`."""
+    return block("summary", map(escape, summary.lines(first)))
 
 
 def summary_json(summary: Sections) -> str:

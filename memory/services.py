@@ -153,7 +153,9 @@ class Services:
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, outbox, mini, now)
         follow = self.profiles.follow, self.consolidation.follow
-        self.updates = Updates(settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow)
+        self.updates = Updates(
+            settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow, types.names
+        )
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)

@@ -153,7 +153,7 @@ def _head(
     facts = tuple(others.pop(fact_id) for fact_id in row.head_facts or () if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", profile.lines)] if profile.lines else ()),
-        summary_block(stored.summary) if row.head_version else "",
+        summary_block(stored.summary, approach.emphasis) if row.head_version else "",
         block("facts", map(fact_line, facts)),
     ]
     system, explained = _system_prompt(parts, request, row, stored)
