@@ -52,6 +52,7 @@ from memory.people.users import Users
 from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
+from memory.recall.related import RelatedSessions
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
 from memory.sessions.thoughts import Cleaning
@@ -147,6 +148,7 @@ class Services:
         self.hiding = Hiding(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now)
         self.links = Links(database)
+        self.related = RelatedSessions(database, index)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, outbox, budgets, now)

@@ -250,6 +250,7 @@ def test_built_in_types_change_budgets_and_put_their_sections_first(
         type_of(client, "Three.", "Four.", "Five.", session=kind)
         text = head(model_server)
         assert text.index(first) == min(text.index(one) for one in ("Quiet", "Error 7", "Weather")), kind
+        services_of(client.application).outbox.run_due(["summary"])
 
 
 def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_server: ModelServer) -> None:

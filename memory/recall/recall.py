@@ -270,7 +270,7 @@ class Recall:
         generation = self._index.generation(past.owner_key)
         with self._database.read() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
-            linked = sources_about(tx, past.owner_id, prepared.text) if past.links else ()
+            linked = sources_about(tx, past.owner_id, prepared.text) if past.links else {}
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
         lost = unindexed.lost
         try:
