@@ -32,8 +32,8 @@ _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table_
 _SPOKEN = *SHOWN, _M.role.in_(("user", "assistant")), _M.content != ""
 PRIVATE = exists().where(_M.session_id == _S.id, _M.extra["memory"].as_string() == "off")
 """True of sessions that have a message which is not to be remembered, replaced ones included."""
-_NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
-_COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
+NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
+COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
 _LATEST = (
     select(_S.id)
     .where(_S.owner_id == bindparam("owner"), _S.id != bindparam("session"))
@@ -41,8 +41,8 @@ _LATEST = (
     .limit(CONSIDERED)
 )
 _ENDED = (
-    select(*_COLUMNS)
-    .outerjoin(*_NEWEST)
+    select(*COLUMNS)
+    .outerjoin(*NEWEST)
     .where(_S.id.in_(_LATEST.scalar_subquery()), ~PRIVATE, exists().where(_M.session_id == _S.id, *_SPOKEN))
     .order_by(_S.updated_at.desc(), _S.id.desc())
     .limit(SESSIONS)
@@ -99,7 +99,7 @@ def read_gists(tx: Transaction, stored: Sequence[tuple[int, int | None, bool]]) 
         return {}
     in_full = {row_id: full for row_id, _, full in stored}
     summary_ids = [summary_id for _, summary_id, _ in stored if summary_id is not None]
-    query = select(*_COLUMNS).outerjoin(SummaryRow.__table__, (_V.session_id == _S.id) & _V.id.in_(summary_ids))
+    query = select(*COLUMNS).outerjoin(SummaryRow.__table__, (_V.session_id == _S.id) & _V.id.in_(summary_ids))
     rows = tx.execute(query.where(_S.id.in_(in_full)))
     return {row.id: (gist_of(row, in_full=in_full[row.id]), row.public_id, row.title) for row in rows}
 

@@ -29,6 +29,7 @@ from memory.ops import logs
 from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
+from memory.recall.nearest_summary import nearest_summary, words_cost
 from memory.recall.times import time_ranges
 from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
@@ -75,6 +76,7 @@ class Past:
     exclude: frozenset[int] = frozenset()
     links: bool = True
     unhelpful: bool = True
+    summaries: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,9 +188,12 @@ class Recall:
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times)
-        found = self.excerpts(past, query, int(budget * wanted.share)) if query.text or query.times else ()
+        most = int(budget * wanted.share)
+        found = self.excerpts(past, query, most) if query.text or query.times else ()
         if wanted.latest and not any(map(_tells_of_oneself, found)):
             found = ()
+        if query.text and past.summaries and not wanted.latest and settings.recall_scope == "user":
+            found += self._summary(past, query, found, most)
         if not found and wanted.latest and (found := self._endings(past, min(budget, endings.TOKENS_MAX))):
             return Recalled(found, mode, f"{wanted.reason}, so the latest conversations are shown", LATEST)
         if not found and wanted.dangling:
@@ -196,6 +201,19 @@ class Recall:
             return Recalled((), mode, reason, MISSING)
         reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
         return Recalled(found, mode, reason, wanted.kind)
+
+    def _summary(self, past: Past, query: Query, found: Sequence[Excerpt], budget: int) -> tuple[Excerpt, ...]:
+        """Return the summary that fits best of a session that no excerpt is of, if the excerpts leave room for it."""
+        excerpt = nearest_summary(
+            self._database,
+            self._index,
+            self._analysis,
+            self._index.prepare(query, past.owner_key),
+            (past.owner_id, past.owner_key),
+            {past.session_row_id or 0, *(one.session_id for one in found)},
+            budget - sum(map(words_cost, found)),
+        )
+        return (excerpt,) if excerpt is not None else ()
 
     def _endings(self, past: Past, budget: int) -> tuple[Excerpt, ...]:
         """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
