@@ -324,7 +324,11 @@ def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) ->
     )
     # One object a model, so that no model stands in for itself.
     known = {(model.endpoint, model.name): model for model in (mini, main) if isinstance(model, OpenAIModel)}
-    named = [(endpoint_of(servers.of_fallback(model)), model.name) for model in settings.openai_fallback_models]
+    named = [
+        (endpoint_of(servers.of_fallback(model)), model.name)
+        for model in settings.openai_fallback_models
+        if model.url or not builtin  # without an address it is at the main server, and there is none
+    ]
     return Models(
         main,
         mini,

@@ -118,7 +118,7 @@ class MessageRow(Base):
         UniqueConstraint("session_id", "branch", "position"),
         Index("uq_messages_session_external", "session_id", "external_id", unique=True),
         Index("ix_messages_owner_indexed", "owner_id", "indexed_in"),
-        Index("ix_messages_unshown", "session_id", sqlite_where=_UNSHOWN, postgresql_where=_UNSHOWN),
+        Index("ix_messages_unshown", "session_id", "branch", sqlite_where=_UNSHOWN, postgresql_where=_UNSHOWN),
         NEVER_REUSED,
     )
 

@@ -278,7 +278,8 @@ class ReplyWriter:
                 memory = part.started.memory  # complete only now, if the model itself looked back
                 again = {"memory": _memory.dump(memory)} if memory.calls else {}
                 usage = _usage.dump(part.usage)
-                yield self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+                last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+                yield {**last, "model": part.model}  # another one may have taken over while the first was silent
                 if part.failure is not None:  # the stream ends with the error
                     raise part.failure
 

@@ -93,7 +93,11 @@ class Refused(ValueSchema):
     value = Refusal
 
     code = Text(required=True, validate=validate.Length(1, 64), metadata=about("The code of the error."))
-    reason = Text(required=True, metadata=about("A sentence for the person, with the server's own words."))
+    reason = Text(
+        required=True,
+        validate=validate.Length(max=2_000),
+        metadata=about("A sentence for the person, with the server's own words."),
+    )
     at = UtcDateTime(required=True)
 
 

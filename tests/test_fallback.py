@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from memory.llm.fallback import Failed, WithFallback
 from tests import completing
 from tests.completing import talk, user
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, HangUp, Html, ModelServer, SseError, Status, Text
+from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseError, Status, Text, ToolCalls
 from tests.openai_calls import ask as request
 from tests.openai_calls import both, connected
 from tests.resources import good
@@ -214,6 +215,29 @@ def test_a_clients_stream_that_breaks_off_after_its_first_chunk_is_replaced_and_
     count = len(other.requests)
     fresh = completing.stream(client, [user("Hello again")], "t", model="main-2")
     assert "error" in fresh[-1] and len(other.requests) == count
+
+
+def test_a_model_that_is_silent_first_is_replaced_within_the_stream(
+    app: Flask, model_server: ModelServer, other: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.llm.client.QUIET_SECONDS", 0.03)
+    client = app.test_client()
+    model_server.main.queue(Delay(0.2, LASTING))
+    with ask(client, "Hello", stream=True, session_id="s") as response:
+        text = response.text
+    assert ": keep-alive" in text
+    *_, last, done = [part.removeprefix("data: ") for part in text.split("\n\n")[:-1] if part.startswith("data")]
+    assert done == "[DONE]" and json.loads(last)["model"] == BACKUP
+    (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
+    assert turn["model"] == BACKUP
+
+
+def test_a_failure_in_the_second_call_of_a_turn_is_replaced_as_well(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    chat(client, "My cat is called Miso.", session_id="s")
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), LASTING)
+    answer = chat(client, "What is my cat called?", session_id="s", recall="tools")
+    assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
 
 
 def test_the_mini_model_falls_back_too(app: Flask, model_server: ModelServer, other: ModelServer) -> None:

@@ -81,6 +81,40 @@ def test_a_refused_message_is_kept_with_its_reason_and_the_conversation_goes_on(
     assert again["usage"]["full_history_tokens"] == after["usage"]["full_history_tokens"], "it saved none of it"
 
 
+SERVERS: dict[str, Status] = {
+    "Azure": Status(
+        400,
+        {
+            "error": {
+                "message": "The response was filtered due to the prompt triggering our content management policy.",
+                "code": "content_filter",
+                "innererror": {"code": "ResponsibleAIPolicyViolation"},
+            }
+        },
+    ),
+    "Gemini": Status(400, {"error": {"code": 400, "message": "Blocked: PROHIBITED_CONTENT", "status": "INVALID"}}),
+    "OpenRouter": Status(
+        403, {"error": {"code": 403, "message": "This model requires moderation. Input was flagged."}}
+    ),
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(ada: Talk, server: str) -> None:
+    def answer(body: Body) -> Any:
+        return SERVERS[server] if "zebra" in str(body["messages"]) else "Fine."
+
+    ada.server.main.default = ada.server.mini.default = answer
+    chat(ada.client, "Hello there", session_id="s", **ADA)
+    failed(ask(ada.client, "And zebras?", session_id="s", **ADA), 422, "model_content_refused")
+    services = services_of(ada.app)
+    for session, text in (("s", "And the weather?"), ("s", "And as I said before?"), ("t", "What did I ask of zoos?")):
+        assert chat(ada.client, text, session_id=session, recall="always", **ADA)["reply"] == "Fine."
+        services.outbox.run_due()
+    assert list(marks(ada.client)) == ["And zebras?"]
+    assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["error"]]
+
+
 def test_the_first_message_of_a_session_may_be_refused_also_in_a_stream(ada: Talk) -> None:
     assert "left out of later prompts" in refuse(ada, stream=True)["message"]
     assert list(marks(ada.client)) == [BAD]
@@ -316,3 +350,13 @@ def test_an_ordinary_turn_asks_nothing_more_for_it(make_app: MakeApp, model_serv
         chat(app.test_client(), "And the weather?", session_id="s")
     alone = [one for one in sent if "messages.refused IS NOT NULL" in one and "EXISTS" not in one]
     assert alone == [] and not [one for one in sent if one.startswith("UPDATE messages")]
+
+
+def test_words_that_are_recalled_and_refused_do_not_mark_the_message(ada: Talk) -> None:
+    """They may be older than the mark, or come from a model without a filter."""
+    append(ada.client, "old", [said("The zebra vault opens at noon.")], **ADA)
+    ada.server.main.default = lambda body: filtered() if "zebra vault opens" in str(body["messages"]) else "I see."
+    answer = chat(ada.client, "When does my zebra vault open?", session_id="s", **ADA)
+    assert answer["reply"] == "I see."
+    assert answer["memory"]["excerpts"] == [] and "refused" in answer["memory"]["recall"]["reason"]
+    assert marks(ada.client) == {} and len(prompts(ada.server)) == 2

@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from app import services_of
-from config import Settings, SettingsError
+from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
 from memory.llm.client import Endpoint
 from memory.llm.completions import OpenAIModel
@@ -161,6 +161,13 @@ def test_a_wrong_address_names_its_variable(make_app: MakeApp, model_server: Mod
     ):
         with pytest.raises(SettingsError, match=f"^{variable} must be"):
             make_app(**at(model_server, **{name: "127.0.0.1:11434"}))
+
+
+def test_a_fallback_model_without_an_address_needs_a_main_server(make_app: MakeApp, mini: ModelServer) -> None:
+    changes = {"openai_summary_base_url": mini.url, "openai_summary_model": "mini-model"}
+    app = make_app(**changes, openai_fallback_models=(FallbackModel("gpt-4o"), FallbackModel("spare", mini.url)))
+    models = services_of(app).model_server.models
+    assert [model.endpoint.server.url for model in models.fallbacks] == [mini.url], "OpenAI is asked by nobody's wish"
 
 
 # -- Azure

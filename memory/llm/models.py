@@ -1,6 +1,7 @@
 """The models there are to choose from: those of the main model's server, or the built-in one alone.
 
-Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes.
+Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes,
+but for the operator's own fallback models.
 """
 
 from __future__ import annotations

@@ -74,7 +74,8 @@ def read_again(parts: Parts, admitted: Admitted) -> Admitted:
     assert admitted.lease is not None
     with parts.database.read() as tx:
         row = tx.get_one(SessionRow, admitted.lease.row_id)
-        again = remember(tx, parts, admitted.request, row, _line(tx, row), admitted.exchange, admitted.sent)
+        line = _without_refused(_line(tx, row))
+        again = remember(tx, parts, admitted.request, row, line, admitted.exchange, admitted.sent)
     return replace(again, lease=admitted.lease, turn_id=admitted.turn_id, call=admitted.call)
 
 

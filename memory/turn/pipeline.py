@@ -26,7 +26,7 @@ from time import perf_counter
 from memory.clients.arrival import opening
 from memory.clients.conversation import said
 from memory.domain import INTERRUPTED, UNREMEMBERED
-from memory.errors import CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
@@ -44,6 +44,7 @@ from models import SessionRow, retried
 log = logging.getLogger(__name__)
 
 FORGIVEN = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, but not from an answer
+FILTERED = "the model server refused the prompt with what was found, so it is left out"
 ID_CHARS = 64  # of a completion's id that are kept
 
 
@@ -74,7 +75,7 @@ class ChatPipeline:
             try:
                 first = next(pieces, None)  # a model that fails before its first word raises here, before any event
             except ModelError as error:
-                admitted, tools, prompt = _shortened(parts, model, admitted, prompt, error)
+                admitted, tools, prompt = _acceptable(parts, model, admitted, prompt, error)
                 pieces = course.answer.pieces(model, prompt.request, tools)
                 first = next(pieces, None)
             started = _started(admitted, prompt, model, course.answer)
@@ -155,21 +156,29 @@ def _tools(parts: Parts, admitted: Admitted, found: MemoryReport) -> Tools | Non
     return Tools(parts.recall, admitted.past, admitted.settings, admitted.request.timezone)
 
 
-def _shortened(
+def _acceptable(
     parts: Parts, model: LanguageModel, admitted: Admitted, prompt: Composed, error: ModelError
 ) -> tuple[Admitted, Tools | None, Composed]:
-    """Return the turn with a shorter prompt, once the model has said that it can't read so much.  Raises `error`."""
-    if error.code != CONTEXT_EXCEEDED or admitted.lease is None:
+    """Return the turn with a prompt that the model may take after it refused the first one.  Raises `error`.
+
+    A prompt that is too long is shortened.  Where a content filter refused it, the words recalled from earlier may be
+    the cause, and it is tried without them.
+    """
+    again = admitted
+    if error.code == CONTEXT_EXCEEDED and admitted.lease is not None:
+        try:
+            again = read_again(parts, admitted)
+        except TooLarge:  # it says that nothing was stored; this message is
+            raise error from None
+    elif error.code != CONTENT_REFUSED or not prompt.report.recalled.excerpts:
         raise error
-    try:
-        again = read_again(parts, admitted)
-    except TooLarge:  # it says that nothing was stored; this message is
-        raise error from None
     found = look_back(parts, again, model)
-    shorter = compose(parts, again, found)
-    if shorter.tokens >= prompt.tokens:
+    if error.code == CONTENT_REFUSED:
+        found = replace(found, recalled=replace(found.recalled, excerpts=(), reason=FILTERED))
+    other = compose(parts, again, found)
+    if other.tokens >= prompt.tokens:
         raise error
-    return again, _tools(parts, again, found), shorter
+    return again, _tools(parts, again, found), other
 
 
 def _fail_open(request: TurnRequest, error: Exception) -> str:

@@ -22,7 +22,8 @@ def upgrade():
     op.add_column('messages', sa.Column('refused', sa.JSON(), nullable=True))
     op.drop_index('ix_messages_hidden', 'messages')
     unshown = sa.text('hidden_at IS NOT NULL OR refused IS NOT NULL')
-    op.create_index('ix_messages_unshown', 'messages', ['session_id'], sqlite_where=unshown, postgresql_where=unshown)
+    columns = ['session_id', 'branch']
+    op.create_index('ix_messages_unshown', 'messages', columns, sqlite_where=unshown, postgresql_where=unshown)
     now = sa.bindparam('now', datetime.now(UTC).replace(tzinfo=None), type_=sa.DateTime())
     op.get_bind().execute(sa.text(ASK).bindparams(now))
 
