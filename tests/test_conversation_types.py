@@ -9,6 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
+from benchmarks.references import TALKS
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import Body, append, digest_of, error, good, read_all, rows_of, said
@@ -261,3 +262,14 @@ def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_serv
     assert type_of(client, "Plan the hotel.") is None
     good(client.patch("/api/sessions/s", json={"type": "planning"}))
     assert type_of(client, "And then?") == "planning"
+
+
+def test_what_a_mini_model_says_of_thirty_natural_talks_arrives(client: FlaskClient, model_server: ModelServer) -> None:
+    """Cue words alone recognise one of them."""
+    for name, talks in TALKS.items():
+        for number, talk in enumerate(talks):
+            session = f"{name}-{number}"
+            append(client, session, [said(text) for text in talk[:2]], **ADA)
+            digests(client, model_server, name)
+            assert type_of(client, *talk[2:3], session=session, recall="off") == name
+            services_of(client.application).outbox.run_due(["summary"])
