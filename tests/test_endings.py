@@ -169,3 +169,15 @@ def test_a_turn_that_is_no_reference_costs_no_statement_more(past: FlaskClient) 
     plain = cost("Good morning!")
     assert cost("Thank you!") == plain
     assert cost("Where did we leave off?") == plain + 2
+
+
+def test_a_chat_links_to_its_message_where_the_page_has_an_address(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(**at(model_server, public_url="https://recap.example.com/chat")).test_client()
+    talked(client, 'my "old" <chat>', "The locker code is 1111.")
+    answer = chat(client, "Which locker code?", temporary=True, **ADA)
+    ((found,),) = [one["hits"] for one in answer["memory"]["excerpts"]]
+    session = "my%20%22old%22%20%3Cchat%3E"
+    uri, url = f"recap://sessions/{session}/messages/{found}", f"https://recap.example.com/chat/#/{session}/{found}"
+    assert f'uri="{uri}" url="{url}">' in last(model_server)

@@ -1,6 +1,7 @@
 """Related conversations: the person's other sessions that speak of the same entities, or whose summaries are near.
 
-Invariant: only sessions of the same owner are read (tests/test_related.py).
+Invariant: only sessions of the same owner are listed, and none with a message that is not to be remembered
+(tests/test_related.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from memory.facts.entities import SELF, Names, key
 from memory.facts.facts import held
 from memory.longterm.links import LINKED, READ_MAX
 from memory.recall.derived import derived
+from memory.recall.endings import PRIVATE
 from models import Database, FactRow, SessionRow, Transaction
 from search_index import NO_INDEX, Query, SearchIndex
 
@@ -75,7 +77,7 @@ class RelatedSessions:
         with self.database.read() as tx:
             rows = tx.execute(
                 select(SessionRow.id, SessionRow.public_id, SessionRow.title, SessionRow.updated_at).where(
-                    SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near])
+                    SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE
                 )
             ).all()
         found = []
