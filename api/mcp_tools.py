@@ -105,13 +105,12 @@ def add_memory(services: Services, caller: Caller, stated: dict[str, Any]) -> An
 def search_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Search what is known about the person
 
-    Finds facts that share words with `query`, best first. Use it before you answer what depends on the person: their
-    preferences, plans, work or family. To find what was said word for word, use `search`.
+    Finds the facts that are nearest to `query` in words and meaning, best first. Use it before you answer what depends
+    on the person: their preferences, plans, work or family. To find what was said word for word, use `search`.
     """
     known = services.facts.page(caller, limit=READ_MAX).items
     ranked = services.facts.ranking.scored(known, asked["query"], utc_now())
-    fitting = [fact for fact in ranked if fact.score.relevance > 0]
-    return _part(sorted(fitting, key=lambda fact: fact.score.total, reverse=True), asked)
+    return _part(services.facts.ranking.by_relevance(ranked), asked)
 
 
 @_tool(facts.FactQuery(only=("q", "category", "as_of", "cursor", "limit")), MEMORIES)

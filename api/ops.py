@@ -43,6 +43,7 @@ def ready() -> tuple[dict[str, Any], int]:
         "summary_prompt": engine.settings.summary_prompt,
         "jobs": checked.jobs,
         "jobs_late": checked.late,
+        "embeddings": checked.embeddings,
         "rate_limits": limits.away(),
     }
     return {name: value for name, value in body.items() if value is not None}, 200 if checked.ready else 503

@@ -17,12 +17,12 @@ from memory import tokens
 from memory.domain import Message
 from memory.languages import analysis_in
 from memory.recall.excerpts import Stored, cost_of, fit, shown_in_part
-from memory.recall.recall import RELEVANT_SHARE
+from memory.recall.gate import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from memory.rendering import chat_block
 from search_index import RECIPES, Document, Embedder, Hit, Query, Recipe, SearchIndex
-from search_index.vectors import DIMENSIONS, cosines, lengths_of, packed
+from search_index.vectors import cosines, lengths_of, packed, rows_of
 
 ENGLISH = analysis_in("en")
 BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
@@ -100,7 +100,7 @@ def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
     """A search by cosine alone, for comparison with services that only use embeddings.  No recipe does this."""
     vectors = packed(embedder, [f"{one.name}: {one.content}" for one in documents])
-    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
+    rows = rows_of(vectors)
     lengths = lengths_of(rows)
     ids = np.array([one.message_id for one in documents])
 
@@ -138,7 +138,9 @@ class Scorer:
 
     def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
         """The share of its evidence that a prompt with the default settings has, and the tokens of its excerpts."""
-        best = [hit for hit in hits[: _DEFAULTS.recall_limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
+        best = hits[: _DEFAULTS.recall_limit]
+        is_open = gate_for(best, is_personal=about(question.text) is not None).is_open(best)
+        best = relevant(best) if is_open else []
         excerpts = fit(self._stored, best, budget=_DEFAULTS.recall_tokens, reach=_DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}
         return {

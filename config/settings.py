@@ -204,7 +204,8 @@ class Settings(BaseModel):
     server, `off` compares words only."""
 
     embedding_model: str = Field("text-embedding-3-small", validation_alias="OPENAI_EMBEDDING_MODEL")
-    """The model that `EMBEDDINGS=openai` uses."""
+    """The model that `EMBEDDINGS=openai` uses, with vectors of any size. With another model, or size, the index is made
+    again."""
 
     embedding_base_url: str = ""
     """The address of the server that makes embeddings, if it is another one. Empty: the main model's server."""

@@ -95,14 +95,15 @@ SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, 
 class Checked:
     """The state of what serving needs: `ok`, or in words what is wrong; the number of jobs by state.
 
-    `late` says that jobs are due and no process runs them.  Turns are taken all the same.  `migrated` is False when the
-    database needs a command before any process can use it.
+    `late` says that jobs are due and no process runs them, `embeddings` why none can be had.  Turns are taken all the
+    same.  `migrated` is False when the database needs a command before any process can use it.
     """
 
     database: str
     data_dir: str
     jobs: dict[str, int]
     late: str | None
+    embeddings: str | None
     migrated: bool
 
     @property
@@ -127,7 +128,7 @@ class Services:
         models_of = partial(_models, on_takeover=metrics.model_replaced)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
-        self.embedder = embedder = _embedder(settings, models.embedding_endpoint)
+        self.embedder = embedder = _embedder(settings, models.embedding_endpoint, metrics)
         self.index = index = SearchIndex(
             engine if settings.searches_database else settings.index_dir,
             recipe=_recipe(settings),
@@ -146,7 +147,7 @@ class Services:
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now, types.check)
         self.branches = Branches(settings, database, sessions, leases, now)
         self.hiding = Hiding(settings, sessions, leases, now)
-        self.facts = facts = Facts(settings, database, now)
+        self.facts = facts = Facts(settings, database, now, index.nearness)
         self.links = Links(database)
         self.related = RelatedSessions(database, index)
         self.items = items = Items(database, index, outbox, now)
@@ -249,7 +250,8 @@ class Services:
                 database, migrated = in_short(error), trouble_of(error) is not Trouble.MISSING
         if database == "ok" and self.database.damaged():
             database = DAMAGED
-        return Checked(database, _room(self.settings.data_dir), jobs, late, migrated)
+        failing = self.embedder.failure if self.embedder is not None else None
+        return Checked(database, _room(self.settings.data_dir), jobs, late, failing, migrated)
 
 
 def _room(data_dir: Path) -> str:
@@ -288,7 +290,7 @@ def _metrics(collector: str) -> Metrics:
     return Traces(collector)
 
 
-def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
+def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -> Embedder | None:
     if settings.embeddings == "off" or settings.ranking != "context":
         return None
     if settings.embeddings == "wordllama":
@@ -300,7 +302,7 @@ def _embedder(settings: Settings, endpoint: Endpoint | None) -> Embedder | None:
         )
     from memory.llm.embeddings import OpenAIEmbedder
 
-    return OpenAIEmbedder(endpoint, settings.embedding_model)
+    return OpenAIEmbedder(endpoint, settings.embedding_model, metrics)
 
 
 def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) -> Models:

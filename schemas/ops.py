@@ -22,4 +22,5 @@ class Ready(Live):
     summary_prompt = fields.String(metadata=about("The setting SUMMARY_PROMPT: the prompt for summaries."))
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
     jobs_late = fields.String(metadata=about("Only present when jobs are due and nothing runs them; says why."))
+    embeddings = fields.String(metadata=about("Only present while the embedding server fails; says why."))
     rate_limits = fields.String(metadata=about("Only present while RATE_LIMIT_STORAGE is unreachable; says so."))

@@ -7,13 +7,13 @@ A damaged index is deleted and a new, empty generation takes its place.
 
 from search_index.arrays import Document
 from search_index.index import Hit, SearchIndex
+from search_index.likeness import Nearness
 from search_index.query import Prepared, Query
 from search_index.ranking import RECIPES, Recipe
 from search_index.store import NO_INDEX, IndexBusy, IndexLost
-from search_index.vectors import DIMENSIONS, Embedder, EmbeddingUnavailable, WordLlamaEmbedder
+from search_index.vectors import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 
 __all__ = [
-    "DIMENSIONS",
     "NO_INDEX",
     "RECIPES",
     "Document",
@@ -22,6 +22,7 @@ __all__ = [
     "Hit",
     "IndexBusy",
     "IndexLost",
+    "Nearness",
     "Prepared",
     "Query",
     "Recipe",

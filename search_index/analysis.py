@@ -131,6 +131,11 @@ class Analysis:
         """`text` without the words that have one of `terms`."""
         return _WRITTEN.sub(lambda word: word[0] if self.words(word[0]).isdisjoint(terms) else "", text)
 
+    def content(self, text: str, without: Collection[str] = ()) -> str:
+        """The words of `text` that are no stop words and have none of the terms `without`; if none is left, `text`."""
+        kept = [word for word in _WRITTEN.findall(text) if (terms := self.words(word)) and terms.isdisjoint(without)]
+        return " ".join(kept) or text
+
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""
         return (text if text.isascii() else _normalised(text)).casefold()

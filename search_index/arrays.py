@@ -14,31 +14,31 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.vectors import DIMENSIONS, cosines, lengths_of
+from search_index.vectors import cosines, lengths_of, rows_of, unit_sum
+from search_index.yardstick import Yardstick
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # A message's numbers: `created` in microseconds since 1970; `role`, and the first term of the `speaker`'s name, as
-# hashes (0: no name); the number of its terms, and the sum of their squared counts; which share of its text `asks`, and
-# whether it `names` something; and the checksum of all its columns.
+# hashes (0: no name); the number of its terms, and the sum of their squared counts; which share of its text `asks`; and
+# the checksum of all its columns.
 ROW = np.dtype(
     [(name, "<i8") for name in ("id", "session", "created", "role", "speaker")]
-    + [("length", "<i4"), ("squares", "<f4"), ("asks", "<f2"), ("names", "<f2"), ("checksum", "<u4")]
+    + [("length", "<i4"), ("squares", "<f4"), ("asks", "<f2"), ("checksum", "<u4")]
 )
 POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = np.iinfo(np.int64).max
-# A sentence with the marks that end it; and a name of something: a capitalised word that neither begins nor ends a
-# sentence, where speech has the name of who is spoken to.
+# A sentence with the marks that end it.
 _SENTENCES = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+|[.!?。！？\s]++")
-_NAME = re.compile(r"(?<=[\w;'’)\"] )[A-ZÀ-ÞЀ-Я][a-zß-ÿа-џ]++(?!\w*+[!,?.])")
 _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
@@ -88,7 +88,7 @@ class Entry(NamedTuple):
         row["created"], row["role"], row["speaker"] = microseconds(document.created_at), code(document.role), speaker
         row["length"], row["squares"] = len(terms), sum(count * count for count in counts.values())
         questions = sum(len(sentence) for sentence in _SENTENCES.findall(content) if sentence.rstrip()[-1:] in "?？")
-        row["asks"], row["names"] = questions / max(len(content), 1), _NAME.search(content) is not None
+        row["asks"] = questions / max(len(content), 1)
         bag = np.array([(code(term), count) for term, count in counts.items()], POSTING).tobytes()
         row["checksum"] = checksum(row.tobytes(), bag, vector)
         return cls(document, terms, row.tobytes(), bag, vector)
@@ -106,7 +106,8 @@ def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """n messages: their `rows`, and their packed `vectors` (n x 256, zeros where there is none) with their lengths.
+    """n messages: their `rows`, and their packed `vectors` (zeros where there is none) with their lengths and
+    their sum (see `unit_sum`).
 
     Each has `sizes` distinct terms; message by message, `terms` are their numbers in the sorted `vocabulary`.  Term by
     term, `holders` is how many messages have it, and `places` are which, with `counts`, up to where it `ends`.
@@ -115,6 +116,7 @@ class Block:
     rows: NDArray[Any]
     vectors: NDArray[np.int8]
     lengths: NDArray[np.float32]
+    unit_sum: Ints
     vocabulary: Ints
     sizes: Ints
     terms: NDArray[np.int32]
@@ -130,7 +132,7 @@ class Block:
     @classmethod
     def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Block:
         """The messages with these columns."""
-        packed = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
+        packed = rows_of(vectors)
         postings = np.frombuffer(b"".join(bags), POSTING)
         sizes = np.array([len(bag) // POSTING.itemsize for bag in bags], np.int64)
         vocabulary, terms = np.unique(postings["code"], return_inverse=True)
@@ -139,7 +141,8 @@ class Block:
         return cls(
             rows=np.frombuffer(b"".join(rows), ROW),
             vectors=packed,
-            lengths=lengths_of(packed),
+            lengths=(lengths := lengths_of(packed)),
+            unit_sum=unit_sum(packed, lengths),
             vocabulary=vocabulary,
             sizes=sizes,
             terms=terms.astype(np.int32),
@@ -171,16 +174,37 @@ class Candidates:
         found = [cosines(block.vectors, vector, block.lengths) for block in self.blocks]
         return np.concatenate(found)[self.order]
 
+    def near(self, vector: bytes, yardstick: Yardstick) -> Floats:
+        """How near each message is to the packed `vector` (see `yardstick`); 0 where it has no such vector."""
+        alike = [len(block.rows) > 0 and block.vectors.shape[1] == len(vector) for block in self.blocks]
+        total, count = np.zeros(len(vector), np.int64), 0
+        for block, shown, is_alike in zip(self.blocks, self.shown, alike, strict=True):
+            if is_alike:
+                hidden = ~shown
+                total += block.unit_sum - unit_sum(block.vectors[hidden], block.lengths[hidden])
+                count += int(np.count_nonzero(block.lengths[shown]))
+        view = yardstick.view(vector, total, count)
+        found = [
+            view.near(block.vectors, block.lengths) if is_alike else np.zeros(len(block.rows))
+            for block, is_alike in zip(self.blocks, alike, strict=True)
+        ]
+        return np.concatenate(found)[self.order]
+
+    @cached_property
+    def shown(self) -> list[NDArray[np.bool_]]:
+        """For each block, which of its messages are among these."""
+        ends = np.cumsum([len(block.rows) for block in self.blocks])
+        among = np.zeros(ends[-1], bool)
+        among[self.order] = True
+        return np.split(among, ends[:-1])
+
     def rarest(self) -> NDArray[np.int32]:
         """In how many messages the rarest term of each message is, 0 where it has no term."""
         starts = np.cumsum([0, *(len(block.rows) for block in self.blocks)])
-        shown = np.zeros(starts[-1], bool)
-        shown[self.order] = True
         vocabulary = np.sort(np.concatenate([block.vocabulary for block in self.blocks]))  # of repeats the first counts
         holders = np.zeros(len(vocabulary), np.int32)
         where = [vocabulary.searchsorted(block.vocabulary) for block in self.blocks]
-        for block, start, at in zip(self.blocks, starts, where, strict=False):
-            held = shown[start : start + len(block.rows)]
+        for block, held, at in zip(self.blocks, self.shown, where, strict=True):
             holders[at] += block.holders
             if not held.all():
                 holders[at] -= np.bincount(block.terms[~held.repeat(block.sizes)], minlength=len(at))

@@ -21,14 +21,15 @@ from sqlalchemy import Engine
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
 from search_index.caches import SizedCache, clear_all
-from search_index.likeness import alike
+from search_index.likeness import Nearness
 from search_index.operators import NONE, parsed
 from search_index.postgres_store import PostgresStore
 from search_index.query import Prepared, Query
-from search_index.ranking import WORDS, Asked, Recipe, rank
+from search_index.ranking import ALONE, MEANING, WORDS, Asked, Recipe, alone, found, rank
 from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Snapshot, Store
-from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, packed
+from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, packed
 from search_index.whoosh_store import WhooshStore
+from search_index.yardstick import Space
 
 log = logging.getLogger(__name__)
 
@@ -37,16 +38,24 @@ ENTRIES_BYTES = 6 << 20  # of analysed messages that are not indexed yet: some 5
 FOUND_BYTES = 4 << 20  # of what searches found, and of the vectors that a service made for them: some 300 searches
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
 CANDIDATES = 2_000
+WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
 _HIT_BYTES = 1_200  # what Python takes for a hit and its parts
 
 
 class Hit(NamedTuple):
-    """A found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`)."""
+    """A found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`).
+
+    `fit`: how well it fits by itself, from 0 to 1, and at least as well as those that follow it.  `own` and `near` are
+    what that is made of: its share of the query's words, and how near its meaning is.
+    """
 
     message_id: int
     session_id: int
     score: float
     why: dict[str, float]
+    fit: float = 0.0
+    own: float = 0.0
+    near: float = 0.0
 
 
 class SearchIndex:
@@ -68,22 +77,25 @@ class SearchIndex:
         Without an `embedder` messages are compared by their words alone.  An index that was made with another
         `analysis` or embedder counts as none and is replaced.
         """
-        made_with = f"{FORMAT} {analysis.language} {embedder.name if embedder else 'no vectors'}"
+        self._embedder = embedder
+        self._analysis = analysis
         self._store: Store = (
-            WhooshStore(place, busy_after, made_with)
+            WhooshStore(place, busy_after, self._made_with)
             if isinstance(place, Path)
-            else PostgresStore(place, busy_after, made_with)
+            else PostgresStore(place, busy_after, self._made_with)
         )
         # These need nothing of the analysis or the ranking: see `Store`.
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
         self._recipe, self._parts = recipe, [part.name for part in recipe.parts]
         self._by_age = recipe.uses("age")
-        self._embedder = embedder
-        self._analysis = analysis
-        # A service would take too long for messages that wait: they are compared by their words.
-        used = embedder if recipe.uses("meaning") else None
-        self._quick_embedder = used if used is not None and used.instant else None
-        self._service = used if used is not self._quick_embedder else None
+        # A service would take too long for texts without an index.  Messages that wait for theirs are compared by their
+        # words, what stands alone by the local model.
+        self._written = Space(embedder) if embedder is not None else None
+        self._space = self._written if recipe.uses("meaning") else None
+        is_service = self._space is not None and not self._space.embedder.instant
+        self._quick_space = None if is_service else self._space
+        self._alone_space = Space(WordLlamaEmbedder()) if is_service else self._space
+        self.nearness = Nearness(analysis, self._alone_space)
         self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
         self._found = SizedCache(FOUND_BYTES)
         self._notice = ""  # when all processes last had to clear their caches
@@ -94,8 +106,8 @@ class SearchIndex:
         Raises SettingsError where no index can be had.
         """
         self._store.open()
-        if self._embedder is not None and self._embedder.instant:
-            self._embedder.embed(["warm up"])
+        if self._quick_space is not None:
+            self._quick_space.measure()
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
@@ -109,9 +121,18 @@ class SearchIndex:
             clear_all()
         return generation
 
+    def _made_with(self) -> str:
+        """How the indexes are written (see `store.MadeWith`)."""
+        if self._embedder is None:
+            return f"{FORMAT} {self._analysis.language} no vectors"
+        size = f"{self._embedder.dimensions}." if self._embedder.dimensions else ""
+        return f"{FORMAT} {self._analysis.language} {self._embedder.name} {size}"
+
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Analyse and index those of `documents` that are not there yet (see `Store.add`)."""
-        return self._store.add(owner, documents, self.analysed)
+        if self._written is not None:
+            self._written.measure()
+        return self._store.add(owner, documents, lambda new: self.analysed(new, self._written))
 
     def prepare(self, query: Query, owner: str = "") -> Prepared:
         """The query, ready for `search`.  May call an embedding service; `search` never does.
@@ -119,15 +140,19 @@ class SearchIndex:
         An owner's same query again has the vector that the service made before.
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
-        terms, vector = self._analysis.query_terms(text), NO_VECTOR
-        if self._service is not None and terms:
-            key = owner, " ".join(text.split())
-            try:
-                vector = self._found.get(key) or packed(self._service, [text])[0]
-                self._found.put(key, vector, len(text) + _HIT_BYTES)
-            except EmbeddingUnavailable as error:
-                log.warning("searching by words alone: %s", error)
-        return Prepared(query, text, terms, vector, typed)
+        prepared = Prepared(query, text, self._analysis.query_terms(text), typed)
+        if self._space is None or self._space is self._quick_space or query.alone or not text.strip():
+            return prepared
+        key = owner, " ".join(text.split())
+        try:
+            texts = [text, self._analysis.content(text)]
+            vectors = self._found.get(key) or packed(self._space.embedder, texts, WAIT_SECONDS)
+            self._found.put(key, vectors, len(text) + _HIT_BYTES)
+        except EmbeddingUnavailable as error:
+            log.warning("searching by words alone: %s", error)
+            return prepared._replace(failure=str(error))
+        self._space.measure_soon()
+        return prepared._replace(vector=vectors[0], content=vectors[1])
 
     def search(
         self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int] = ()
@@ -141,15 +166,17 @@ class SearchIndex:
 
         The same query of the same owner is answered from memory until any of that, or a commit of the index, changes.
         """
-        query = prepared.query
-        if query.limit < 1 or not (prepared.terms or prepared.operators.required):  # exclusions alone ask for nothing
+        query, space = prepared.query, self._space_of(prepared)
+        is_asked = prepared.terms or prepared.operators.required or (space is not None and prepared.text.strip())
+        if query.limit < 1 or not is_asked:  # exclusions alone ask for nothing
             return []
         asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
         clock = time_ns() if self._by_age else 0  # then nothing is found twice
         try:
             indexed = self._snapshot(owner, generation) if generation != NO_INDEX else None
             there = generation, indexed and indexed.commit, hash(tuple(waiting)), tuple(gone)
-            key = owner, there, asked, prepared.vector, clock
+            measured = space is not None and space.yardstick is not None
+            key = owner, there, asked, prepared.vector, clock, measured
             hits: list[Hit] | None = self._found.get(key)
             if hits is None:
                 blocks, accepted = self._blocks(owner, generation, indexed, prepared) if indexed else ([], set())
@@ -173,38 +200,60 @@ class SearchIndex:
         exclude = {*query.exclude, *gone}
         entries, unindexed = list[Entry](), EMPTY
         if shown := [one for one in waiting if one.message_id not in exclude]:
-            entries = self.analysed(shown, quick=True)
+            entries = self.analysed(shown, self._alone_space if query.alone else self._quick_space)
             columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
             unindexed = Block.of(*columns)
         candidates = gather(blocks, unindexed, prepared.terms, exclude)
         if not len(candidates.rows):
             return []
-        ranked = rank(self._asked(prepared, candidates), self._recipe)
+        asked = self._asked(prepared, candidates)
+        ranked = alone(asked) if query.alone else rank(asked, self._recipe)
         eligible = _passing(query, candidates)
         if typed != NONE:
             accepted.difference_update(one.message_id for one in waiting)
             accepted.update(one.document.message_id for one in entries if typed.match(one.terms))
             eligible &= np.isin(candidates.rows["id"], np.fromiter(accepted, np.int64, len(accepted)))
         if not typed.required:
-            eligible &= ranked.eligible
+            eligible &= found(asked, self._recipe, ranked.total)
         at, limit = eligible.nonzero()[0], min(query.limit, self._recipe.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
-        why = [dict(zip(self._parts, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
-        found = candidates.rows["id"][at], candidates.rows["session"][at], ranked.total[at]
-        return list(map(Hit, *[column.tolist() for column in found], why))
+        names = ALONE if query.alone else self._parts
+        why = [dict(zip(names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
+        if prepared.failure is not None:
+            why = [{name: value for name, value in parts.items() if name not in MEANING} for parts in why]
+        fit = np.maximum.accumulate(asked.fit[at][::-1])[::-1]
+        rows = candidates.rows[at]
+        measures = rows["id"], rows["session"], ranked.total[at], fit, asked.own[at], asked.near[at]
+        return [
+            Hit(message_id, session_id, score, parts, *fitting)
+            for (message_id, session_id, score, *fitting), parts in zip(
+                zip(*[column.tolist() for column in measures], strict=True), why, strict=True
+            )
+        ]
+
+    def _space_of(self, prepared: Prepared) -> Space | None:
+        """What compares the meaning of a query; None: nothing does, or its service gave no vector."""
+        if prepared.query.alone:
+            return self._alone_space
+        return self._space if self._space is self._quick_space or prepared.content else None
 
     def _asked(self, prepared: Prepared, candidates: Candidates) -> Asked:
-        """The query beside its candidates.  A local vector leaves out the speakers' names: they mean nothing."""
-        query, vector, speakers = prepared.query, prepared.vector, np.ascontiguousarray(candidates.rows["speaker"])
+        """The query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
+        query, vector, content = prepared.query, prepared.vector, prepared.content
+        speakers = np.ascontiguousarray(candidates.rows["speaker"])
         named = [term for term in prepared.terms if (speakers == code(term)).any()]
-        if self._quick_embedder is not None:
+        space = self._space_of(prepared)
+        if space is not None and space.embedder.instant:
             text = self._analysis.without(prepared.text, named) if named else prepared.text
-            (vector,) = packed(self._quick_embedder, [text])
+            vector, content = packed(space.embedder, [text, self._analysis.content(prepared.text, named)])
+        yardstick = space.yardstick if space is not None and content else None
         return Asked(
             candidates,
             candidates.likeness(vector),
+            candidates.near(content, yardstick) if yardstick is not None else np.zeros(len(candidates.rows)),
+            query.nearest,
             time_ns() // 1_000,
             [(microseconds(after), microseconds(before)) for after, before in query.times],
             code(named[0]) if len(named) == 1 else 0,
@@ -214,7 +263,7 @@ class SearchIndex:
 
     def alike(self, prepared: Prepared, texts: Sequence[str]) -> list[bool]:
         """Which of these texts ask for much the same as the query."""
-        return alike(self._analysis, self._quick_embedder, prepared.text, texts)
+        return self.nearness.alike(prepared.text, texts)
 
     def highlights(self, prepared: Prepared, text: str) -> list[str]:
         """The words of `text` that a query looked for, as they are written there, in their order."""
@@ -239,8 +288,8 @@ class SearchIndex:
         """
         if indexed.blocks is None:
             vector = prepared.vector
-            if self._quick_embedder is not None:
-                (vector,) = packed(self._quick_embedder, [prepared.text])
+            if self._quick_space is not None:
+                (vector,) = packed(self._quick_space.embedder, [prepared.text])
             block, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES)
             return [block], ids
         typed = prepared.operators
@@ -257,22 +306,26 @@ class SearchIndex:
             self._snapshots.put(key, snapshot, snapshot.nbytes)
         return snapshot
 
-    def analysed(self, documents: Sequence[Document], *, quick: bool = False) -> list[Entry]:
-        """The documents, analysed; if `quick`, without a service.
+    def analysed(self, documents: Sequence[Document], space: Space | None) -> list[Entry]:
+        """The documents, analysed, with their vectors in `space`.
 
         The same ones wait search after search, and are then indexed: they are cached.
         """
-        embedder = self._quick_embedder if quick else self._embedder
-        kept = embedder is not None
-        entries = [self._entries.get((one.message_id, kept)) for one in documents]
-        new = [at for at, entry in enumerate(entries) if entry is None or entry.document != documents[at]]
+        embedder = space.embedder if space is not None else None
+        size = embedder.dimensions if embedder is not None else 0
+        entries = [self._entries.get((one.message_id, size)) for one in documents]
+        new = [
+            at
+            for at, entry in enumerate(entries)
+            if entry is None or entry.document != documents[at] or len(entry.vector) not in (0, size)
+        ]
         said = [documents[at].content for at in new]
         for at, vector in zip(new, packed(embedder, said) if embedder else [NO_VECTOR] * len(new), strict=True):
             one = documents[at]
             name = self._analysis.terms(one.name or "")
             terms = self._analysis.terms(one.content, one.name, singles=True)
             entries[at] = entry = Entry.of(one, terms, vector, code(name[0]) if name else 0)
-            self._entries.put((one.message_id, kept), entry, entry.nbytes)
+            self._entries.put((one.message_id, size), entry, entry.nbytes)
         return entries
 
 

@@ -26,7 +26,7 @@ from search_index.operators import NONE, Operators
 from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, block_of, quoted, tsquery, tsvector, written
 from search_index.query import Prepared
 from search_index.ranking import REACH
-from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, Snapshot
+from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.vectors import NO_VECTOR
 
 log = logging.getLogger(__name__)
@@ -45,8 +45,8 @@ _I, _M = INDEXES.c, MESSAGES.c
 class PostgresStore:
     """All owners' indexes in one database, which any number of processes and nodes share."""
 
-    def __init__(self, engine: Engine, wait: float, made_with: str) -> None:
-        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the indexes are written."""
+    def __init__(self, engine: Engine, wait: float, made_with: MadeWith) -> None:
+        """`wait`: seconds a writer waits for another."""
         self._engine = engine
         self._at_once = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._unchanging = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -64,6 +64,8 @@ class PostgresStore:
                 connection.execute(select(func.pg_advisory_xact_lock(_CREATING)))  # two processes may start at once
                 connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
                 tables.TABLES.create_all(connection)
+                if connection.scalar(tables.SIZED):
+                    connection.execute(tables.ANY_SIZE)
             self._opened = True
         except (NotSupportedError, ProgrammingError) as error:  # not installed, or not allowed
             raise SettingsError(f"{UNAVAILABLE} PostgreSQL says: {error.orig}") from error
@@ -74,7 +76,9 @@ class PostgresStore:
         """See Store."""
         self._ready()
         with self._at_once.connect() as connection:
-            notice, generation = connection.execute(tables.STATE, {"owner": owner, "made_with": self._made_with}).one()
+            notice, generation = connection.execute(
+                tables.STATE, {"owner": owner, "made_with": self._made_with()}
+            ).one()
         return generation or NO_INDEX, str(notice or "")
 
     def notify(self) -> None:
@@ -101,7 +105,7 @@ class PostgresStore:
                 if not given:
                     return NO_INDEX
                 connection.execute(delete(INDEXES).where(_I.owner == owner))  # made otherwise
-                made = {"owner": owner, "generation": secrets.token_hex(16), "made_with": self._made_with}
+                made = {"owner": owner, "generation": secrets.token_hex(16), "made_with": self._made_with()}
                 index = connection.execute(insert(INDEXES).values(made).returning(INDEXES)).one()
             there = select(_M.id).where(_M.index == index.id, _M.id.in_(list(given)))
             held = set(connection.scalars(there))
@@ -205,7 +209,7 @@ class PostgresStore:
                 }
                 found.update(connection.scalars(tables.BY_WORDS, asked | by_words))
             if typed == NONE and vector != NO_VECTOR:
-                asked |= {"vector": written(vector), "most": most // _MEANT}
+                asked |= {"vector": written(vector), "size": len(vector), "most": most // _MEANT}
                 found.update(connection.scalars(tables.BY_MEANING, asked))
             beside = connection.scalars(tables.BESIDE, {"index": index.id, "found": [*found], "reach": REACH})
             wanted = COLUMNS.where(_M.index == index.id, _M.id.in_(set(beside))).order_by(_M.id)
@@ -217,7 +221,7 @@ class PostgresStore:
 
     def _current(self, connection: Connection, owner: str, generation: str | None = None) -> Any:
         """The row of the owner's index, or None; if a `generation` is named, of this one or IndexLost is raised."""
-        wanted = select(INDEXES).where(_I.owner == owner, _I.made_with == self._made_with)
+        wanted = select(INDEXES).where(_I.owner == owner, func.starts_with(_I.made_with, self._made_with()))
         index = connection.execute(wanted).one_or_none()
         if generation is not None and (index is None or index.generation != generation):
             raise IndexLost("the index was replaced")

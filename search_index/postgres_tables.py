@@ -16,14 +16,13 @@ from sqlalchemy.types import UserDefinedType
 from search_index.analysis import MAX_TERM
 from search_index.arrays import Block
 from search_index.operators import Operators, Part
-from search_index.vectors import DIMENSIONS
+from search_index.vectors import NO_VECTOR
 
 # A tsvector keeps 16,383 positions and a mebibyte of distinct terms.  In a message that has more, no phrase is found
 # after the positions end, and no operator or choice of candidates knows a later term.  The ranking reads all of it.
 _POSITIONS = 16_383
 _BYTES = 900_000
-_HEADED = np.dtype([("head", "V4"), ("numbers", ">f2", DIMENSIONS)])  # a halfvec as PostgreSQL sends it
-_NOWHERE = bytes(_HEADED.itemsize)
+_HEAD = 4  # bytes of a halfvec as PostgreSQL sends it, before its numbers
 
 
 class HalfVector(UserDefinedType[str]):
@@ -32,7 +31,7 @@ class HalfVector(UserDefinedType[str]):
     cache_ok = True
 
     def get_col_spec(self, **_: Any) -> str:
-        return f"halfvec({DIMENSIONS})"
+        return "halfvec"
 
 
 TABLES = sa.MetaData()
@@ -66,9 +65,14 @@ MESSAGES = sa.Table(
 _M = MESSAGES.c
 COLUMNS = sa.select(_M.commit, _M.row, _M.bag, sa.func.halfvec_send(_M.vector))
 
+# Before FORMAT 8 the column had 256 numbers.
+SIZED = sa.text(
+    "SELECT atttypmod >= 0 FROM pg_attribute WHERE attrelid = 'search_messages'::regclass AND attname = 'vector'"
+)
+ANY_SIZE = sa.text("ALTER TABLE search_messages ALTER COLUMN vector TYPE halfvec")
 STATE = sa.text(
     "SELECT CASE WHEN n.is_called THEN n.last_value END, i.generation FROM search_notices n"
-    " LEFT JOIN search_indexes i ON i.owner = :owner AND i.made_with = :made_with"
+    " LEFT JOIN search_indexes i ON i.owner = :owner AND starts_with(i.made_with, :made_with)"
 )
 HOLDERS = sa.text(
     "SELECT t.term, c.holders FROM unnest(CAST(:terms AS text[])) AS t(term), LATERAL (SELECT count(*) AS holders"
@@ -83,7 +87,7 @@ BY_WORDS = sa.text(
 )
 BY_MEANING = sa.text(
     "SELECT m.id FROM search_messages m WHERE m.index = :index AND m.created >= :after AND m.created < :before"
-    " AND m.vector IS NOT NULL ORDER BY m.vector <=> CAST(:vector AS halfvec) LIMIT :most"
+    " AND vector_dims(m.vector) = :size ORDER BY m.vector <=> CAST(:vector AS halfvec) LIMIT :most"
 )
 BESIDE = sa.text(
     "SELECT b.id FROM unnest(CAST(:found AS bigint[])) AS f(id), LATERAL"
@@ -95,8 +99,10 @@ BESIDE = sa.text(
 
 def block_of(rows: Sequence[Any]) -> Block:
     """The messages of these rows of COLUMNS."""
-    vectors = np.frombuffer(b"".join(row[3] or _NOWHERE for row in rows), _HEADED)["numbers"]
-    return Block.of([row.row for row in rows], [row.bag for row in rows], [vectors.astype(np.int8).tobytes()])
+    vectors = [
+        np.frombuffer(row[3], ">f2", offset=_HEAD).astype(np.int8).tobytes() if row[3] else NO_VECTOR for row in rows
+    ]
+    return Block.of([row.row for row in rows], [row.bag for row in rows], vectors)
 
 
 def written(packed: bytes) -> str:

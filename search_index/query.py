@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from search_index.operators import Operators
+from search_index.vectors import NO_VECTOR
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,9 @@ class Query:
     `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
     was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
     preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
-    `linked` are the ids of messages about what belongs to somebody that the text names, each with a weight up to 1:
-    they are found without its words.
+    `linked` are the ids of messages about what belongs to somebody that the text names, each with a weight up to 1.
+    `nearest`: where hardly any message has its words, the nearest in meaning come first.  `alone`: texts with nothing
+    around them, as facts.
     """
 
     text: str
@@ -32,13 +34,21 @@ class Query:
     about: str | None = None
     linked: Mapping[int, float] = field(default_factory=dict)
     operators: bool = False
+    nearest: bool = False
+    alone: bool = False
 
 
 class Prepared(NamedTuple):
-    """A query, its plain text, the terms to rank by, the text's vector if a service makes it, and the operators."""
+    """A query, its plain text, the terms to rank by, and the operators.  If a service makes vectors, the text's and
+    that of its `content`, without stop words.
+
+    failure: why there is no such vector, so that words alone rank.
+    """
 
     query: Query
     text: str
     terms: list[str]
-    vector: bytes
     operators: Operators
+    vector: bytes = NO_VECTOR
+    content: bytes = NO_VECTOR
+    failure: str | None = None

@@ -29,10 +29,9 @@ from search_index.arrays import Candidates, Floats, Ints
 K1, B = 0.9, 0.4
 REACH = 2  # messages on either side that belong to what was said: a question, its answer, and what was said to that
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
-LIKE = 0.5  # the least cosine at which a message that shares no word with the query is found at all
-# How many of the query's words the messages around one must have for it to be found without any of its own.  An answer
-# seldom repeats its question, but a search for a single word asks for the messages that have it.
-BESIDE = 2
+FEW_WORDS = 0.4  # of a query's words around any message, by weight: with fewer, meaning decides
+NEAREST_SPAN = 5.0  # places after the nearest in which what nearness adds falls to a half
+NEAR_WEIGHT = 0.7  # of nearness beside words, in how well a message fits
 GRACE_DAYS = 3.0  # a thing is told of in the days after it happened, not only on its day
 FUZZY_HOURS = 24.0
 
@@ -41,13 +40,16 @@ FUZZY_HOURS = 24.0
 class Asked:
     """A query beside its candidates, and what several parts need of them, computed once.
 
-    `likeness` is the cosine of each message's vector with the query's.  `speaker` and `role` are hashes of whose words
-    are asked for, or 0; `times` the half-open ranges the query speaks of, in microseconds since 1970 like `now`.
-    `linked` are the weights of messages about what belongs to somebody or something that the query names, by their ids.
+    `likeness` is the cosine of each message's vector with the query's; `near` how near it is (see `yardstick`).  With
+    `nearest`, the nearest are asked for if the query's words are hardly there.  `speaker` and `role` are hashes of
+    whose words are asked for, or 0; `times` the half-open ranges the query speaks of, in microseconds since 1970 like
+    `now`.  `linked` are weights of messages about what belongs to somebody or something that the query names, by ids.
     """
 
     candidates: Candidates
     likeness: Floats
+    near: Floats
+    nearest: bool = False
     now: int = 0
     times: Sequence[tuple[int, int]] = ()
     speaker: int = 0
@@ -67,6 +69,28 @@ class Asked:
         """BM25 of each message."""
         held = np.minimum(self.counts, 1.0).sum(axis=1)
         return _bm25(self.counts, self.rows["length"], np.log(len(self.rows) / (held + 1)) + 1)
+
+    @cached_property
+    def own(self) -> Floats:
+        """The share of the query's words that each message has, weighed by how few messages have a word."""
+        return self._share(self.counts)
+
+    @cached_property
+    def nearby(self) -> Floats:
+        """The same share of each message together with its neighbours."""
+        return self._share(self.around[0])
+
+    @cached_property
+    def fit(self) -> Floats:
+        """How well each message fits by itself, from 0 to 1: by its words, by its meaning, or both."""
+        return 1 - (1 - self.own) * (1 - np.clip(NEAR_WEIGHT * self.near, 0.0, 1.0))
+
+    def _share(self, counts: Floats) -> Floats:
+        messages = len(self.rows)
+        idf = np.log1p(messages / (np.minimum(self.counts, 1.0).sum(axis=1) + 1))
+        unknown = (self.candidates.asked - len(idf)) * np.log1p(messages)  # words that nobody has used
+        share: Floats = np.add.reduce(idf[:, None] * np.minimum(counts, 1.0)) / ((idf.sum() + unknown) or 1.0)
+        return share
 
     @cached_property
     def sessions(self) -> tuple[Ints, Ints]:
@@ -158,9 +182,13 @@ def tells(asked: Asked) -> Floats:
     return 1 - asked.rows["asks"].astype(float)
 
 
-def names(asked: Asked) -> Floats:
-    """It names something: a capitalised word stands inside a sentence."""
-    return asked.rows["names"].astype(float)
+def nearest(asked: Asked) -> Floats:
+    """It is among the nearest in meaning, if they are asked for and hardly any message has the query's words."""
+    if not asked.nearest or not asked.near.any() or asked.nearby.max() >= FEW_WORDS:
+        return np.zeros(len(asked.rows))
+    place = np.empty(len(asked.rows))
+    place[np.lexsort((-asked.rows["id"], -asked.near))] = np.arange(len(place))
+    return NEAREST_SPAN / (NEAREST_SPAN + place)
 
 
 def overlap(asked: Asked) -> Floats:
@@ -224,22 +252,21 @@ CONTEXT = Recipe(
         Part(linked, 1.5),
         Part(rare, 2.0),
         Part(tells, 0.9),
-        Part(names, 0.5),
+        Part(nearest, 2.0),
     )
 )
 WORDS = Recipe((Part(words),), "plain")
 # For comparison: a study's formula.
 FUZZY = Recipe((Part(overlap, 0.4), Part(cosine, 0.4), Part(age, 0.2)), "plain", least=0.3, most=5)
+MEANING = ("meaning", "nearest")  # the parts that need vectors
 RECIPES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 
 
 class Ranked(NamedTuple):
-    """Scores of all messages, and the parts they are the sum of, a row for each of the recipe's; `eligible` are worth
-    returning at all."""
+    """Scores of all messages, and the parts they are the sum of, a row for each of the recipe's."""
 
     total: Floats
     parts: Floats
-    eligible: NDArray[np.bool_]
 
 
 def rank(asked: Asked, recipe: Recipe) -> Ranked:
@@ -248,15 +275,24 @@ def rank(asked: Asked, recipe: Recipe) -> Ranked:
     if recipe.fusion != "plain":
         parts = _ranks(parts) if recipe.fusion == "rrf" else _relative(parts)
     parts *= np.array([part.weight for part in recipe.parts])[:, None]
-    total = np.add.reduce(parts)
-    eligible = asked.words > 0
-    if recipe.uses("meaning"):
-        eligible |= asked.likeness >= LIKE
-    if recipe.uses("neighbours"):
-        eligible |= np.add.reduce(np.minimum(asked.around[0], 1.0)) >= BESIDE
-    if asked.linked:
-        eligible |= linked(asked) > 0
-    return Ranked(total, parts, eligible & (total >= recipe.least))
+    return Ranked(np.add.reduce(parts), parts)
+
+
+ALONE = ("words", "meaning")
+
+
+def alone(asked: Asked) -> Ranked:
+    """Score texts that have nothing around them by how well they fit; the parts are ALONE."""
+    return Ranked(asked.fit, np.array([asked.own, np.clip(NEAR_WEIGHT * asked.near, 0.0, 1.0)]))
+
+
+def found(asked: Asked, recipe: Recipe, total: Floats) -> NDArray[np.bool_]:
+    """Which messages a query finds: all, if meaning tells how near each is; else those around its words."""
+    if recipe.fusion == "plain":
+        return (asked.words > 0) & (total >= recipe.least)
+    if asked.near.any():
+        return np.ones(len(total), bool)
+    return (asked.nearby > 0) | (linked(asked) > 0)
 
 
 def _bm25(counts: Floats, lengths: Ints | Floats, idf: Floats) -> Floats:

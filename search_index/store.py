@@ -13,13 +13,17 @@ from search_index.arrays import Block, Document, Entry
 from search_index.operators import Operators
 from search_index.query import Prepared
 
-FORMAT = 7  # how an index is written: one that was written otherwise counts as none
+FORMAT = 9  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index
 
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
 Analysed = Callable[[list[Document]], list[Entry]]
 """The documents as they are stored."""
+
+MadeWith = Callable[[], str]
+"""How the indexes are written, in one line: one counts as none whose line does not begin so.  As long as the size of a
+service's vectors is not known, the line lacks it; nothing is written then."""
 
 Best = tuple[Block, set[int]]
 """The likeliest messages and those beside them; and the ids of the likeliest."""

@@ -2,13 +2,12 @@
 
 Vectors stand beside the words in the index, so they come and go with them: an index made with another model counts
 as no index at all, and is made again in the background while its messages are searched by what is known of them.
-They are kept as 256 signed bytes a message; the cosine loses less than 0.01 by that and the disk two thirds.
+A vector is kept as one signed byte a number; the cosine loses less than 0.01 by that and the disk two thirds.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,12 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-DIMENSIONS = 256
-NO_VECTOR = bytes(DIMENSIONS)  # packed, a byte for each
-FEWEST_WORDS = 3  # a text of fewer ("ok", "yes please") means too little to be near anything, and is near everything
+NO_VECTOR = b""
+UNIT = 1 << 15  # the length of a unit vector in a sum of whole numbers
 _PIECE = 512  # rows
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
-_ENOUGH_WORDS = re.compile(rf"\b\w++(?:\W++\w++){{{FEWEST_WORDS - 1}}}")
 
 
 class EmbeddingUnavailable(Exception):
@@ -30,13 +27,26 @@ class EmbeddingUnavailable(Exception):
 
 
 class Embedder(Protocol):
-    """Makes vectors.  `name` tells models apart; `instant` that texts not indexed yet can be embedded in a search."""
+    """Makes vectors.  `name` tells models apart; `instant` that texts not indexed yet can be embedded in a search.
+
+    `dimensions`: how many numbers a vector has; 0 until a service has answered.  `failure`: in words, why none can be
+    had.
+    """
 
     name: str
     instant: bool
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of DIMENSIONS numbers for each text.  Raises EmbeddingUnavailable."""
+    @property
+    def dimensions(self) -> int: ...
+
+    @property
+    def failure(self) -> str | None: ...
+
+    def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
+        """Return a row of `dimensions` numbers for each text.  Raises EmbeddingUnavailable.
+
+        within: the seconds that a search waits for a service; None: nobody waits.
+        """
         ...
 
 
@@ -45,14 +55,16 @@ class WordLlamaEmbedder:
 
     name = "wordllama-l2_supercat_256"
     instant = True
+    dimensions = 256
+    failure = None
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
         """The sum of each text's token vectors.
 
         It points where `WordLlama.embed` does, which pads texts and tokenizes them in threads of its own.
         """
         tokenizer, vectors = _wordllama()
-        sums = np.zeros((len(texts), DIMENSIONS), np.float32)
+        sums = np.zeros((len(texts), self.dimensions), np.float32)
         for total, text in zip(sums, texts, strict=True):
             tokens = tokenizer.encode(text, add_special_tokens=False).ids
             np.add.reduce(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=total)
@@ -78,21 +90,28 @@ def _wordllama() -> tuple[Any, NDArray[np.float32]]:
     return tokenizer, model.embedding
 
 
-def packed(embedder: Embedder, texts: Sequence[str]) -> list[bytes]:
-    """The texts' vectors as they are kept, and NO_VECTOR for a text too short to mean anything.
+def packed(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:
+    """The texts' vectors as they are kept, and NO_VECTOR for a text without a letter or digit.
 
     A vector of numbers that are no numbers, as some servers make of odd texts, counts as none.
     """
     out = [NO_VECTOR] * len(texts)
-    worth = [number for number, text in enumerate(texts) if _ENOUGH_WORDS.search(text[:200])]
+    worth = [number for number, text in enumerate(texts) if any(map(str.isalnum, text[:_CHARACTERS]))]
     if worth:
         # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.
         whole = [texts[number][:_CHARACTERS].encode("utf-8", "replace").decode() for number in worth]
-        for number, row in zip(worth, embedder.embed(whole), strict=True):
+        for number, row in zip(worth, embedder.embed(whole, within), strict=True):
             largest = np.abs(row).max()
             if 0 < largest < np.inf:
                 out[number] = np.rint(row / largest * 127).astype(np.int8).tobytes()
     return out
+
+
+def rows_of(vectors: Sequence[bytes]) -> NDArray[np.int8]:
+    """Return packed vectors as the rows of an array; zeros where there is none."""
+    size = max(map(len, vectors), default=0)
+    together = b"".join(vector.ljust(size, b"\0") for vector in vectors)
+    return np.frombuffer(together, np.int8).reshape(len(vectors), size)
 
 
 def lengths_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
@@ -101,19 +120,37 @@ def lengths_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
     return np.sqrt(np.vecdot(wide, wide))
 
 
-def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The cosine of each row, of these `lengths`, with the packed `query`; 0 for rows, or a query, without a vector.
-
-    Products of such small whole numbers are exact, so a row's cosine does not depend on the rows around it.
-    """
-    if query == NO_VECTOR:
-        return np.zeros(len(rows))
-    vector = np.frombuffer(query, np.int8).astype(np.float32)
-    # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
-    # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
-    products = np.empty(len(rows), np.float32)
+def unit_sum(rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the sum of the rows as vectors of length UNIT, in whole numbers: the same in any order of the rows."""
+    total = np.zeros(rows.shape[1], np.int64)
+    factors = UNIT / np.where(lengths > 0, lengths, 1)
     for start in range(0, len(rows), _PIECE):
         piece = slice(start, start + _PIECE)
-        np.vecdot(rows[piece].astype(np.float32), vector, out=products[piece])
+        total += np.rint(rows[piece] * factors[piece, None]).astype(np.int64).sum(axis=0)
+    return total
+
+
+def products(rows: NDArray[np.int8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the product of each of `vectors` with each row.  Of whole numbers up to 127 it is exact, so a row's does
+    not depend on the rows around it."""
+    # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
+    # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
+    out = np.empty((len(vectors), len(rows)), np.float32)
+    for start in range(0, len(rows), _PIECE):
+        piece = slice(start, start + _PIECE)
+        wide = rows[piece].astype(np.float32)
+        for at, vector in enumerate(vectors):
+            np.vecdot(wide, vector, out=out[at, piece])
+    return out
+
+
+def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The cosine of each row, of these `lengths`, with the packed `query`.
+
+    0 for rows, or a query, without a vector, and for vectors of different sizes.
+    """
+    if query == NO_VECTOR or len(query) != rows.shape[1]:
+        return np.zeros(len(rows))
+    vector = np.frombuffer(query, np.int8).astype(np.float32)
     lengths = lengths * np.sqrt(np.vecdot(vector, vector))
-    return (products / np.where(lengths > 0, lengths, 1)).astype(float)
+    return (products(rows, vector[None])[0] / np.where(lengths > 0, lengths, 1)).astype(float)

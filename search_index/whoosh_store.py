@@ -41,8 +41,7 @@ from search_index.arrays import ROW, Block, Document, checksum
 from search_index.operators import Operators
 from search_index.query import Prepared
 from search_index.ranking import K1, REACH, B
-from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, Snapshot
-from search_index.vectors import DIMENSIONS
+from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.whoosh_queries import likely, query_of
 
 log = logging.getLogger(__name__)
@@ -53,7 +52,7 @@ SCHEMA = Schema(
     content=TEXT(analyzer=IDTokenizer()),  # a placeholder: terms come analysed, as a list
     row=COLUMN(FixedBytesColumn(ROW.itemsize)),
     bag=COLUMN(VarBytesColumn()),
-    vector=COLUMN(FixedBytesColumn(DIMENSIONS)),
+    vector=COLUMN(VarBytesColumn()),
 )
 
 _INDEX_NAME = "messages"
@@ -76,8 +75,8 @@ class Damaged(Exception):
 class WhooshStore:
     """All owners' indexes under one folder, each named by a hash."""
 
-    def __init__(self, root: Path, wait: float, made_with: str) -> None:
-        """`wait`: seconds a writer waits for another.  `made_with` names, in one line, how the indexes are written."""
+    def __init__(self, root: Path, wait: float, made_with: MadeWith) -> None:
+        """`wait`: seconds a writer waits for another."""
         self._root = root
         self._wait = wait
         self._made_with = made_with
@@ -131,7 +130,7 @@ class WhooshStore:
         except (FileNotFoundError, NotADirectoryError):
             return NO_INDEX
         token, _, made_with = written.partition("\n")
-        return token if made_with == self._made_with else NO_INDEX
+        return token if made_with.startswith(self._made_with()) else NO_INDEX
 
     def _index(self, owner: str) -> FileIndex:
         """The index, for `_read`; it stays valid when others commit."""
@@ -232,7 +231,7 @@ class WhooshStore:
         path = self._path(owner)
         path.mkdir()
         create_in(str(path), SCHEMA, _INDEX_NAME)
-        (path / "generation").write_text(f"{secrets.token_hex(16)}\n{self._made_with}", "utf-8")
+        (path / "generation").write_text(f"{secrets.token_hex(16)}\n{self._made_with()}", "utf-8")
 
     def _delete(self, owner: str) -> None:
         with suppress(FileNotFoundError):

@@ -179,7 +179,7 @@ def test_jobs_do_not_spin_nor_fill_the_log(
     engine = services_of(make())
     with caplog.at_level(logging.ERROR):
         engine.start()
-        assert eventually(lambda: "looking for work failed" in caplog.text)
+        assert eventually(lambda: "a thread failed" in caplog.text)
         assert not eventually(
             lambda: len(caplog.records) > 16, seconds=1.5
         )  # some two of the looker and of each worker

@@ -25,6 +25,7 @@ from memory.sessions.refusals import mark_refused
 from memory.store.values import Get, Put, Search
 from models import JobRow, locked
 from search_index import SearchIndex
+from search_index.postgres_tables import SIZED, TABLES
 from tests.model_server import ModelServer
 from tests.resources import append, good, read_all, said
 from tests.talking import ask, chat, failed, stream, streamed_text
@@ -118,6 +119,21 @@ def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes: list[Flask],
             engine.dispose()
         finally:
             connection.execute(text("DROP ROLE nobody"))
+
+
+def test_an_index_of_a_fixed_size_of_vectors_takes_any_size_after_an_upgrade(postgres: str) -> None:
+    engine = create_engine(postgres)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+        TABLES.drop_all(connection)
+        TABLES.create_all(connection)
+        connection.execute(text("ALTER TABLE search_messages ALTER COLUMN vector TYPE halfvec(256)"))
+    with engine.begin() as connection:
+        assert connection.scalar(SIZED)
+    SearchIndex(engine).warm_up()
+    with engine.begin() as connection:
+        assert not connection.scalar(SIZED)
+    engine.dispose()
 
 
 def test_items_below_a_namespace_are_found_as_on_sqlite(nodes: list[Flask]) -> None:

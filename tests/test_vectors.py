@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +18,29 @@ from numpy.typing import NDArray
 
 from app import services_of
 from benchmarks.serving import ROOT
-from search_index import DIMENSIONS, WordLlamaEmbedder
-from search_index.vectors import NO_VECTOR, lengths_of, packed
+from search_index import WordLlamaEmbedder
+from search_index.vectors import NO_VECTOR, lengths_of, packed, rows_of
 from search_index.vectors import cosines as cosines_of
 from tests.conftest import MakeApp
-from tests.model_server import HangUp, Json, ModelServer, Status
-from tests.resources import append, find, good, said
-from tests.talking import at, jobs
+from tests.model_server import Body, Delay, HangUp, Json, ModelServer, Status
+from tests.resources import append, find, good, index_key, said
+from tests.talking import at, chat, jobs
 
 
 class Given:
     """An embedder that answers with these very rows."""
 
-    name, instant = "given", True
+    name, instant, failure = "given", True, None
 
     def __init__(self, rows: NDArray[Any]) -> None:
-        self.rows = rows
+        self.rows, self.dimensions = rows, rows.shape[1]
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
         return self.rows[: len(texts)].astype(np.float32)
 
 
 def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
-    rows = np.frombuffer(b"".join(vectors), np.int8).reshape(-1, DIMENSIONS)
+    rows = rows_of(vectors)
     return cosines_of(rows, query, lengths_of(rows))
 
 
@@ -47,12 +48,12 @@ def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]))
-def test_packing_keeps_cosines(seed: int, scale: float) -> None:
-    vectors = np.random.default_rng(seed).normal(size=(8, DIMENSIONS)) * scale
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([256, 1536]))
+def test_packing_keeps_cosines(seed: int, scale: float, size: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(8, size)) * scale
     vectors += vectors.mean(axis=0)  # some likeness
     kept = packed(Given(vectors), ["a text of words"] * len(vectors))
-    assert {len(vector) for vector in kept} == {DIMENSIONS}
+    assert {len(vector) for vector in kept} == {size}
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(cosines(kept, kept[0]) - units @ units[0]).max() < 0.02
 
@@ -95,12 +96,23 @@ def search(app: Flask, q: str) -> list[dict[str, Any]]:
     return find(app.test_client(), q, user_id="ada")
 
 
+def sized(size: int) -> Callable[[Body], Json]:
+    """What a model answers whose vectors have this size: places that the characters of a text decide."""
+
+    def answer(body: Body) -> Json:
+        vectors = [[float(text.count(chr(97 + at % 26)) + (at == 0)) for at in range(size)] for text in body["input"]]
+        return Json({"data": [{"index": at, "embedding": vector} for at, vector in enumerate(vectors)]})
+
+    return answer
+
+
 MOVED = [said("We moved to Tallinn in the spring."), said("The kettle is broken again, I fear.")]
 
 
 FAILURES = [  # for two texts, and what is told of it
-    (Json({"data": [{"index": index, "embedding": [0.5] * 1536} for index in (0, 1)]}), "(2, 1536)"),
-    (Json({"data": [{"index": 0, "embedding": [0.5] * DIMENSIONS}]}), f"(1, {DIMENSIONS})"),
+    (Json({"data": [{"index": index, "embedding": [0.5] * (3 + index)} for index in (0, 1)]}), "no embeddings"),
+    (Json({"data": [{"index": 0, "embedding": [0.5] * 4}] * 3}), "(3, 4)"),
+    (Json({"data": []}), "(0,)"),
     (Json({"data": None}), "no embeddings"),
     (Status(200, "{"), "no embeddings"),
     (Status(401), "OPENAI_API_KEY"),
@@ -121,9 +133,8 @@ def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server:
     append(app.test_client(), "s", [said("Fine.")], user_id="ada")
     assert search(app, "a broken  kettle again")[0]["content"] == hit["content"]  # the vector is known by now
     asked = [request for request in model_server.requests if request.model == "embeddings"]
-    shape = {"model": "small", "dimensions": DIMENSIONS, "encoding_format": "float"}
     inputs = [one["content"] for one in MOVED], ["a broken kettle again"]
-    assert [request.body for request in asked] == [{**shape, "input": texts} for texts in inputs]
+    assert [request.body for request in asked[1:]] == [{"model": "small", "input": texts} for texts in inputs]
     assert {(one.path, one.headers["authorization"]) for one in asked} == {("/v1/embeddings", "Bearer test-key")}
     (kept,) = services_of(app).indexing.verify()
     assert (kept.indexed, kept.waiting, kept.missing) == (2, 1, 0)
@@ -148,3 +159,104 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
     services_of(again).outbox.run_due(["index"])
     (one,) = services_of(again).indexing.verify()
     assert (one.indexed, one.waiting) == (2, 0)
+
+
+@pytest.mark.parametrize("size", [1, 4, 1536])
+def test_vectors_have_the_models_own_size(make_app: MakeApp, model_server: ModelServer, size: int) -> None:
+    model_server.embeddings.default = sized(size)
+    app = make_app(**at(model_server, embeddings="openai"))
+    append(app.test_client(), "s", [*MOVED, said("kkkkkkk eeeeee tttttt llllll")], user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    (verified,) = services_of(app).indexing.verify()
+    assert (verified.indexed, verified.waiting, verified.missing) == (3, 0, 0)
+    assert any(hit["why"]["meaning"] for hit in search(app, "the kettle is broken")) == (size > 1)
+
+
+def test_an_index_is_made_again_when_the_model_or_its_size_changes(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    settings = at(model_server, embeddings="openai")
+    for size, model in ((4, "small"), (4, "large"), (7, "large")):
+        model_server.embeddings.default = sized(size)
+        app = make_app(**settings, embedding_model=model)
+        append(app.test_client(), "s", [*MOVED, said(f"The {model} one has {size}.")], user_id="ada")
+        services_of(app).outbox.run_due(["index"])
+        search(app, "the kettle is broken again")  # asks for the index again
+        services_of(app).outbox.run_due(["index"])
+        (verified,) = services_of(app).indexing.verify()
+        assert (verified.waiting, verified.missing, verified.surplus) == (0, 0, 0)
+        blocks = (
+            services_of(app)
+            .index._snapshot(  # what only the index knows: the size of all that it holds
+                index_key(services_of(app), "ada"),
+                services_of(app).index.generation(index_key(services_of(app), "ada")),
+            )
+            .blocks
+        )
+        assert {block.vectors.shape[1] for block in (blocks or {}).values()} == {size}
+
+
+def test_a_size_that_changes_while_recap_runs_makes_the_index_again(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    app = make_app(**at(model_server, embeddings="openai"))
+    for size in (4, 9):
+        model_server.embeddings.default = sized(size)
+        append(app.test_client(), "s", [said(f"We moved to Tallinn {size} times.")], user_id="ada")
+        services_of(app).outbox.run_due(["index"])
+        assert len(search(app, f"how often moved to Tallinn {size}")) == size // 4
+        services_of(app).outbox.run_due(["index"])
+    (verified,) = services_of(app).indexing.verify()
+    assert (verified.indexed, verified.waiting, verified.missing) == (2, 0, 0)
+
+
+def test_a_slow_embedding_server_holds_no_turn(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, embeddings="openai"))
+    client = app.test_client()
+    append(client, "old", MOVED, user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    assert "embeddings" not in good(client.get("/health/ready"))
+    before = len(model_server.requests)
+    model_server.embeddings.default = lambda _: Delay(20)
+    began = time.monotonic()
+    recall = [chat(client, f"Is the kettle broken, {number}?", user_id="ada")["memory"] for number in range(5)]
+    assert time.monotonic() - began < 2.3  # the five would wait 2.5 seconds
+    assert all("words alone" in one["recall"]["reason"] and one["excerpts"] for one in recall)
+    assert all("meaning" not in hit["why"] and "words" in hit["why"] for hit in search(app, "is the kettle broken"))
+    assert [one.model for one in model_server.requests[before:]].count("embeddings") == 1
+    health = client.get("/health/ready")
+    assert health.status_code == 200 and "within 0.5 seconds" in health.json["embeddings"]
+    told = client.get("/metrics").text
+    assert 'recap_embeddings_total{outcome="failed",use="search"} 1.0' in told
+    assert 'recap_embeddings_total{outcome="skipped",use="search"} 5.0' in told
+
+
+def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    def answer(body: Body) -> Any:
+        too_long = any(len(text) > 600 or "zzz" in text for text in body["input"])
+        return Status(400, {"error": {"message": "input is too long"}}) if too_long else sized(4)(body)
+
+    model_server.embeddings.default = answer
+    app = make_app(**at(model_server, embeddings="openai"))
+    append(app.test_client(), "s", [*MOVED, said("a long tale. " * 100), said("zzz is refused, always")], user_id="ada")
+    services_of(app).outbox.run_due(["index"])
+    (verified,) = services_of(app).indexing.verify()
+    assert (verified.indexed, verified.waiting) == (4, 0)
+    assert search(app, "zzz refused")[0]["content"] == "zzz is refused, always"
+
+
+def test_indexing_waits_for_the_server_however_long(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, embeddings="openai", job_attempts=1))
+    client, outbox = app.test_client(), services_of(app).outbox
+    append(client, "s", MOVED, user_id="ada")
+    model_server.embeddings.default = lambda _: Status(503)
+    outbox.run_due(["index"])
+    (job,) = jobs(client, "index")
+    assert job["state"] == "pending" and "503" in job["error"]
+    model_server.reset()
+    assert good(client.post(f"/api/jobs/{job['id']}/retry"))
+    outbox.run_due(["index"])
+    (verified,) = services_of(app).indexing.verify()
+    assert (verified.indexed, verified.waiting) == (2, 0)

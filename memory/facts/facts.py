@@ -26,6 +26,7 @@ from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, page_of, rows_of_page
 from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, locked
+from search_index import Nearness
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +37,10 @@ DIGEST_TOKENS = 600  # of known facts that the mini model sees, so that it can s
 class Facts:
     """Reads and writes facts on behalf of callers."""
 
-    def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime]) -> None:
-        self.ranking = Ranking(settings)
+    def __init__(
+        self, settings: Settings, database: Database, now: Callable[[], datetime], nearness: Nearness | None = None
+    ) -> None:
+        self.ranking = Ranking(settings, nearness)
         self._ranked_max = min(READ_MAX, settings.fact_tokens)  # ten or more for each fact that fits a prompt
         self._database = database
         self._now = now

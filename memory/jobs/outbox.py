@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 from sqlalchemy import Boolean, CompoundSelect, Select, bindparam, case, event, func, literal, or_, select, union_all
 
@@ -40,6 +40,7 @@ CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines 
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
+Result = TypeVar("Result")
 Handler = Callable[[JobRow], bool | None]
 """Does a job, or a part of it that does not take long; True when there is more to do."""
 
@@ -240,11 +241,7 @@ class Outbox:
     def _look(self) -> None:
         """Start jobs as they become due."""
         while not self._stopping:
-            try:
-                wait = self._start_due()
-            except Exception:  # the looker must survive any mistake, and a database that fails
-                log.exception("jobs: looking for work failed; trying again")
-                wait = TROUBLE_SECONDS
+            wait = _survive(self._start_due) or TROUBLE_SECONDS
             if self._woken.wait(wait) and self._asked and not self._stopping:
                 time.sleep(START_SECONDS)
             self._woken.clear()  # before looking: whoever asks from now on wakes us again
@@ -273,15 +270,11 @@ class Outbox:
 
     def _start(self, kind: str, claimed: Claimed) -> None:
         def work() -> None:
-            try:
-                self._run(*claimed)
-            except Exception:  # the job's lease runs out, and it is done again
-                log.exception("jobs: the end of a job could not be stored", extra=logs.fields(kind=kind))
-            finally:
-                with self._lock:
-                    self._free[kind] += 1
-                    self._threads.discard(thread)
-                self._woken.set()
+            _survive(partial(self._run, *claimed))  # if its end can't be stored, its lease runs out
+            with self._lock:
+                self._free[kind] += 1
+                self._threads.discard(thread)
+            self._woken.set()
 
         thread = threading.Thread(target=work, name=f"recap-jobs-{kind}", daemon=True)
         with self._lock:
@@ -310,7 +303,7 @@ class Outbox:
         began, outcome = time.perf_counter(), "done"
         try:
             with logs.about(job=job.id, kind=job.kind, **whose):
-                more, error = self._call_handler(job)
+                more, error, waits = self._call_handler(job)
             if error is not None and self._stopping:  # its connections are being closed under it
                 error = ABANDONED
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
@@ -319,26 +312,26 @@ class Outbox:
                     if error is None and not more and row.revision == job.revision:
                         tx.delete(row)
                     else:
-                        outcome = self._settle(row, error, more=more)
+                        outcome = self._settle(row, error, more=more, waits=waits)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
             self._leases.ended(lease)
         return error
 
-    def _call_handler(self, job: JobRow) -> tuple[bool, str | None]:
-        """Whether there is more to do, and the error."""
+    def _call_handler(self, job: JobRow) -> tuple[bool, str | None, bool]:
+        """Return whether there is more to do; the error; and whether the job waits for a server, however long."""
         try:
-            return bool(retried(self._handlers[job.kind])(job)), None
-        except RecapError as failure:
+            return bool(retried(self._handlers[job.kind])(job)), None, False
+        except (RecapError, EmbeddingUnavailable) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
-            return False, _reason(failure)
+            return False, _reason(failure), isinstance(failure, EmbeddingUnavailable)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return False, _reason(failure)
+            return False, _reason(failure), False
 
-    def _settle(self, row: JobRow, error: str | None, *, more: bool = False) -> str:
+    def _settle(self, row: JobRow, error: str | None, *, more: bool = False, waits: bool = False) -> str:
         """Put back a job that failed or, without an error, has more to do or was asked for again while it ran.  Returns
-        the outcome.
+        the outcome.  One that `waits` is never given up.
 
         An abandoned try tells nothing of the job, so the row keeps the error of the try before, if there is one.
         """
@@ -349,7 +342,7 @@ class Outbox:
             row.state, row.attempts, row.error = "pending", 0, None
             row.run_at = row.updated_at if more else row.run_at
             return "done"
-        given_up, abandoned = row.attempts >= self._attempts, error == ABANDONED
+        given_up, abandoned = row.attempts >= self._attempts and not waits, error == ABANDONED
         row.state = "failed" if given_up else "pending"
         if given_up or not abandoned:
             row.error = error
@@ -370,6 +363,15 @@ class Outbox:
             if left is not None and left.state == "running" and self._leases.free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
                 self._metrics.job_over(row.kind, self._settle(left, ABANDONED))
+
+
+def _survive(work: Callable[[], Result]) -> Result | None:
+    """Return what `work` returns; None after any mistake, and where the database fails: the thread goes on."""
+    try:
+        return work()
+    except Exception:
+        log.exception("jobs: a thread failed; it goes on")
+        return None
 
 
 def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:

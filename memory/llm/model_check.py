@@ -112,7 +112,7 @@ def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
 
 
 def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:
-    name = embedder.name.split(":", 1)[1].rpartition(":")[0]
+    name = embedder.name.partition(":")[2]
     began = time.monotonic()
     try:
         vectors = embedder.embed([QUESTION])

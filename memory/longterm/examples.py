@@ -92,9 +92,9 @@ class Examples:
             items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
         if not items:
             return ()
-        prepared = self.index.prepare(Query(text, CANDIDATES))
+        prepared = self.index.prepare(Query(text, CANDIDATES, alone=True))
         hits = [(hit.score or 0.0, as_example(hit)) for hit in found(self.index, prepared, items, _COMPARED)]
-        near = [one for score, one in hits if score >= SIMILAR * hits[0][0]]
+        near = [one for score, one in hits if score >= SIMILAR * hits[0][0] > 0]
         return tuple(sorted(near, key=lambda one: -one.rating)[:SHOWN_MAX])
 
 

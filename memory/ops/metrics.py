@@ -135,6 +135,11 @@ class Metrics:
         for outcome, count in counts.items():
             self._facts.labels(outcome).inc(count)
 
+    def embedded(self, use: str, outcome: str) -> None:
+        """Count a `search` or a batch of the `index` that needed vectors of a server: `answered`, `failed`, or
+        `skipped` because it failed a moment ago."""
+        self._embeddings.labels(use, outcome).inc()
+
     def job_over(self, kind: str, outcome: str, seconds: float | None = None) -> None:
         """A run of a job ended: `done`, `retried` (it will run again), `dead` (it will not), or `abandoned` because its
         process died."""
@@ -212,6 +217,7 @@ class Metrics:
         self._recalls = counter("recalls", "Answered turns, by recall mode and outcome.", "mode", "outcome")
         self._excerpts = counter("recalled_excerpts", "Excerpts of earlier messages shown to the main model.")
         self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", "outcome")
+        self._embeddings = counter("embeddings", "Requests for embeddings, by how they ended.", "use", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
         self._job_seconds = seconds("job", "Time a run of a job took.", PHASE_BUCKETS, "kind")
         for labels in product(("chat", "completions"), TURN_OUTCOMES):  # from 0, so that the first is an increase

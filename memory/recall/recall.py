@@ -14,7 +14,6 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -29,17 +28,19 @@ from memory.ops import logs
 from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
+from memory.recall.gate import JUDGED, gate_for, relevant
 from memory.recall.nearest_summary import nearest_summary, words_cost
 from memory.recall.times import time_ranges
-from memory.sessions.messages import QUOTABLE
-from models import Database, JobRow, MessageRow, OwnerRow, Transaction
-from search_index import NO_INDEX, Document, Hit, IndexLost, Prepared, Query, SearchIndex
+from memory.recall.waiting import waiting
+from models import Database, OwnerRow
+from search_index import NO_INDEX, Hit, IndexLost, Prepared, Query, SearchIndex
 
 log = logging.getLogger(__name__)
 
 QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
-RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
 UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
+WORDS_ALONE = "words alone were compared, since the embedding server failed"
+POINTING = ("reference", "implicit")  # kinds of messages that point at what the person said
 LATEST, MISSING = "latest", "missing"  # kinds of what is recalled: ends of conversations; nothing, though referred to
 SPARE = 10  # hits in whose place others may come then
 
@@ -91,6 +92,13 @@ class Recalled:
     kind: str = ""
 
 
+class Found(NamedTuple):
+    """Excerpts, best first; and why they were found by words alone, if they were."""
+
+    excerpts: tuple[Excerpt, ...]
+    failure: str | None = None
+
+
 class Recall:
     """Searches, for callers and for turns."""
 
@@ -132,7 +140,8 @@ class Recall:
         times = [(time.after, time.before) for time in time_ranges(text, now, zone)]
         row_id = session.id if session is not None else None
         about = triggers.about(text)
-        query = Query(text, session_id=row_id, times=times, about=about, operators=True, **narrowed)
+        asked = Query(text, operators=True, nearest=True, alone=kind == "fact")
+        query = replace(asked, session_id=row_id, times=times, about=about, **narrowed)
         prepared = self._index.prepare(query, owner.index_key)
         past = Past(owner.id, owner.index_key)
         if kind != "message":
@@ -146,19 +155,20 @@ class Recall:
                 beside = sorted((one.message for one in found), key=lambda one: one.position) if window else []
                 highlights = self._index.highlights(prepared, message.content)
                 told = highlights, beside, message.session_id, found[0].title
-                results.append(SearchResult(message, hit.score, hit.why, *told))
+                results.append(SearchResult(message, hit.fit, hit.why, *told))
         return results
 
     def _derived(self, past: Past, prepared: Prepared, kind: str) -> list[SearchResult]:
         """The best matching facts or summaries, by `kind`, and for each the messages that it comes from."""
-        query = replace(prepared.query, role=None, about=None)
+        query = replace(prepared.query, role=None, about=None, alone=True)
         with self._database.read() as tx:
             made = {one.id: one for one in derived(tx, kind, past.owner_id, query.session_id)}
         documents = [one.document for one in made.values()]
         hits = self._index.search(past.owner_key, prepared._replace(query=query), NO_INDEX, documents)
         found = [made[hit.message_id] for hit in hits]
         if kind == "summary":
-            ranked, near = self._find(past, prepared._replace(query=replace(query, limit=RANKED_MAX)), 0)
+            of_session = replace(query, limit=RANKED_MAX, alone=False)
+            ranked, near = self._find(past, prepared._replace(query=of_session), 0)
             sources = [[hit.message_id for hit in ranked if hit.session_id == one.session_row_id] for one in found]
         else:
             sources = [[one.source] if one.source is not None else [] for one in found]
@@ -172,11 +182,21 @@ class Recall:
         return results
 
     def look_back(
-        self, past: Past, text: str, *, mode: str, budget: int, before: Sequence[str], now: datetime, zone: tzinfo
+        self,
+        past: Past,
+        text: str,
+        *,
+        mode: str,
+        budget: int,
+        before: Sequence[str],
+        now: datetime,
+        zone: tzinfo,
+        asked: bool = False,
     ) -> Recalled:
         """What `text` brings back from the past, in at most `budget` tokens; `triggers` decides whether, and how much.
 
-        `before` are the texts that stand before it in the prompt.
+        `before` are the texts that stand before it in the prompt.  asked: the application asks for the nearest, however
+        near they are; in a turn only what is near enough is shown, unless the mode is "always".
         """
         settings = self._settings
         if mode == "off" or not settings.recall_limit or not budget:
@@ -187,27 +207,30 @@ class Recall:
         wanted = triggers.decide(text[:QUERY_CHARS], before, now, zone, self._analysis, always=mode == "always")
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
-        query = Query(wanted.text, settings.recall_limit, times=wanted.times)
-        most = int(budget * wanted.share)
-        found = self.excerpts(past, query, most) if query.text or query.times else ()
+        query = Query(wanted.text, settings.recall_limit, times=wanted.times, nearest=asked)
+        unasked, most = None if asked or mode == "always" else wanted.kind, int(budget * wanted.share)
+        searched = query.text or query.times
+        found, failure = self.excerpts(past, query, most, unasked) if searched else Found(())
         if wanted.latest and not any(map(_tells_of_oneself, found)):
             found = ()
         if query.text and past.summaries and not wanted.latest and settings.recall_scope == "user":
             found += self._summary(past, query, found, most)
+        reason, kind = wanted.reason, wanted.kind
         if not found and wanted.latest and (found := self._endings(past, min(budget, endings.TOKENS_MAX))):
-            return Recalled(found, mode, f"{wanted.reason}, so the latest conversations are shown", LATEST)
-        if not found and wanted.dangling:
-            reason = f"{wanted.reason}, but nothing earlier fits, so the model is told to ask"
-            return Recalled((), mode, reason, MISSING)
-        reason = wanted.reason if found else f"{wanted.reason}, but nothing earlier fits"
-        return Recalled(found, mode, reason, wanted.kind)
+            reason, kind = f"{reason}, so the latest conversations are shown", LATEST
+        elif not found and wanted.dangling:
+            reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
+        elif not found:
+            reason = f"{reason}, but nothing earlier fits"
+        if failure is not None:
+            reason += f"; {WORDS_ALONE}"
+        return Recalled(found, mode, reason, kind)
 
     def _summary(self, past: Past, query: Query, found: Sequence[Excerpt], budget: int) -> tuple[Excerpt, ...]:
         """Return the summary that fits best of a session that no excerpt is of, if the excerpts leave room for it."""
         excerpt = nearest_summary(
             self._database,
             self._index,
-            self._analysis,
             self._index.prepare(query, past.owner_key),
             (past.owner_id, past.owner_key),
             {past.session_row_id or 0, *(one.session_id for one in found)},
@@ -227,19 +250,21 @@ class Recall:
         """Whether `text` gives nothing to look for, such as small talk.  `before` as in `look_back`."""
         return not triggers.read(text[:QUERY_CHARS], before, self._analysis).looks_back
 
-    def excerpts(self, past: Past, query: Query, budget: int) -> tuple[Excerpt, ...]:
+    def excerpts(self, past: Past, query: Query, budget: int, unasked: str | None = None) -> Found:
         """Excerpts of `past` around the best messages for `query` that are worth showing, in at most `budget` tokens.
 
         A query without text asks for the latest messages of its times.  A good score is one near the best: it depends
-        on the question.
+        on the question.  unasked: the kind of the message that a turn brings; then nothing is shown unless a hit is
+        near enough (see `gate`), or the mini model says that one helps.
         """
-        reach = self._settings.recall_window
+        reach, failure = self._settings.recall_window, None
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
         if query.text:
             spare, about = SPARE * past.unhelpful, triggers.about(query.text)
             limit = max(query.limit + spare, reranking.MOST if self._mini else 0)
             wanted = replace(query, limit=limit, exclude=past.exclude, session_id=session, about=about)
             prepared = self._index.prepare(wanted, past.owner_key)
+            failure = prepared.failure
             hits, near = self._find(past, prepared, reach)
         else:
             spans: Spans = query.times or [(query.after, query.before)]
@@ -250,12 +275,25 @@ class Recall:
         near = {id: one for id, one in near.items() if one.message.remembered or one.session_id == past.session_row_id}
         if query.text:
             hits = [hit for hit in hits if hit.message_id in near]
-            if self._mini is not None and len(hits) > 1:
-                hits = reranking.rerank(self._mini, past.owner_id, query.text, hits, near)
+            hits = self._near_enough(past, wanted, hits, near, unasked)
             if past.unhelpful:
                 hits = self._judged(past, prepared, hits)
-            hits = [hit for hit in hits[: query.limit] if hit.score >= RELEVANT_SHARE * hits[0].score]
-        return fit(near, hits, budget=budget, reach=reach, exclude=past.exclude)
+            hits = hits[: query.limit] if query.nearest else relevant(hits[: query.limit])
+        return Found(fit(near, hits, budget=budget, reach=reach, exclude=past.exclude), failure)
+
+    def _near_enough(
+        self, past: Past, query: Query, hits: list[Hit], near: Mapping[int, Stored], unasked: str | None
+    ) -> list[Hit]:
+        """The hits, best first, re-ranked by the mini model if there is one; none if none is near enough."""
+        judged = None
+        if self._mini is not None and len(hits) > 1 and (unasked is None or JUDGED.is_open(hits)):
+            judged = reranking.rerank(self._mini, past.owner_id, query.text, hits, near)
+        if unasked is None:
+            return judged or hits
+        if judged is not None:
+            return judged
+        is_personal = query.about is not None or unasked in POINTING
+        return hits if gate_for(hits, is_personal=is_personal).is_open(hits) else []
 
     def _judged(self, past: Past, prepared: Prepared, hits: list[Hit]) -> list[Hit]:
         """The hits, best first, of which those count less that did not help with a similar question."""
@@ -320,59 +358,3 @@ def _tells_of_oneself(excerpt: Excerpt) -> bool:
     """Return whether a message that was found is the person's and about themselves, as "where do I live" asks for."""
     hits = (message for message in excerpt.messages if message.id in excerpt.hits)
     return any(message.role == "user" and triggers.about(message.content) for message in hits)
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of those `gone`, replaced,
-    erased or refused, that it may still hold and that nobody may find.
-
-    `erased`: some of these were erased.  `lost`: another generation was told of some, and no job is there that would
-    tell this one.
-    """
-
-    messages: Sequence[Document] = ()
-    gone: Sequence[int] = ()
-    erased: bool = False
-    lost: bool = False
-
-
-_M, _J = MessageRow.__table__.c, JobRow.__table__.c
-_OF_OWNER = _M.owner_id == bindparam("owner")
-_NOT_INDEXED = (
-    select(
-        _M.id,
-        _M.session_id,
-        _M.role,
-        _M.created_at,
-        _M.content,
-        _M.name,
-        case((and_(*QUOTABLE), 1), else_=0).label("said"),
-        case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
-        case((_M.indexed_in.is_(None), 1), else_=0).label("untold"),
-        case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("asked"),
-    )
-    .where(  # so that SQLite takes these three parts of its index, and does not go through all that the owner has
-        or_(
-            _OF_OWNER & _M.indexed_in.is_(None),
-            _OF_OWNER & (_M.indexed_in < bindparam("generation")),
-            _OF_OWNER & (_M.indexed_in > bindparam("generation")),
-        ),
-    )
-    .order_by(_M.id)
-)
-
-
-def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
-    """What this generation of the owner's index was not told yet.
-
-    Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
-    """
-    asked = {"owner": owner_id, "key": str(owner_id), "generation": generation}
-    rows = tx.execute(_NOT_INDEXED if limit is None else _NOT_INDEXED.limit(limit), asked).all()
-    return Waiting(
-        messages=[Document(*columns) for *columns, said, _, _, _ in rows if said],
-        gone=[row[0] for row in rows if not row.said],
-        erased=any(row.erased for row in rows),
-        lost=any(not row.untold and not row.asked for row in rows),
-    )

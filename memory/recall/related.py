@@ -25,7 +25,7 @@ from models import Database, FactRow, SessionRow, Transaction
 from search_index import NO_INDEX, Query, SearchIndex
 
 SUMMARIES = 50  # of the nearest that are compared
-NEAR = 0.4  # of what a summary scores for its own topic, from which another one is near
+NEAR = 0.5  # from which a summary is near
 NAMED_MAX = 8  # entities that are named for one session
 _LINKS = select(FactRow.session_id, FactRow.links).where(*LINKED, held(None), FactRow.session_id.is_not(None))
 _LINKS = _LINKS.order_by(FactRow.id.desc()).limit(READ_MAX)
@@ -67,12 +67,11 @@ class RelatedSessions:
             topic = own.text.partition("\n")[0].partition(": ")[2]
             hits = self.index.search(
                 owner_key,
-                self.index.prepare(Query(topic, SUMMARIES), owner_key),
+                self.index.prepare(Query(topic, SUMMARIES, alone=True), owner_key),
                 NO_INDEX,
                 [one.document for one in summaries.values()],
             )
-            most = next((hit.score for hit in hits if hit.message_id == own.id), 0.0)
-            near = {hit.session_id: min(1.0, hit.score / most) for hit in hits if hit.score >= NEAR * most > 0}
+            near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= NEAR}
             near.pop(session.id, None)
         with self.database.read() as tx:
             rows = tx.execute(

@@ -20,7 +20,10 @@ _STEP = re.compile(r"[^.\[\]]+")  # of a path such as `notes[*].text`
 
 
 def found(index: SearchIndex, prepared: Prepared, items: Sequence[Item], paths: Sequence[str]) -> list[Item]:
-    """The best of these items, best first, each with its score; without `paths` by all of their texts."""
+    """The best of these items, best first, each with its score; without `paths` by all of their texts.
+
+    Items without such a text come last, without a score.
+    """
     by_id = {item.id: item for item in items}
     steps = [_STEP.findall(path) for path in paths] or [[]]
     texts = {item.id: " ".join(text for path in steps for text in _texts(item.value, path)) for item in items}
@@ -30,7 +33,8 @@ def found(index: SearchIndex, prepared: Prepared, items: Sequence[Item], paths: 
         if text
     ]
     hits = index.search("", prepared, NO_INDEX, documents)
-    return [replace(by_id[-hit.message_id], score=hit.score) for hit in hits]
+    scored = [replace(by_id[-hit.message_id], score=hit.score) for hit in hits]
+    return [*scored, *(by_id[id] for id, text in texts.items() if not text)][: prepared.query.limit]
 
 
 def _texts(value: Any, path: Sequence[str]) -> Iterator[str]:

@@ -89,9 +89,9 @@ class Items:
 
     def _question(self, operation: Operation) -> Prepared | None:
         """What a search with a query looks for."""
-        if not isinstance(operation, Search) or operation.query is None:
+        if not isinstance(operation, Search) or not (operation.query or "").strip():
             return None
-        return self.index.prepare(Query(operation.query, limit=operation.offset + operation.limit))
+        return self.index.prepare(Query(operation.query or "", limit=operation.offset + operation.limit, alone=True))
 
     def _run(
         self, tx: Transaction, owner_id: int, operation: Operation, question: Prepared | None, now: datetime

@@ -23,6 +23,7 @@ from memory.clients.prompt import client_messages, unmodified
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
 from memory.longterm.examples import Example
 from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, Recalled
+from memory.recall.triggers import about
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp
 from memory.sections import Sections
 from memory.turn.head import FRAME_TOKENS
@@ -76,7 +77,8 @@ def look_back(parts: Parts, admitted: Admitted, model: LanguageModel | None = No
     in_sight = {(message.id, message.created_at) for message in admitted.tail}
     # A fact that the person edited, which holds from then on, says something else than its message.
     unseen = [fact for fact in head.other_facts if (fact.source_message_id, fact.valid_from) not in in_sight]
-    facts = parts.facts.ranking.for_message(unseen, question, settings.fact_tokens, parts.now()) if unseen else ()
+    is_personal, budget = about(question) is not None, settings.fact_tokens
+    facts = parts.facts.ranking.for_message(unseen, question, budget, parts.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and head.stored.examples and not parts.recall.idle(question, before):
         tenant, owner_id = admitted.request.caller.tenant, admitted.past.owner_id
@@ -103,6 +105,7 @@ def _recalled(parts: Parts, admitted: Admitted, model: LanguageModel | None, bef
         before=before,
         now=parts.now(),
         zone=request.timezone,
+        asked=request.block is not None,
     )
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 

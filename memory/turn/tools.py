@@ -97,8 +97,8 @@ class Tools:
 
     def _look(self, asked: RecallCall, budget: int) -> tuple[Excerpt, ...]:
         text, limit = (asked.query or "")[:QUERY_CHARS], asked.limit or self._limit
-        query = Query(text, limit, after=asked.after, before=asked.before, operators=True)
-        return self._recall.excerpts(self._past, query, budget)
+        query = Query(text, limit, after=asked.after, before=asked.before, operators=True, nearest=True)
+        return self._recall.excerpts(self._past, query, budget).excerpts
 
     def _read(self, call: ToolCall) -> RecallCall:
         """The call's arguments, checked.  Raises ToolError."""

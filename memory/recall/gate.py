@@ -1,0 +1,54 @@
+"""What is worth showing unasked: whether the best that was found is near enough to the message.
+
+A score depends on the question, so it orders hits and says nothing of how good they are.  The gate reads the share of
+the message's words that a hit has, and how near its meaning is, for whatever embedder (see `search_index.yardstick`).
+The limits are a point on a curve: docs/performance.md shows what others would show and what junk they would let in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from search_index import Hit
+
+RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
+NEAR_ENOUGH = 0.6  # of a hit that neither has the message's words nor stands beside them
+_OF_WORDS = ("words", "neighbours", "time", "linked")
+
+
+class Gate(NamedTuple):
+    """The share of the words, or the nearness, that one hit has to reach."""
+
+    words: float
+    near: float
+
+    def is_open(self, hits: Sequence[Hit]) -> bool:
+        """Return whether one of the hits is near enough, or was said at a time, or of somebody, that was named."""
+        return any(
+            hit.own >= self.words or hit.near >= self.near or hit.why.get("time") or hit.why.get("linked")
+            for hit in hits
+        )
+
+
+PERSONAL = Gate(0.5, 0.9)
+"""For a message about the person, or about somebody who spoke."""
+OTHER = Gate(0.6, 1.1)
+"""For anything else: what anybody could ask a model is seldom about the past."""
+JUDGED = Gate(0.5, 0.7)
+"""Where a model reads what was found, and may say that none of it fits."""
+
+
+def gate_for(hits: Sequence[Hit], *, is_personal: bool) -> Gate:
+    """Return the gate of a message for which these were found; one that names a speaker is about somebody."""
+    return PERSONAL if is_personal or any(hit.why.get("speaker") for hit in hits) else OTHER
+
+
+def relevant(hits: Sequence[Hit]) -> list[Hit]:
+    """Return the hits, best first, that are worth showing beside the best one."""
+    return [
+        hit
+        for hit in hits
+        if hit.score >= RELEVANT_SHARE * hits[0].score
+        and (hit.near >= NEAR_ENOUGH or any(hit.why.get(part) for part in _OF_WORDS))
+    ]

@@ -1,0 +1,127 @@
+"""What an embedder's cosines are worth: measured by questions and their answers, so that no cosine stands in the code.
+
+`near` is 1 for a text as near to a query as an answer usually is to its question, and 0 for one about something else.
+Vectors are compared after the mean of the owner's vectors is taken out: what all texts of a person have in common tells
+none apart, and in some spaces it is most of the cosine.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from search_index.analysis import ENGLISH
+from search_index.vectors import UNIT, Embedder, EmbeddingUnavailable, packed, products, rows_of
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+
+PAIRS = Path(__file__).with_name("yardstick.json")  # 24 questions with answers, which share no word with them
+COMMON_WEIGHT = 20  # messages that the answers' mean counts as, so that a few messages have a mean as well
+_LEAST_SPREAD = 0.01  # between right and wrong pairs: an embedder with less tells nothing apart
+
+
+@dataclass(frozen=True, eq=False)
+class Yardstick:
+    """The measure of an embedder: what its vectors have in `common`; the usual cosine of a right and a wrong pair."""
+
+    common: Floats
+    like: float
+    unlike: float
+
+    @classmethod
+    def of(cls, embedder: Embedder) -> Yardstick:
+        """Measure an embedder, with one call for all texts.  Raises EmbeddingUnavailable."""
+        pairs = json.loads(PAIRS.read_text("utf-8"))
+        texts = [ENGLISH.content(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
+        vectors = _units(rows_of(packed(embedder, texts)).astype(float))
+        questions, answers = vectors[: len(pairs)], vectors[len(pairs) :]
+        common = answers.mean(axis=0)
+        cosines = _units(questions - common) @ _units(answers - common).T
+        right = np.eye(len(pairs), dtype=bool)
+        return cls(common, float(np.median(cosines[right])), float(cosines[~right].mean()))
+
+    def view(self, query: bytes, total: NDArray[np.int64], count: int) -> View:
+        """The packed `query`, seen from the mean of `count` vectors, of which `total` is the sum (see `unit_sum`).
+
+        What is multiplied with the rows is rounded to small whole numbers, so that the products are exact.
+        """
+        mean = (total / UNIT + COMMON_WEIGHT * self.common) / (count + COMMON_WEIGHT)
+        step = float(np.abs(mean).max()) / 127 or 1.0
+        centre = np.rint(mean / step)
+        vector = np.frombuffer(query, np.int8).astype(float)
+        towards = vector / np.linalg.norm(vector) - centre * step
+        towards = np.rint(towards * (127 / (np.abs(towards).max() or 1.0)))
+        return View(self, towards, centre, step)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A query's direction, and the mean from which it is seen: `centre` times `step`."""
+
+    yardstick: Yardstick
+    towards: Floats
+    centre: Floats
+    step: float
+
+    def near(self, rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> Floats:
+        """How near each row is, of these `lengths`; 0 for one without a vector."""
+        spread = self.yardstick.like - self.yardstick.unlike
+        if spread < _LEAST_SPREAD:
+            return np.zeros(len(rows))
+        along, across = products(rows, np.array([self.towards, self.centre], np.float32)).astype(float)
+        sizes = np.where(lengths > 0, lengths, 1).astype(float)
+        size = np.linalg.norm(self.towards) or 1.0
+        own, middle = along / (sizes * size), across * self.step / sizes
+        distance = np.sqrt(np.maximum(1 - 2 * middle + self.step**2 * (self.centre @ self.centre), 1e-9))
+        cosine = (own - self.step * (self.centre @ self.towards) / size) / distance
+        near: Floats = np.where(lengths > 0, (cosine - self.yardstick.unlike) / spread, 0.0)
+        return near
+
+
+class Space:
+    """An embedder and its yardstick, which is measured once a process.  Thread-safe."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._yardstick: Yardstick | None = None
+        self._measuring = threading.Lock()
+
+    @property
+    def yardstick(self) -> Yardstick | None:
+        """The yardstick; None until a service has been measured, or if its vectors have another size since."""
+        known = self._yardstick
+        if known is not None and len(known.common) == self.embedder.dimensions:
+            return known
+        return self.measure() if self.embedder.instant else None
+
+    def measure(self) -> Yardstick:
+        """Measure the embedder, unless that is done.  Raises EmbeddingUnavailable."""
+        with self._measuring:
+            if self._yardstick is None or len(self._yardstick.common) != self.embedder.dimensions:
+                self._yardstick = Yardstick.of(self.embedder)
+            return self._yardstick
+
+    def measure_soon(self) -> None:
+        """Measure a service in the background, for the searches after this one."""
+        if self.yardstick is None and not self._measuring.locked():
+            threading.Thread(target=self._try_to_measure, name="recap-yardstick", daemon=True).start()
+
+    def _try_to_measure(self) -> None:
+        try:
+            self.measure()
+        except EmbeddingUnavailable as error:
+            log.warning("how near meanings are can't be measured yet: %s", error)
+
+
+def _units(rows: Floats) -> Floats:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    units: Floats = rows / np.where(lengths > 0, lengths, 1)
+    return units
