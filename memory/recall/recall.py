@@ -28,7 +28,7 @@ from memory.ops import logs
 from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
-from memory.recall.gate import JUDGED, gate_for, relevant
+from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
 from memory.recall.nearest_summary import nearest_summary, words_cost
 from memory.recall.times import time_ranges
 from memory.recall.waiting import waiting
@@ -41,6 +41,7 @@ QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes 
 UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
 POINTING = ("reference", "implicit")  # kinds of messages that point at what the person said
+VAGUE = "vague"  # of a message without content
 LATEST, MISSING = "latest", "missing"  # kinds of what is recalled: ends of conversations; nothing, though referred to
 SPARE = 10  # hits in whose place others may come then
 
@@ -209,6 +210,7 @@ class Recall:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times, nearest=asked)
         unasked, most = None if asked or mode == "always" else wanted.kind, int(budget * wanted.share)
+        unasked = VAGUE if wanted.latest else unasked
         searched = query.text or query.times
         found, failure = self.excerpts(past, query, most, unasked) if searched else Found(())
         if wanted.latest and not any(map(_tells_of_oneself, found)):
@@ -292,6 +294,8 @@ class Recall:
             return judged or hits
         if judged is not None:
             return judged
+        if unasked == VAGUE:
+            return hits if BY_MEANING.is_open(hits) else []
         is_personal = query.about is not None or unasked in POINTING
         return hits if gate_for(hits, is_personal=is_personal).is_open(hits) else []
 
