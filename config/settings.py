@@ -106,6 +106,10 @@ class Settings(BaseModel):
     """The number of proxies in front of Recap that set X-Forwarded-For: 1 behind nginx. With 0 Recap ignores the
     header, because any client can send it."""
 
+    public_url: Annotated[str, AfterValidator(values.public_url)] = ""
+    """The address at which people open Recap's page, as `https://recap.example.com`. With it recalled excerpts link to
+    their messages there, so that a model can cite them. Empty: no links."""
+
     openai_api_key: str = Field("", repr=False)
     """The key for the model server. OPENAI_API_KEY_FILE names a file that holds it instead."""
 
@@ -227,8 +231,8 @@ class Settings(BaseModel):
     """How the parts of the ranking are added: `weighted` by value, or `rrf` by rank, which finds less."""
 
     recall_tokens: int = Field(520, ge=0)
-    """Tokens of recalled excerpts in a prompt. A message that tells more than it asks gets two fifths of them, one that
-    asks nothing a sixth."""
+    """Tokens of recalled excerpts in a prompt, without their addresses of about 17 each. A message that tells more than
+    it asks gets two fifths of them, one that asks nothing a sixth."""
 
     recall: Choice[Literal["auto", "always", "tools", "off"]] = "auto"
     """When Recap looks back, unless the request says otherwise: `auto` decides by the message, `always` and `off` do
@@ -282,6 +286,11 @@ class Settings(BaseModel):
 
     profile_tokens: int = Field(300, ge=0)
     """Tokens of the profile in a prompt's head, instead of the facts that it contains."""
+
+    conversation_types: Choice[Literal["on", "off"]] = "on"
+    """Whether the type of a conversation is recognised: by its words, and from the first summary on by the mini model,
+    in the same call, whose instruction gets about 30 tokens longer. With `off` only the type that a session was given
+    counts."""
 
     links: Choice[Literal["on", "off"]] = "on"
     """Whether the mini model also says which people, places and things a fact ties together. It makes the instruction

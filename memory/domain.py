@@ -143,10 +143,27 @@ class FactDraft:
 
 
 @dataclass(frozen=True)
+class Gist:
+    """The lines that an excerpt shows of its session's summary.
+
+    session_row_id, summary_id: the rows they were made from, for the record of a turn; no summary: None.
+    updated_at: when the session was last talked in.
+    in_full: with the open questions, not only title and topic.
+    """
+
+    session_row_id: int
+    summary_id: int | None
+    updated_at: datetime
+    lines: tuple[str, ...]
+    in_full: bool = False
+
+
+@dataclass(frozen=True)
 class Excerpt:
     """What is recalled of one session: messages that were found and those around them, in order, with gaps.
 
     `hits` are the ids of the messages that were found, `score` is the best one's, and `why` are its parts.
+    gist: lines of the session's summary, before the messages or in their place.
     """
 
     session_id: str
@@ -155,6 +172,7 @@ class Excerpt:
     hits: tuple[int, ...]
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
+    gist: Gist | None = None
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ from memory.people.users import Users
 from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
+from memory.recall.related import RelatedSessions
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
 from memory.sessions.thoughts import Cleaning
@@ -148,13 +149,16 @@ class Services:
         self.hiding = Hiding(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now, index.nearness)
         self.links = Links(database)
+        self.related = RelatedSessions(database, index)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, outbox, budgets, now)
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, outbox, mini, now)
         follow = self.profiles.follow, self.consolidation.follow
-        self.updates = Updates(settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow)
+        self.updates = Updates(
+            settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow, types.names
+        )
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)

@@ -72,6 +72,7 @@ class SessionRow(Base):
     pinned: Mapped[bool] = mapped_column(default=False)
     archived: Mapped[bool] = mapped_column(default=False)
     type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
+    recognised_type: Mapped[str | None] = mapped_column(String(64))  # by the mini model; "": none fits, None: not asked
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     imported_at: Mapped[datetime | None]  # when messages of it were last imported; theirs is when they were said

@@ -132,8 +132,15 @@ class ExcerptMessage(Message):
         fields = ("id", "position", "role", "name", "content", "created_at")
 
 
+class Gist(Schema):
+    """Lines of the summary of an earlier conversation."""
+
+    text = fields.String()
+    updated_at = UtcDateTime(metadata=about("When the conversation was last talked in."))
+
+
 class Excerpt(Schema):
-    """A part of an earlier conversation that was recalled."""
+    """A part of an earlier conversation that was recalled: messages, its summary, or both."""
 
     session_id = fields.String()
     title = fields.String()
@@ -141,6 +148,9 @@ class Excerpt(Schema):
     hits = fields.List(fields.Integer(), metadata=about("The ids of the messages that the search found."))
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
+    summary = fields.Nested(
+        Gist, allow_none=True, metadata=about("What it shows of the conversation's summary; null: nothing.")
+    )
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
         messages = [
@@ -148,7 +158,10 @@ class Excerpt(Schema):
             | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
-        return {**vars(obj), "messages": messages}
+        told = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
+        gist = obj.gist
+        summary = gist and {"text": "\n".join(gist.lines), "updated_at": gist.updated_at.isoformat()}
+        return {**told, "messages": messages, "summary": summary}
 
 
 class RecallCall(Schema):

@@ -181,6 +181,26 @@ class Versions(Schema):
 VersionList = list_of(Versions)
 
 
+class RelatedQuery(CallerQuery):
+    limit = limit(10)
+
+
+class RelatedSession(Schema):
+    """Another conversation of the same person, and why it belongs together with this one."""
+
+    session_id = fields.String()
+    title = fields.String()
+    updated_at = UtcDateTime()
+    score = fields.Float(metadata=about("From 0 to 1."))
+    why = fields.Function(
+        lambda one: {"entities": list(one.entities), "summary": one.summary},
+        metadata=about("The `entities` that both name, and how near the `summary` is (0 to 1, or null)."),
+    )
+
+
+RelatedList = list_of(RelatedSession)
+
+
 class Stopping(Schema):
     stopping = fields.Boolean(metadata=about("False if no reply was being written."))
 

@@ -95,6 +95,8 @@ GOOD: dict[str, tuple[str, Any]] = {
     "LOG_LEVEL": ("DEBUG", "debug"),
     "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "LOG_FORMAT": ("JSON", "json"),
+    "PUBLIC_URL": ("https://recap.example.com/", "https://recap.example.com"),
+    "CONVERSATION_TYPES": ("OFF", "off"),
 }
 
 # Values a variable can't take, and what the error says beside its name.
@@ -133,6 +135,8 @@ BAD = [
     ("FACT_WEIGHTS", "charm:1", "charm: extra inputs"),
     ("FACT_WEIGHTS", "importance", "importance: input should be a valid number"),
     ("METRICS_KEY", "too-short", "at least 16"),
+    ("PUBLIC_URL", "recap.example.com", "https://recap.example.com"),
+    ("PUBLIC_URL", 'https://recap.example.com/"><b', "address of Recap's page"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
 ]
 

@@ -65,6 +65,22 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     assert client.get("/api/jobs").json["items"] == []
 
 
+def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes: list[Flask]) -> None:
+    client, services = nodes[0].test_client(), services_of(nodes[0])
+    ada = {"user_id": "ada"}
+    append(client, "roof", [said("I want to repair the roof of the summer house."), said("Noted.", "assistant")], **ada)
+    append(client, "costs", [said("I want to repair the roof of the shed."), said("I see.", "assistant")], **ada)
+    chat(client, "SECRET roof", session_id="private", remember=False, **ada)
+    services.outbox.run_due()
+    answer = chat(client, "Where did we leave off?", temporary=True, **ada)
+    assert answer["memory"]["recall"]["kind"] == "latest"
+    assert {one["session_id"] for one in answer["memory"]["excerpts"]} == {"costs", "roof"}
+    found = chat(client, "Repair the roof", session_id="new", **ada)["memory"]["excerpts"]
+    assert found and "SECRET" not in str(found)
+    related = good(client.get("/api/sessions/roof/related?user_id=ada"))["items"]
+    assert [one["session_id"] for one in related] == ["costs"]
+
+
 def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_taken_out(nodes: list[Flask]) -> None:
     client, other, services = nodes[0].test_client(), nodes[1].test_client(), services_of(nodes[0])
     thought, words = "<think>The zebra asks.</think>\nA lion.", "A lion."

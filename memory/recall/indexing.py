@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, or_, select, update
 
-from memory.recall.recall import Waiting, waiting
+from memory.recall.waiting import Waiting, waiting
 from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow
 from search_index import NO_INDEX, Document, SearchIndex

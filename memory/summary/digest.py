@@ -52,9 +52,10 @@ _ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
 _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
 
 
-def schema(links: bool) -> Mapping[str, Any]:
-    """What the mini model answers, with the `links` of facts or without."""
+def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
+    """What the mini model answers, with the `links` of facts or without, and one of the `types` if there are any."""
     more = {"links": list_of(_LINK)} if links else {}
+    named = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
     return object_of(
         summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
         facts=list_of(
@@ -69,6 +70,7 @@ def schema(links: bool) -> Mapping[str, Any]:
                 **more,
             )
         ),
+        **named,
     )
 
 
@@ -77,20 +79,22 @@ class Digest:
     """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
 
     whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
+    type: the conversation type that the answer names; "": none fits; None: it does not say.
     """
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
+    type: str | None = None
     whole: bool = field(default=False, compare=False)
 
 
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], Digest]], Answer[Digest]]
 
 
-def prompt_variables(first: bool, links: bool = True) -> dict[str, Any]:
+def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
     """What a summary prompt is given; `first` for a conversation without a summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
-    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links}
+    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
 
 
 def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[Digest]:
@@ -100,7 +104,7 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
     """
     previous = material.previous
     said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
-    told = prompt.render(**prompt_variables(previous.empty, material.links))
+    told = prompt.render(**prompt_variables(previous.empty, material.links, material.types))
     blocks = (
         block("summary_so_far", filter(None, [summary_json(previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
@@ -111,7 +115,7 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
         return read(text, previous, material.messages, may_be_empty=previous.empty and not said)
 
     try:
-        answer = ask(request_for(told, blocks, material, schema(material.links)), repair, usable)
+        answer = ask(request_for(told, blocks, material, schema(material.links, material.types)), repair, usable)
         if answer.cut_off and not answer.made.whole and len(material.messages) > 1:
             raise CutOff
     except CutOff as problem:
@@ -160,14 +164,16 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Di
     if repaired and (summary is data or not listed):
         return None  # parts of the summary may be missing
     facts = _facts(data.get(listed), messages)
+    named = data.get("type")
+    kind = named.strip() if isinstance(named, str) else None
     if isinstance(summary, str | list) and summary:
         text = "\n".join(map(item_text, _listed(summary)))
-        return Digest(_from_text(text, previous), facts, whole=not repaired)
+        return Digest(_from_text(text, previous), facts, kind, whole=not repaired)
     written = _by_name(summary) if isinstance(summary, dict) else {}
     if not any(section.name in written for section in SECTIONS):
         return None
     sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
-    return Digest(_bounded(Sections(**sections)), facts, whole=not repaired)
+    return Digest(_bounded(Sections(**sections)), facts, kind, whole=not repaired)
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:

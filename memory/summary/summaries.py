@@ -188,6 +188,7 @@ def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str
     """
     left = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
     newest = tx.scalar(left.order_by(SummaryRow.version.desc()).limit(1))
+    row.recognised_type = None  # it may rest on what is gone
     if newest is None:
         add_version(tx, row, Sections(), 0, now, author=author)
     elif newest.version != row.summary_version:

@@ -104,6 +104,7 @@ class Updates:
     metrics: Metrics
     now: Callable[[], datetime]
     follow: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
+    type_names: Callable[[Transaction, SessionRow], Sequence[str]]  # the types that a session's conversation may have
 
     def run(self, job: JobRow) -> bool:
         """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
@@ -189,6 +190,7 @@ class Updates:
             tuple(messages),
             self.facts.for_digest(tx, row, messages),
             links=self.settings.links == "on",
+            types=self.type_names(tx, row),
         )
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return _Step(row.summary_version, last, row.owner_id, material, prompt, repair, most)
@@ -237,6 +239,8 @@ class Updates:
             usage = {**_usage(answer), "facts": counts}
             about = {"model": answer.model, "prompt": step.prompt.label, "usage": usage}
             add_version(tx, row, sections, step.through, self.now(), author="model", **about)
+            if answer.made.type in (*step.material.types, "") and step.material.types:
+                row.recognised_type = answer.made.type
             for follow in self.follow:
                 follow(tx, row.owner)
             if corrected:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import and_, bindparam, exists, func, literal, or_, select, true
+from sqlalchemy import BigInteger, and_, bindparam, exists, func, literal, or_, select, true
 
 from config import Settings
 from memory import tokens
@@ -60,6 +60,11 @@ _DOCUMENTS = (
     .where(_V.c.version == _VERSION.scalar_subquery())
     .subquery()
 )
+_OTHER_SUMMARIES = select(SessionRow.id).where(
+    SessionRow.owner_id == bindparam("owner"),
+    SessionRow.id.is_distinct_from(bindparam("session", type_=BigInteger())),
+    SessionRow.summary_version > 0,
+)
 _HEAD = (
     select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS)
     .add_columns(
@@ -67,6 +72,7 @@ _HEAD = (
         exists(select(FactRow.id).where(*LINKED)).label("links"),
         exists(examples.OF_BOTH).label("examples"),
         exists(unhelpful.OF_OWNER).label("unhelpful"),
+        exists(_OTHER_SUMMARIES).label("summaries"),
         exists(UNSHOWN).label("unshown"),
     )
     .select_from(select(literal(1)).subquery())  # at least one row
@@ -120,6 +126,7 @@ def remember(
             exclude=frozenset([*unshown, *(one.id for one in (*tail, *exchange))]),
             links=head.stored.links,
             unhelpful=head.stored.unhelpful,
+            summaries=head.stored.summaries,
         ),
         head=head,
         tail=tail,
@@ -153,7 +160,7 @@ def _head(
     facts = tuple(others.pop(fact_id) for fact_id in row.head_facts or () if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", profile.lines)] if profile.lines else ()),
-        summary_block(stored.summary) if row.head_version else "",
+        summary_block(stored.summary, approach.emphasis) if row.head_version else "",
         block("facts", map(fact_line, facts)),
     ]
     system, explained = _system_prompt(parts, request, row, stored)
@@ -201,6 +208,7 @@ def read_stored(tx: Transaction, row: SessionRow) -> StoredHead:
         links=first.links,
         examples=first.examples,
         unhelpful=first.unhelpful,
+        summaries=first.summaries,
         unshown=first.unshown,
     )
 

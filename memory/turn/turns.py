@@ -24,6 +24,7 @@ from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
 from memory.longterm.examples import shown
 from memory.paging import Page, page_of, rows_of_page
+from memory.recall.endings import read_gists
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
 from memory.sessions.messages import MESSAGES, QUOTABLE, remains
@@ -280,6 +281,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
                 "hits": list(excerpt.hits),
                 "score": round(excerpt.score, 4),
                 "why": {name: round(part, 4) for name, part in excerpt.why.items()},
+                **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
             }
             for excerpt in report.recalled.excerpts
         ],
@@ -318,11 +320,14 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
     ids = [message_id for item in stored for message_id in item["messages"]]
     rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *QUOTABLE))
     there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
+    gists = read_gists(tx, [item["gist"] for item in stored if "gist" in item])
     found = []
     for item in stored:
+        gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
         shown = [there[message_id] for message_id in item["messages"] if message_id in there]
         if shown:
+            session_id, title = shown[0][0].session_id, shown[0][1]
+        if shown or gist:
             messages = tuple(shown_in_part(message, found=message.id in item["hits"]) for message, _ in shown)
-            (first, title), hits = shown[0], tuple(item["hits"])
-            found.append(Excerpt(first.session_id, title, messages, hits, item["score"], item["why"]))
+            found.append(Excerpt(session_id, title, messages, tuple(item["hits"]), item["score"], item["why"], gist))
     return tuple(found)

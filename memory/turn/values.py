@@ -109,9 +109,9 @@ class StoredHead:
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
     system prompt.  Of `instructions` and conversation `types` with one name there is the person's own rather than the
-    tenant's.  `profile` is its version and value.  The last five say whether there is anything to ask for: facts of
+    tenant's.  `profile` is its version and value.  The last six say whether there is anything to ask for: facts of
     this session or of its person, the owner's links, examples of the owner or the tenant, excerpts that did not help
-    the owner, and hidden or refused messages.
+    the owner, summaries of the owner's other sessions, and hidden or refused messages.
     """
 
     summary: Sections = Sections()
@@ -125,6 +125,7 @@ class StoredHead:
     links: bool = False
     examples: bool = False
     unhelpful: bool = False
+    summaries: bool = False
     unshown: bool = False
 
 
