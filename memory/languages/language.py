@@ -102,6 +102,7 @@ class Language(_Data):
     things: Pattern = ""  # pronouns for a thing
     own: Pattern = ""  # pronouns of the person who speaks
     replied: Pattern = ""  # asks for what the assistant said: "you suggested"
+    denials: Pattern = ""  # the assistant has nothing to tell: "you have not told me"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
 
     cardinals: Numbers = {}  # in a fact, each must have been said
