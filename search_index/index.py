@@ -108,6 +108,8 @@ class SearchIndex:
         self._store.open()
         if self._quick_space is not None:
             self._quick_space.measure()
+        elif self._space is not None:
+            self._space.measure_soon()
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
