@@ -199,9 +199,10 @@ class Settings(BaseModel):
     context_tokens: int = Field(16_000, ge=500)
     """The largest prompt that is sent. The default fits small local models."""
 
-    embeddings: Choice[Literal["wordllama", "openai", "off"]] = "wordllama"
-    """What compares meanings: `wordllama` works offline, `openai` asks EMBEDDING_BASE_URL or the model
-    server, `off` compares words only."""
+    embeddings: Choice[Literal["wordllama", "minilm", "openai", "off"]] = "wordllama"
+    """What compares meanings: `wordllama` works offline; so does `minilm`, which finds more in other words, takes some
+    milliseconds more and needs requirements-minilm.txt; `openai` asks EMBEDDING_BASE_URL or the model server, `off`
+    compares words only."""
 
     embedding_model: str = Field("text-embedding-3-small", validation_alias="OPENAI_EMBEDDING_MODEL")
     """The model that `EMBEDDINGS=openai` uses, with vectors of any size. With another model, or size, the index is made

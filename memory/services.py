@@ -68,7 +68,7 @@ from memory.turn.turns import Turns
 from models import Database
 from models.errors import Trouble, trouble_of
 from models.schema import revision_of
-from search_index import RECIPES, Embedder, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RECIPES, Embedder, MiniLMEmbedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
@@ -295,6 +295,13 @@ def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -
         return None
     if settings.embeddings == "wordllama":
         return WordLlamaEmbedder()
+    if settings.embeddings == "minilm":
+        try:
+            return MiniLMEmbedder()
+        except ImportError as error:
+            raise SettingsError(
+                f"EMBEDDINGS=minilm needs more packages: pip install -r requirements-minilm.txt ({error})."
+            ) from error
     if endpoint is None:
         raise SettingsError(
             "EMBEDDINGS=openai needs a server that makes them: set EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or "

@@ -8,6 +8,7 @@ A damaged index is deleted and a new, empty generation takes its place.
 from search_index.arrays import Document
 from search_index.index import Hit, SearchIndex
 from search_index.likeness import Nearness
+from search_index.minilm import MiniLMEmbedder
 from search_index.query import Prepared, Query
 from search_index.ranking import RECIPES, Recipe
 from search_index.store import NO_INDEX, IndexBusy, IndexLost
@@ -22,6 +23,7 @@ __all__ = [
     "Hit",
     "IndexBusy",
     "IndexLost",
+    "MiniLMEmbedder",
     "Nearness",
     "Prepared",
     "Query",

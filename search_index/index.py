@@ -108,6 +108,8 @@ class SearchIndex:
         self._store.open()
         if self._quick_space is not None:
             self._quick_space.measure()
+        elif self._space is not None:
+            self._space.measure_soon()
 
     def generation(self, owner: str) -> str:
         """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
@@ -167,8 +169,8 @@ class SearchIndex:
         The same query of the same owner is answered from memory until any of that, or a commit of the index, changes.
         """
         query, space = prepared.query, self._space_of(prepared)
-        is_asked = prepared.terms or prepared.operators.required or (space is not None and prepared.text.strip())
-        if query.limit < 1 or not is_asked:  # exclusions alone ask for nothing
+        by_meaning = space is not None and (query.nearest or query.alone) and prepared.text.strip()
+        if query.limit < 1 or not (prepared.terms or prepared.operators.required or by_meaning):  # exclusions alone
             return []
         asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
         clock = time_ns() if self._by_age else 0  # then nothing is found twice

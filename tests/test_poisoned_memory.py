@@ -155,6 +155,7 @@ def as_it_was(body: Any) -> Any:
 def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
     roomy = {
         "context_tokens": 100_000,
+        "recall": "always",
         "recall_tokens": 30_000,
         "recall_limit": 50,
         "fact_tokens": 12_000,

@@ -171,7 +171,7 @@ def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada
     for indexed in (False, True):
         if indexed:
             services.outbox.run_due(["index"])
-        assert find(ada.client, "zebra vault", **ADA) == []
+        assert BAD not in str(find(ada.client, "zebra vault", **ADA))
         window = str(find(ada.client, "locker code", window=3, **ADA)[0]["window"])
         assert "zebra" not in window and "Noted." in window
         block = good(ada.client.post("/api/recall", json={"message": "How does the zebra vault open?", **ADA}))
@@ -231,7 +231,7 @@ def test_another_owners_words_stay_as_they_are(ada: Talk) -> None:
     bob.say(BAD, said("Noted.", "assistant"))
     refuse(ada)
     assert marks(ada.client, "b") == {}
-    assert [one["session_id"] for one in find(ada.client, "zebra", user_id="bob")] == ["b"]
+    assert BAD in str(find(ada.client, "zebra", user_id="bob"))
     error(ada.client.get("/api/sessions/s/messages", query_string={"user_id": "bob"}), 404)
 
 
@@ -244,7 +244,7 @@ def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada: Talk
     good(ada.client.post(f"/api/sessions/s/messages/{first}/restore"))
     assert list(marks(ada.client)) == [BAD]
     services_of(ada.app).outbox.run_due(["index"])
-    assert find(ada.client, "zebra", **ADA) == []
+    assert BAD not in str(find(ada.client, "zebra", **ADA))
     document, mark = good(ada.client.get("/api/users/ada/export")), marks(ada.client)
     good(ada.client.delete("/api/users/ada"))
     good(ada.client.post("/api/import", json=document, query_string=ADA))

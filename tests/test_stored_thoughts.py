@@ -70,9 +70,9 @@ def test_a_stored_reply_loses_its_thoughts_and_all_else_follows(
         assert [one["content"] for one in stored(client, "s")] == [question, CASES[reply]]
         row, messages = sums(model_app)
         assert row == messages == good(client.get("/api/sessions/s"))["tokens"]
-        assert bool(find(client, "zebra", **ADA)) == found, "before the index follows"
+        assert ("zebra" in str(find(client, "zebra", **ADA))) == found, "before the index follows"
         index_again(model_app)
-        assert bool(find(client, "zebra", **ADA)) == found
+        assert ("zebra" in str(find(client, "zebra", **ADA))) == found
         assert all(one.consistent and not one.waiting for one in services.indexing.verify())
     chat(client, "And its size?", session_id="s", **ADA)
     assert CASES[reply] in [one["content"] for one in prompts(model_server)[-1]]

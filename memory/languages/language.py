@@ -104,6 +104,7 @@ class Language(_Data):
     replied: Pattern = ""  # asks for what the assistant said: "you suggested"
     elsewhere: Pattern = ""  # names another conversation: "last time", "where we left off"
     vague_nouns: Words = frozenset()  # nouns that tell nothing beside a reference: "our last chat", "my project"
+    denials: Pattern = ""  # the assistant has nothing to tell: "you have not told me"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
     refusals: Pattern = ""  # how a model begins that declines a task
 

@@ -30,6 +30,7 @@ from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
 from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
 from memory.recall.nearest_summary import nearest_summary, words_cost
+from memory.recall.statements import empty_exchanges, statements
 from memory.recall.times import time_ranges
 from memory.recall.waiting import waiting
 from models import Database, OwnerRow
@@ -262,7 +263,7 @@ class Recall:
         reach, failure = self._settings.recall_window, None
         session = (past.session_row_id or 0) if self._settings.recall_scope == "session" else None
         if query.text:
-            spare, about = SPARE * past.unhelpful, triggers.about(query.text)
+            spare, about = SPARE * (1 + past.unhelpful), triggers.about(query.text)
             limit = max(query.limit + spare, reranking.MOST if self._mini else 0)
             wanted = replace(query, limit=limit, exclude=past.exclude, session_id=session, about=about)
             prepared = self._index.prepare(wanted, past.owner_key)
@@ -275,13 +276,15 @@ class Recall:
                 near = load(tx, past.owner_id, ids, reach)
             hits = [Hit(one, 0, 1 / rank, {"time": 1.0}) for rank, one in enumerate(ids, 1)]
         near = {id: one for id, one in near.items() if one.message.remembered or one.session_id == past.session_row_id}
+        nothing = empty_exchanges(near)
         if query.text:
-            hits = [hit for hit in hits if hit.message_id in near]
+            hits = [hit for hit in hits if hit.message_id in near and hit.message_id not in nothing]
+            hits = hits if unasked == "reference" else statements(hits, near)  # "what did I ask you?"
             hits = self._near_enough(past, wanted, hits, near, unasked)
             if past.unhelpful:
                 hits = self._judged(past, prepared, hits)
             hits = relevant(hits[: query.limit])
-        return Found(fit(near, hits, budget=budget, reach=reach, exclude=past.exclude), failure)
+        return Found(fit(near, hits, budget=budget, reach=reach, exclude=past.exclude | nothing), failure)
 
     def _near_enough(
         self, past: Past, query: Query, hits: list[Hit], near: Mapping[int, Stored], unasked: str | None

@@ -127,7 +127,9 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
     shown, _ = within(room, [answers[one] for one in fitting])
     facts, excerpts = found.facts[: len(lines)], found.recalled.excerpts[: len(blocks)]
     told = [*blocks, block("facts", lines), block("examples", [EXAMPLES, *shown]) if shown else ""]
-    note = NOTES.get(found.recalled.kind, "") if excerpts or found.recalled.kind == MISSING else ""
+    # A client's request without anything to add to it goes on as it came.
+    is_missing = found.recalled.kind == MISSING and admitted.request.client is None
+    note = NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""
     quoted = _quoted(admitted, list(filter(None, [note, *told])), now)
     head_facts = ranking.scored(head.facts, question, now) if head.facts else ()
     report = replace(

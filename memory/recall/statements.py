@@ -1,0 +1,48 @@
+"""Which messages tell something: a question asked before, or the answer that nothing is known, is no memory.
+
+Both have the words of the same question asked again, so they would stand above the statement that answers it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from memory.domain import Message
+from memory.languages import pattern
+from memory.recall.excerpts import Stored
+from search_index import Hit
+
+DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
+QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
+_DENIAL = pattern(lambda language: language.denials)
+_SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
+
+
+def is_question(message: Message) -> bool:
+    """Return whether the message only asks."""
+    asked = sum(len(one) for one in _SENTENCE.findall(message.content) if one.rstrip()[-1:] in ("?", "？"))
+    return asked >= QUESTION_SHARE * len(message.content)
+
+
+def is_denial(message: Message) -> bool:
+    """Return whether the message only says that nothing is known."""
+    short = message.role == "assistant" and len(message.content) <= DENIAL_CHARS
+    return short and _DENIAL.search(message.content) is not None
+
+
+def empty_exchanges(near: Mapping[int, Stored]) -> frozenset[int]:
+    """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
+    denied = {(one.session_id, one.message.position) for one in near.values() if is_denial(one.message)}
+    return frozenset(
+        message_id
+        for message_id, one in near.items()
+        if (one.session_id, one.message.position) in denied
+        or ((one.session_id, one.message.position + 1) in denied and is_question(one.message))
+    )
+
+
+def statements(hits: Sequence[Hit], near: Mapping[int, Stored]) -> list[Hit]:
+    """Return the hits that tell something; all of them if none does."""
+    telling = [hit for hit in hits if not is_question(near[hit.message_id].message)]
+    return telling or list(hits)

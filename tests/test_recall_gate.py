@@ -1,0 +1,156 @@
+"""What a turn shows unasked: what is near enough in other words, and nothing for what was never told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.recall.gate import OTHER, PERSONAL, gate_for, relevant
+from search_index import Hit
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer
+from tests.recalling import reason, recalled, talker, words
+from tests.resources import append, find, good, said
+from tests.talking import chat
+
+TOLD = [
+    "Our cottage stands at the edge of the marsh.",
+    "The surgeon removed my tonsils when I was six.",
+    "I bake sourdough on Saturdays.",
+    "Grandfather sold the tractor to a neighbour.",
+    "My brother conducts an orchestra in Graz.",
+    "I lost two fingernails in a car door.",
+    "We rent a van for the flea market.",
+    "The printer jams on thick paper.",
+    "I paid off the loan for the kitchen.",
+    "The heron stole three goldfish.",
+]
+ANSWERED = [  # none shares a word with what answers it
+    ("What kind of bread do I make?", 2),
+    ("Does anyone in my family work in music?", 4),
+    ("Which operations have I had?", 1),
+    ("What bird ate my fish?", 9),
+]
+NEAR = [("What kind of bread do I make?", 2), ("Which surgery did I have?", 1)]  # nearer than most answers
+Start = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def start(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Start:
+    def begin(**settings: Any) -> FlaskClient:
+        client = talker(make_app, model_server, monkeypatch, **settings)
+        for number, text in enumerate(TOLD):
+            day = datetime(2024, 3, 1, tzinfo=UTC) + number * timedelta(days=1)
+            append(client, f"s{number}", [said(text, created_at=day.isoformat())], user_id="ada")
+        return client
+
+    return begin
+
+
+def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -> Hit:
+    return Hit(1, 1, score, why, 0.0, own, near)
+
+
+def test_a_message_about_the_person_opens_the_gate_sooner() -> None:
+    between = [hit(own=0.55)], [hit(near=1.0)]
+    assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
+    assert gate_for([], is_personal=True) == gate_for([hit(speaker=1.0)], is_personal=False) == PERSONAL
+    assert gate_for([hit(words=1.0)], is_personal=False) == OTHER
+    assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
+
+
+def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near() -> None:
+    best, near, beside = hit(5.0), hit(4.0, near=0.7), hit(4.0, neighbours=0.2)
+    assert relevant([best, near, beside, hit(4.0, near=0.2, rare=2.0), hit(2.0, near=2.0)]) == [best, near, beside]
+    assert relevant([]) == []
+
+
+def shown(client: FlaskClient, question: str) -> set[str]:
+    """What a turn shows beside a question."""
+    return words(chat(client, question, user_id="ada", temporary=True))
+
+
+def test_what_is_asked_in_other_words_is_shown_if_it_is_near_and_always_found(start: Start) -> None:
+    client = start()
+    assert all(TOLD[at] in shown(client, question) for question, at in NEAR)
+    for question, at in ANSWERED:  # a search always shows the nearest
+        assert TOLD[at] in [one["content"] for one in find(client, question, user_id="ada", limit=3)]
+
+
+def test_what_nobody_told_brings_nothing_in_a_turn_but_the_nearest_where_it_is_asked_for(start: Start) -> None:
+    client = start()
+    for question in ("Explain how tides come about.", "Who wrote the Odyssey?", "Convert 12 miles to kilometres."):
+        answer = chat(client, question, user_id="ada", temporary=True)
+        assert (recalled(answer), reason(answer).endswith("nothing earlier fits")) == ([], True)
+        asked = good(client.post("/api/recall", json={"message": question, "user_id": "ada"}))
+        assert asked["memory"]["excerpts"]
+        assert recalled(chat(client, question, user_id="ada", temporary=True, recall="always"))
+        assert len(find(client, question, user_id="ada")) == len(TOLD)
+
+
+def test_meanings_of_any_size_open_the_gate(start: Start, model_server: ModelServer) -> None:
+    """A service's vectors, once measured by the yardstick, decide as the local ones do."""
+    from search_index import WordLlamaEmbedder
+    from tests.model_server import Json
+
+    local = WordLlamaEmbedder()
+
+    def answer(body: Any) -> Json:  # twice as long, and far from the origin
+        rows = [[*(row * 3).tolist(), *[40.0] * 256] for row in local.embed(body["input"])]
+        return Json({"data": [{"index": at, "embedding": row} for at, row in enumerate(rows)]})
+
+    model_server.embeddings.default = answer
+    client = start(embeddings="openai")
+    services_of(client.application).outbox.run_due(["index"])
+    assert all(TOLD[at] in shown(client, question) for question, at in NEAR)
+    assert not recalled(chat(client, "Convert 12 miles to kilometres.", user_id="ada", temporary=True))
+
+
+DENIALS = [
+    "You have not told me that.",
+    "I don't have any information about your blood type.",
+    "Das hast du mir noch nicht gesagt.",
+    "Tu ne m'as jamais dit cela.",
+]
+
+
+@pytest.mark.parametrize("denial", DENIALS)
+def test_questions_asked_before_and_denials_are_no_memories(start: Start, denial: str) -> None:
+    client = start()
+    question, told = "What is my blood type?", "My blood type is A negative."
+    append(client, "asked", [said(question), said(denial, "assistant")], user_id="ada")
+    for _ in range(3):  # it was asked, and nothing was known: that answers nothing
+        assert question not in shown(client, question)
+    append(client, "told", [said(told), said("Noted.", "assistant")], user_id="ada")
+    said_before = shown(client, question)
+    assert told in said_before and not {question, denial} & said_before
+
+
+def test_who_asks_for_questions_gets_them(start: Start) -> None:
+    client = start()
+    append(client, "asked", [said("How deep is the fjord at Odda?")], user_id="ada")
+    assert "How deep is the fjord at Odda?" in shown(client, "What did I ask you about the fjord at Odda?")
+
+
+def test_a_question_stays_beside_the_answer_that_it_got(start: Start) -> None:
+    client = start(recall_window=1)
+    talk = [said("How deep is the fjord at Odda?"), said("It is 370 metres deep there.", "assistant")]
+    append(client, "asked", talk, user_id="ada")
+    assert shown(client, "Which metres deep is it in the fjord at Odda?") >= {one["content"] for one in talk}
+
+
+def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start: Start, model_server: ModelServer) -> None:
+    question = "What bird ate my fish?"
+    assert not shown(start(), question)
+    client = start(rerank="model")
+    for best, is_shown in (([1], True), ([], False)):
+        model_server.mini.queue({"best": best})
+        answer = chat(client, question, user_id="ada", temporary=True)
+        assert bool(recalled(answer)) == is_shown
+    model_server.mini.queue({"best": []})  # what is asked for is shown, whatever a judge says
+    assert good(client.post("/api/recall", json={"message": question, "user_id": "ada"}))["memory"]["excerpts"]
