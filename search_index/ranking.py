@@ -31,6 +31,7 @@ REACH = 2  # messages on either side that belong to what was said: a question, i
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
 FEW_WORDS = 0.4  # of a query's words around any message, by weight: with fewer, meaning decides
 NEAREST_SPAN = 5.0  # places after the nearest in which what nearness adds falls to a half
+TIE = 1e-6  # by which words, then nearness, order what fits as well
 NEAR_WEIGHT = 0.7  # of nearness beside words, in how well a message fits
 GRACE_DAYS = 3.0  # a thing is told of in the days after it happened, not only on its day
 FUZZY_HOURS = 24.0
@@ -283,7 +284,9 @@ ALONE = ("words", "meaning")
 
 def alone(asked: Asked) -> Ranked:
     """Score texts that have nothing around them by how well they fit; the parts are ALONE."""
-    return Ranked(asked.fit, np.array([asked.own, np.clip(NEAR_WEIGHT * asked.near, 0.0, 1.0)]))
+    less = 1.1 - np.minimum(asked.own, 1.0) - np.clip(asked.near, 0.0, 1.0) / 10  # several may fit wholly
+    total = asked.fit * (1 - TIE * less)
+    return Ranked(total, np.array([asked.own, np.clip(NEAR_WEIGHT * asked.near, 0.0, 1.0)]))
 
 
 def found(asked: Asked, recipe: Recipe, total: Floats) -> NDArray[np.bool_]:

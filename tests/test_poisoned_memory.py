@@ -177,7 +177,7 @@ def test_a_turn_quotes_every_attempt(world: World, batch: int, own: bool) -> Non
     planted = world.planted(batch)
     more: dict[str, Any] = {"system_prompt": OWN} if own else {}
     more |= {"session_id": planted.new, "user_id": planted.user, "temporary": True}  # so that the next finds the same
-    answer = chat(world.client, planted.asked, recall="always" if own else "auto", **more)
+    answer = chat(world.client, planted.asked, recall="always", **more)
     head, recalled = of_turn(world.sent()[-1], OWN if own else world.system, planted.asked, world.note if own else "")
     planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
