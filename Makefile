@@ -7,7 +7,7 @@ CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
-	bench-prefix bench-store bench-consolidation bench-answers plots setup clean
+	bench-references bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -74,6 +74,9 @@ bench-meaning: $(VENV)/.dev  ## Measure searches in other words, and what is sho
 
 bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
+
+bench-references: $(VENV)/.dev  ## Measure what references without content bring, and which conversation types are recognised: make bench-references OPTIONS="--sets folder"
+	$(BIN)/python -m benchmarks.references $(OPTIONS)
 
 bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previous prompt: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
 	$(BIN)/python -m benchmarks.prefix $(CONVERSATIONS) $(OPTIONS)

@@ -16,6 +16,7 @@ from api import chat
 from api.blueprint import LIMITED, caller, retry_key, services
 from memory.access.keys import USER_CHARS
 from memory.clients.conversation import ClientRequest, Conversation
+from memory.llm.models import MAIN
 from memory.turn.values import TurnRequest, TurnStarted
 from schemas.fields import ID, UNSTORABLE
 
@@ -45,6 +46,8 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
     Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
     so does the one of WHOLE_HEADER.
     """
+    if parameters.get("model") == MAIN:
+        del parameters["model"]
     conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
@@ -104,6 +107,7 @@ def answer(asked: TurnRequest, writer: Callable[[TurnStarted], chat.Writer]) -> 
     response, turn = chat.answer(services(), asked, writer)
     recalled = sum(len(excerpt.messages) for excerpt in turn.memory.recalled.excerpts)
     said = {
+        "X-Memory-Model": turn.model,
         "X-Memory-Session-Id": turn.session_id,
         "X-Memory-Recalled": str(recalled),
         "X-Memory-Tokens-Saved": str(turn.saved_tokens),

@@ -66,9 +66,10 @@ def delete_model_server() -> Any:
 @blueprint.arguments(schema.ModelServerDraft)
 @blueprint.response(200, schema.ModelTried)
 def test_model_server(draft: ServerDraft) -> Any:
-    """Ask a model server one short question
+    """Ask the models of a model server one short question
 
-    Nothing is stored, and the call counts for nobody's daily tokens.
+    The answer tells of each model whether it works, what its server does not take, and whether it can read prompts of
+    CONTEXT_TOKENS. Nothing is stored, and the calls count for nobody's daily tokens.
     """
     whole_server()
     return services().model_server.try_out(draft)

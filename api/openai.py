@@ -23,8 +23,9 @@ def complete(body: dict[str, Any]) -> Response:
     The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
     metadata.session_id; without any of them it is found by the conversation's first messages. The person is named by
     X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is stored once.
-    The X-Memory-* headers of the reply give the session, the number of recalled messages and the saved tokens. If the
-    memory fails, the model gets the request unchanged, and X-Memory-Error says why.
+    The X-Memory-* headers of the reply give the model that answers, the session, the number of recalled messages and
+    the saved tokens. If the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap`
+    names the main model of any server, which also answers if the server does not have the model that is named.
     """
     return answer(arrived(body, body.get("metadata")), lambda _: CompletionWriter())
 

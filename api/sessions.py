@@ -147,6 +147,17 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
     return services().branches.restore(caller(query["user_id"]), session_id, message_id)
 
 
+@blueprint.get("/sessions/<session_id>/related")
+@blueprint.arguments(schema.RelatedQuery, location="query")
+@blueprint.response(200, schema.RelatedList)
+def list_related_sessions(query: dict[str, Any], session_id: str) -> Any:
+    """List the person's conversations that belong together with this one, the closest first
+
+    They speak of the same people, places and things, or their summaries are near.
+    """
+    return {"items": services().related.find(caller(query["user_id"]), session_id, query["limit"])}
+
+
 @blueprint.post("/sessions/<session_id>/stop", scope=CHAT)
 @blueprint.arguments(CallerQuery, location="query")
 @blueprint.response(202, schema.Stopping)

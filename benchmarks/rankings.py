@@ -178,7 +178,8 @@ class Scorer:
 def _message(said: Document) -> Message:
     """As it stands in an excerpt; its position is its id."""
     at = said.created_at.replace(tzinfo=UTC)
-    return Message(said.message_id, "", said.message_id, said.role, said.content, at, 0, said.name)
+    session = f"{said.session_id:032x}"  # as long as the ids that Recap makes
+    return Message(said.message_id, session, said.message_id, said.role, said.content, at, 0, said.name)
 
 
 def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:

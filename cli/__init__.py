@@ -11,11 +11,12 @@ from cli.jobs import jobs
 from cli.keys import keys
 from cli.logs import logs
 from cli.mcp import mcp
+from cli.models import models
 from cli.move import move_to
 from cli.prompts import prompts
 
 
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
-    for command in (index, jobs, keys, logs, mcp, prompts, backup, restore, move_to, import_files):
+    for command in (index, jobs, keys, logs, mcp, models, prompts, backup, restore, move_to, import_files):
         app.cli.add_command(command)

@@ -9,20 +9,22 @@ pydantic, which the openai package brings along, checks the values.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import urlsplit
 
-from dotenv import dotenv_values
 from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from config import values
+from config import environment, values
+from config.environment import SettingsError
+from config.servers import FallbackModel, Servers, fallbacks
 from config.values import ApiKey, FactWeights
 from config.when import When, when
 
 T = TypeVar("T")
+
+KEY_FILES = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI_FALLBACK_API_KEY")
+"""The keys that a file may hold."""
 
 
 def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
@@ -33,10 +35,6 @@ def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
 Choice = Annotated[T, _from_text(str.lower)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
-
-
-class SettingsError(ValueError):
-    """A setting that cannot be used; the message names the variable and says what it takes."""
 
 
 class Settings(BaseModel):
@@ -108,8 +106,12 @@ class Settings(BaseModel):
     """The number of proxies in front of Recap that set X-Forwarded-For: 1 behind nginx. With 0 Recap ignores the
     header, because any client can send it."""
 
+    public_url: Annotated[str, AfterValidator(values.public_url)] = ""
+    """The address at which people open Recap's page, as `https://recap.example.com`. With it recalled excerpts link to
+    their messages there, so that a model can cite them. Empty: no links."""
+
     openai_api_key: str = Field("", repr=False)
-    """The key for the model server."""
+    """The key for the model server. OPENAI_API_KEY_FILE names a file that holds it instead."""
 
     openai_base_url: str = ""
     """The address of any OpenAI-compatible server. Empty: OpenAI."""
@@ -128,6 +130,21 @@ class Settings(BaseModel):
     openai_summary_model: str = ""
     """The mini model, which updates summaries and facts. Empty: gpt-4o-mini at OpenAI, elsewhere the main model."""
 
+    openai_summary_base_url: str = ""
+    """The address of the mini model's server, if it has one of its own. Empty: the main model's server."""
+
+    openai_summary_api_key: str = Field("", repr=False)
+    """The key for the mini model's server. Empty: OPENAI_API_KEY if both servers have the same scheme, host and port,
+    else none, because a key is sent only where it belongs."""
+
+    openai_fallback_models: Annotated[tuple[FallbackModel, ...], _from_text(fallbacks)] = ()
+    """The models that answer when the main or the mini model fails before its first word, in order, as
+    `gpt-4o-mini, llama3.1@http://127.0.0.1:11434/v1`. Without an address it is one of the main model's server. Empty:
+    the failure is reported."""
+
+    openai_fallback_api_key: str = Field("", repr=False)
+    """The key for servers in OPENAI_FALLBACK_MODELS that no other setting names."""
+
     request_timeout: Annotated[Seconds, Field(ge=1)] = 20.0
     """Seconds that the head of a request may take to arrive, its body (plus a second for every 16 KB), and the client
     to read a piece of the answer. It keeps slow clients from holding threads."""
@@ -137,7 +154,8 @@ class Settings(BaseModel):
     characters. Raise it for clients that send more images. Refusing a request may take ten times its size in memory."""
 
     model_timeout: Seconds = 120.0
-    """Seconds that a model call may take, retries included. Long answers need this time."""
+    """Seconds that a model may be silent within a stream, which may last ten times as long in all; and that a call
+    that is not streamed may take, retries included."""
 
     summary_mode: Choice[Literal["background", "inline"]] = "background"
     """When the summary is updated: `background`, after the reply is sent, or `inline`, before it is sent."""
@@ -183,11 +201,18 @@ class Settings(BaseModel):
 
     embeddings: Choice[Literal["wordllama", "minilm", "openai", "off"]] = "wordllama"
     """What compares meanings: `wordllama` works offline; so does `minilm`, which finds more in other words, takes some
-    milliseconds more and needs requirements-minilm.txt; `openai` asks the model server, `off` compares words only."""
+    milliseconds more and needs requirements-minilm.txt; `openai` asks EMBEDDING_BASE_URL or the model server, `off`
+    compares words only."""
 
     embedding_model: str = Field("text-embedding-3-small", validation_alias="OPENAI_EMBEDDING_MODEL")
     """The model that `EMBEDDINGS=openai` uses, with vectors of any size. With another model, or size, the index is made
     again."""
+
+    embedding_base_url: str = ""
+    """The address of the server that makes embeddings, if it is another one. Empty: the main model's server."""
+
+    embedding_api_key: str = Field("", repr=False)
+    """The key for the server that makes embeddings. Empty: as for OPENAI_SUMMARY_API_KEY."""
 
     search: Choice[Literal["auto", "whoosh", "postgres"]] = "auto"
     """Where the search index is: `whoosh`, in files of each node; `postgres`, in tables of the database, which need
@@ -207,8 +232,8 @@ class Settings(BaseModel):
     """How the parts of the ranking are added: `weighted` by value, or `rrf` by rank, which finds less."""
 
     recall_tokens: int = Field(520, ge=0)
-    """Tokens of recalled excerpts in a prompt. A message that tells more than it asks gets two fifths of them, one that
-    asks nothing a sixth."""
+    """Tokens of recalled excerpts in a prompt, without their addresses of about 17 each. A message that tells more than
+    it asks gets two fifths of them, one that asks nothing a sixth."""
 
     recall: Choice[Literal["auto", "always", "tools", "off"]] = "auto"
     """When Recap looks back, unless the request says otherwise: `auto` decides by the message, `always` and `off` do
@@ -263,6 +288,11 @@ class Settings(BaseModel):
     profile_tokens: int = Field(300, ge=0)
     """Tokens of the profile in a prompt's head, instead of the facts that it contains."""
 
+    conversation_types: Choice[Literal["on", "off"]] = "on"
+    """Whether the type of a conversation is recognised: by its words, and from the first summary on by the mini model,
+    in the same call, whose instruction gets about 30 tokens longer. With `off` only the type that a session was given
+    counts."""
+
     links: Choice[Literal["on", "off"]] = "on"
     """Whether the mini model also says which people, places and things a fact ties together. It makes the instruction
     of its calls about 90 tokens longer."""
@@ -292,9 +322,11 @@ class Settings(BaseModel):
 
         An empty variable counts as not set.  Raises SettingsError for a value that cannot be used.
         """
-        found = dotenv_values(dotenv) if dotenv is not None else {}
-        found |= os.environ if environ is None else environ
-        chosen = {name: value for name in cls.variables() if (value := (found.get(name) or "").strip())}
+        names = cls.variables()
+        secrets = [name for name, setting in names.items() if not cls.model_fields[setting].repr]
+        chosen = environment.read(
+            environ, dotenv, names, prose=("SYSTEM_PROMPT",), secrets=secrets, key_files=KEY_FILES
+        )
         try:
             settings = cls.model_validate(chosen)
         except ValidationError as error:
@@ -312,22 +344,21 @@ class Settings(BaseModel):
         return not (self.openai_api_key or self.openai_base_url)
 
     @property
-    def sends_cache_key(self) -> bool:
-        """Whether prompts go with a `prompt_cache_key`."""
-        openais_own = not self.openai_base_url or urlsplit(self.openai_base_url).hostname == "api.openai.com"
-        return self.prompt_cache_key == "on" or (self.prompt_cache_key == "auto" and openais_own)
+    def servers(self) -> Servers:
+        """The model servers of all tasks."""
+        return Servers.of(self)
 
     @property
     def mini_model(self) -> str:
-        """The mini model's name: as set, else OpenAI's small one, else the main model of whatever server was named."""
-        return self.openai_summary_model or (self.openai_model if self.openai_base_url else "gpt-4o-mini")
+        """The mini model's name. Raises SettingsError for a server of its own whose models nobody named."""
+        return self.openai_summary_model or self.servers.mini_model(self.openai_model)
 
     @property
     def turn_seconds(self) -> float:
         """The longest a turn may take: its calls of the main model, and inline the mini's with repairs, in a row."""
         profile = self.profile_mode.mode == "inline"
         calls = self.recall_tool_rounds + 2 * (profile or self.summary_mode == "inline") + 2 * profile
-        return calls * self.model_timeout
+        return calls * self.model_timeout * (1 + len(self.openai_fallback_models))
 
     @property
     def sqlalchemy_url(self) -> str:

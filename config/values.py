@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import limits
 import limits.errors
@@ -123,6 +124,14 @@ def encryption_key(raw: str) -> str:
 def names(raw: str) -> tuple[str, ...]:
     """`gpt-4o,gpt-4o-mini`."""
     return tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
+
+
+def public_url(raw: str) -> str:
+    """The address of the page, without a slash at its end, or nothing."""
+    address = urlsplit(raw.rstrip("/"))
+    if raw and (address.scheme not in ("http", "https") or not address.netloc or re.search(r'[\s"<>?#]', raw)):
+        raise ValueError("it takes the address of Recap's page, as https://recap.example.com, without ? and #")
+    return raw.rstrip("/")
 
 
 def origins(raw: str) -> tuple[str, ...]:

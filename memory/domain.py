@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from models import Refusal
+
 UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that is not remembered
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
 CUT_OFF = "cut_off"  # that of a reply in whose middle the model failed
@@ -35,7 +37,8 @@ class Message(NamedTuple):
     """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
 
     `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
-    an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session.
+    an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session, and
+    one that a model server `refused` is in no prompt at all, unless it is sent again.
     """
 
     id: int
@@ -49,6 +52,7 @@ class Message(NamedTuple):
     external_id: str | None = None
     extra: Mapping[str, Any] | None = None
     hidden_at: datetime | None = None
+    refused: Refusal | None = None
 
     @property
     def remembered(self) -> bool:
@@ -139,10 +143,27 @@ class FactDraft:
 
 
 @dataclass(frozen=True)
+class Gist:
+    """The lines that an excerpt shows of its session's summary.
+
+    session_row_id, summary_id: the rows they were made from, for the record of a turn; no summary: None.
+    updated_at: when the session was last talked in.
+    in_full: with the open questions, not only title and topic.
+    """
+
+    session_row_id: int
+    summary_id: int | None
+    updated_at: datetime
+    lines: tuple[str, ...]
+    in_full: bool = False
+
+
+@dataclass(frozen=True)
 class Excerpt:
     """What is recalled of one session: messages that were found and those around them, in order, with gaps.
 
     `hits` are the ids of the messages that were found, `score` is the best one's, and `why` are its parts.
+    gist: lines of the session's summary, before the messages or in their place.
     """
 
     session_id: str
@@ -151,6 +172,7 @@ class Excerpt:
     hits: tuple[int, ...]
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
+    gist: Gist | None = None
 
 
 @dataclass(frozen=True)

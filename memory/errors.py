@@ -6,7 +6,7 @@ answers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 class RecapError(Exception):
@@ -118,6 +118,13 @@ class ModelError(RecapError):
         self.quoted = quoted
         if quoted:
             self.kept = message.replace(f": {quoted}", "")
+
+    def add(self, sentence: str) -> None:
+        """Tell one thing more, also to a client that gets the server's own words."""
+        self.message += sentence
+        self.kept += sentence
+        if self.upstream is not None:
+            self.upstream = replace(self.upstream, message=self.upstream.message + sentence)
 
     def again(self, retry_after: float) -> ModelError:
         """Return the same error for a later request, which may be sent again after so many seconds."""

@@ -26,9 +26,9 @@ from memory.errors import InvalidRequest
 from memory.leases import Leases
 from memory.sections import Sections
 from memory.sessions.fold import show_newest
-from memory.sessions.messages import SAID
+from memory.sessions.messages import SAID, skip_unread
 from memory.sessions.sessions import Sessions
-from memory.summary.summaries import add_version, find_version, skip_unread
+from memory.summary.summaries import add_version, find_version
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 
 
@@ -105,27 +105,34 @@ class Hiding:
             marks = dict.fromkeys(changed.hidden, self.now()) | dict.fromkeys(changed.shown)
             if marks:
                 tx.execute(_MARK, [{"session": row.id, "at": at, "hidden": mark} for at, mark in marks.items()])
-            if row.summary_version:
-                self._follow(tx, row, changed.shown, min((before[at] for at in changed.shown), default=None))
+            since = min((before[at] for at in changed.shown), default=None)
+            if row.summary_version and follow_shown(tx, row, changed.shown, since, self.settings, self.now()):
+                self.sessions.follow_up(tx, row)
             return changed
 
-    def _follow(self, tx: Transaction, row: SessionRow, shown: Sequence[int], since: datetime | None) -> None:
-        """Let the summary cover what it has read, now that these messages are `shown` which were hidden `since`."""
-        newest = find_version(tx, row, row.summary_version)
-        assert newest is not None
-        if since is None or newest.created_at < since or newest.through < shown[0]:
-            row.summary_through = skip_unread(tx, row, newest.through)
-            return
-        # A person's summary stays theirs.
-        fits = or_(SummaryRow.through < shown[0], SummaryRow.author == "person")
-        versions = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0, fits)
-        back = tx.scalar(versions.order_by(SummaryRow.version.desc()).limit(1))
-        sections = Sections.from_dict(back.sections) if back is not None else Sections()
-        through = min(back.through, shown[0] - 1) if back is not None else 0
-        restores = back.version if back is not None else None
-        add_version(tx, row, sections, through, self.now(), author="rollback", restores=restores)
-        show_newest(tx, row, self.settings)
-        self.sessions.follow_up(tx, row)
+
+def follow_shown(
+    tx: Transaction, row: SessionRow, shown: Sequence[int], since: datetime | None, settings: Settings, now: datetime
+) -> bool:
+    """Let the summary cover what it has read, now that these positions are `shown` which prompts left out `since`.
+
+    The session has a summary.  Returns whether the summary went back to read them.
+    """
+    newest = find_version(tx, row, row.summary_version)
+    assert newest is not None
+    if since is None or newest.created_at < since or newest.through < shown[0]:
+        row.summary_through = skip_unread(tx, row, newest.through)
+        return False
+    # A person's summary stays theirs.
+    fits = or_(SummaryRow.through < shown[0], SummaryRow.author == "person")
+    versions = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0, fits)
+    back = tx.scalar(versions.order_by(SummaryRow.version.desc()).limit(1))
+    sections = Sections.from_dict(back.sections) if back is not None else Sections()
+    through = min(back.through, shown[0] - 1) if back is not None else 0
+    restores = back.version if back is not None else None
+    add_version(tx, row, sections, through, now, author="rollback", restores=restores)
+    show_newest(tx, row, settings)
+    return True
 
 
 def _hidden(line: Line) -> dict[int, datetime]:

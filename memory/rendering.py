@@ -16,9 +16,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
+from urllib.parse import quote
 
 from memory.domain import Excerpt, Fact, Message
 from memory.sections import Sections
@@ -69,7 +70,7 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
     r"[\t\n !-%'-;=?-Z\\^-~\xa0-\xac\xae-\u034e\u0370-\u058f"
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
-_OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,400}})?>\n")
+_OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,4000}})?>\n")
 
 
 def plain(text: str) -> str:
@@ -184,11 +185,25 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
         on = said
 
 
-def chat_block(excerpt: Excerpt) -> str:
-    """An excerpt as a block that names the day of its last message."""
-    updated = excerpt.messages[-1].created_at.date()
-    lines = "\n".join(message_lines(excerpt.messages, updated))
-    return f'<chat updated_at="{updated}">\n{lines}\n</chat>'
+def chat_block(excerpt: Excerpt, page: str = "") -> str:
+    """Return an excerpt as a block that names the day of its last message, and where it stands.
+
+    page: the address of Recap's page; with it the block also links to the message there.
+    """
+    messages, gist = excerpt.messages, excerpt.gist
+    updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
+    told = list(map(escape, gist.lines)) if gist is not None else []
+    message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
+    lines = "\n".join([*told, *([GAP] if told and messages else ()), *message_lines(messages, updated)])
+    return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
+
+
+def address(session_id: str, message_id: int | None, page: str) -> str:
+    """Return the attributes that say where a message stands: its URI and, with a `page`, its link."""
+    session = quote(session_id, safe="", errors="surrogatepass")
+    message = f"/messages/{message_id}" if message_id is not None else ""
+    uri = f' uri="recap://sessions/{session}{message}"'
+    return uri + (f' url="{attribute(page)}/#/{session}{message.removeprefix("/messages")}"' if page else "")
 
 
 def spoken(message: Message) -> tuple[str, str]:
@@ -224,9 +239,9 @@ def example_lines(asked: str, answered: str) -> str:
     return f"user: {escape(asked)}\nassistant: {escape(answered)}"
 
 
-def summary_block(summary: Sections) -> str:
-    """A summary as the main model reads it."""
-    return block("summary", map(escape, summary.lines()))
+def summary_block(summary: Sections, first: Collection[str] = ()) -> str:
+    """Return a summary as the main model reads it, with these sections `first`."""
+    return block("summary", map(escape, summary.lines(first)))
 
 
 def summary_json(summary: Sections) -> str:

@@ -7,7 +7,7 @@ long loses items of its last sections first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
@@ -62,10 +62,13 @@ class Sections:
         given = {section: data[section.name] for section in SECTIONS if section.name in data}
         return cls(**{section.name: _value(section.kind, value) for section, value in given.items()})
 
-    def lines(self) -> list[str]:
-        """The summary as text for models and people: a line for each text, below the title of its section."""
+    def lines(self, first: Collection[str] = ()) -> list[str]:
+        """The summary as text for models and people: a line for each text, below the title of its section.
+
+        first: sections that come right after the topic.
+        """
         out: list[str] = []
-        for name, title, _, kind in SECTIONS:
+        for name, title, _, kind in sorted(SECTIONS, key=lambda one: (one.kind != "line", one.name not in first)):
             value = getattr(self, name)
             if value and kind == "line":
                 out.append(f"{title}: {value}")

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,8 +52,10 @@ from memory.people.users import Users
 from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
+from memory.recall.related import RelatedSessions
 from memory.sections import Sections
 from memory.sessions.sessions import Sessions
+from memory.sessions.thoughts import Cleaning
 from memory.store.items import Items
 from memory.summary.backlog import Backlogs
 from memory.summary.digest import prompt_variables, read
@@ -82,6 +84,10 @@ utc_now = partial(datetime.now, UTC)
 
 ROOM_BYTES = 1 << 20  # free on the disk; with less the database's log can't grow by a large message
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
+ALONE = (
+    *("index", "unindex", "scrub", "expire", "retention"),
+    *("profile", "feedback", "consolidation", "thoughts"),
+)  # kinds of jobs of which one runs at a time
 SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
 
 
@@ -119,9 +125,10 @@ class Services:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
-        models = _models(settings)
-        self.model_server = model_server = ModelServer(settings, database, now, models, _models)
-        self.embedder = embedder = _embedder(settings, models.endpoint, metrics)
+        models_of = partial(_models, on_takeover=metrics.model_replaced)
+        models = models_of(settings)
+        self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
+        self.embedder = embedder = _embedder(settings, models.embedding_endpoint, metrics)
         self.index = index = SearchIndex(
             engine if settings.searches_database else settings.index_dir,
             recipe=_recipe(settings),
@@ -142,13 +149,16 @@ class Services:
         self.hiding = Hiding(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now, index.nearness)
         self.links = Links(database)
+        self.related = RelatedSessions(database, index)
         self.items = items = Items(database, index, outbox, now)
         self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, outbox, budgets, now)
         self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, outbox, mini, now)
         follow = self.profiles.follow, self.consolidation.follow
-        self.updates = Updates(settings, database, prompts, facts, leases, mini, metrics, now, follow)
+        self.updates = Updates(
+            settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow, types.names
+        )
         self.indexing = Indexing(database, index)
         self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
@@ -188,6 +198,7 @@ class Services:
         outbox.register("profile", self.profiles.run)
         outbox.register("feedback", self.feedback.run)
         outbox.register("consolidation", self.consolidation.run)
+        outbox.register("thoughts", Cleaning(database, outbox).run)
 
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
@@ -203,8 +214,7 @@ class Services:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            alone = ("index", "unindex", "scrub", "expire", "retention", "profile", "feedback", "consolidation")
-            self.outbox.start({**dict.fromkeys(alone, 1), "summary": SUMMARY_WORKERS})
+            self.outbox.start({**dict.fromkeys(ALONE, 1), "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
@@ -293,22 +303,51 @@ def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -
                 f"EMBEDDINGS=minilm needs more packages: pip install -r requirements-minilm.txt ({error})."
             ) from error
     if endpoint is None:
-        raise SettingsError("EMBEDDINGS=openai needs OPENAI_API_KEY or OPENAI_BASE_URL: the model server makes them.")
+        raise SettingsError(
+            "EMBEDDINGS=openai needs a server that makes them: set EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or "
+            "OPENAI_BASE_URL or OPENAI_API_KEY if the model server makes them too."
+        )
     from memory.llm.embeddings import OpenAIEmbedder
 
     return OpenAIEmbedder(endpoint, settings.embedding_model, metrics)
 
 
-def _models(settings: Settings) -> Models:
+def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) -> Models:
     """The models that these settings name.  Raises SettingsError."""
-    if settings.uses_builtin_model:
+    builtin, servers = settings.uses_builtin_model, settings.servers
+    if builtin and servers.mini is None and servers.embedding is None:
         return Models(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
     # Imported here, because the openai package takes long to import and the built-in model works without it.
     from memory.llm.client import Endpoint
     from memory.llm.completions import OpenAIModel
 
-    endpoint = Endpoint(settings)
-    main = OpenAIModel(endpoint, settings.openai_model)
-    mini = OpenAIModel(endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL")
-    named = partial(OpenAIModel, endpoint, setting="`model`")  # the field of the request
-    return Models(main, mini, endpoint, named, settings.openai_models)
+    endpoint_of = cache(partial(Endpoint, timeout=settings.model_timeout))
+    endpoint = None if builtin else endpoint_of(servers.main)
+    mini_endpoint = endpoint_of(servers.mini) if servers.mini is not None else endpoint
+    main, mini = (
+        BuiltinModel() if at is None else OpenAIModel(at, name, setting)
+        for at, name, setting in (
+            (endpoint, settings.openai_model, "OPENAI_MODEL"),
+            (mini_endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL"),
+        )
+    )
+    # One object a model, so that no model stands in for itself.
+    known = {(model.endpoint, model.name): model for model in (mini, main) if isinstance(model, OpenAIModel)}
+    named = [
+        (endpoint_of(servers.of_fallback(model)), model.name)
+        for model in settings.openai_fallback_models
+        if model.url or not builtin  # without an address it is at the main server, and there is none
+    ]
+    return Models(
+        main,
+        mini,
+        endpoint,
+        None if endpoint is None else partial(OpenAIModel, endpoint, setting="`model`"),  # the field of the request
+        settings.openai_models,
+        BUILTIN if builtin else None,
+        builtin,
+        fallbacks=[known.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in named],
+        mini_endpoint=mini_endpoint,
+        embedding_endpoint=endpoint if servers.embedding is None else endpoint_of(servers.embedding),
+        on_takeover=on_takeover,
+    )

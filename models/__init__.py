@@ -1,7 +1,7 @@
 """The rows, and the one place that opens transactions."""
 
 from models.archives import ArchiveRow
-from models.base import Base, UTCDateTime
+from models.base import Base, Refusal, UTCDateTime
 from models.database import Database, Transaction, Upsert, engine_options, locked, retried
 from models.items import ItemRow, ItemSourceRow, ItemVersionRow
 from models.rows import (
@@ -38,6 +38,7 @@ __all__ = [
     "OwnerRow",
     "PromptRow",
     "QueueRow",
+    "Refusal",
     "SessionRow",
     "SpendingRow",
     "SummaryRow",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,6 +36,31 @@ class UTCDateTime(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why no model may read a message: a model server refused it at that time.
+
+    code: that of the error. reason: a sentence for the person, with the server's own words.
+    """
+
+    code: str
+    reason: str
+    at: datetime
+
+
+class RefusalType(TypeDecorator[Refusal]):
+    """A refusal as JSON; NULL without one."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Refusal | None, dialect: Dialect) -> dict[str, str] | None:
+        return None if value is None else {**vars(value), "at": value.at.isoformat()}
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Refusal | None:
+        return None if value is None else Refusal(value["code"], value["reason"], datetime.fromisoformat(value["at"]))
+
+
 class Base(DeclarativeBase):
     """The base of all rows.  Statements on the path of a turn use `__table__`: they return plain columns."""
 
@@ -46,7 +72,7 @@ class Base(DeclarativeBase):
             "pk": "pk_%(table_name)s",
         }
     )
-    type_annotation_map = {datetime: UTCDateTime, dict[str, Any]: JSON, list[int]: JSON}
+    type_annotation_map = {datetime: UTCDateTime, dict[str, Any]: JSON, list[int]: JSON, Refusal: RefusalType}
 
     if TYPE_CHECKING:
         __table__: ClassVar[Table]  # DeclarativeBase allows any FROM clause; every row here has a table of its own

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Date, ForeignKey, Index, String, Text, UniqueConstraint, false, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from models.base import NEVER_REUSED, Base, BigId
+from models.base import NEVER_REUSED, Base, BigId, Refusal
 
 
 class OwnerRow(Base):
@@ -72,6 +72,7 @@ class SessionRow(Base):
     pinned: Mapped[bool] = mapped_column(default=False)
     archived: Mapped[bool] = mapped_column(default=False)
     type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
+    recognised_type: Mapped[str | None] = mapped_column(String(64))  # by the mini model; "": none fits, None: not asked
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     imported_at: Mapped[datetime | None]  # when messages of it were last imported; theirs is when they were said
@@ -96,7 +97,7 @@ class SessionRow(Base):
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
 
 
-_HIDDEN = text("hidden_at IS NOT NULL")
+_UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
 REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
 
@@ -108,7 +109,8 @@ class MessageRow(Base):
     `indexed_in` is the index generation that knows the message: that holds it, or has removed it
     after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
     one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.  A
-    hidden one (`hidden_at`) keeps everything, and stays out of its session's prompts.
+    hidden one (`hidden_at`) keeps everything, and stays out of its session's prompts; a `refused` one stays out of
+    every prompt, and of the index.
     """
 
     __tablename__ = "messages"
@@ -116,7 +118,7 @@ class MessageRow(Base):
         UniqueConstraint("session_id", "branch", "position"),
         Index("uq_messages_session_external", "session_id", "external_id", unique=True),
         Index("ix_messages_owner_indexed", "owner_id", "indexed_in"),
-        Index("ix_messages_hidden", "session_id", sqlite_where=_HIDDEN, postgresql_where=_HIDDEN),
+        Index("ix_messages_unshown", "session_id", "branch", sqlite_where=_UNSHOWN, postgresql_where=_UNSHOWN),
         NEVER_REUSED,
     )
 
@@ -136,6 +138,7 @@ class MessageRow(Base):
     replaced_after: Mapped[int | None] = mapped_column(BigId)
     erased_at: Mapped[datetime | None]
     hidden_at: Mapped[datetime | None]
+    refused: Mapped[Refusal | None]
 
 
 class TurnRow(Base):

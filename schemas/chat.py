@@ -132,8 +132,15 @@ class ExcerptMessage(Message):
         fields = ("id", "position", "role", "name", "content", "created_at")
 
 
+class Gist(Schema):
+    """Lines of the summary of an earlier conversation."""
+
+    text = fields.String()
+    updated_at = UtcDateTime(metadata=about("When the conversation was last talked in."))
+
+
 class Excerpt(Schema):
-    """A part of an earlier conversation that was recalled."""
+    """A part of an earlier conversation that was recalled: messages, its summary, or both."""
 
     session_id = fields.String()
     title = fields.String()
@@ -141,6 +148,9 @@ class Excerpt(Schema):
     hits = fields.List(fields.Integer(), metadata=about("The ids of the messages that the search found."))
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
+    summary = fields.Nested(
+        Gist, allow_none=True, metadata=about("What it shows of the conversation's summary; null: nothing.")
+    )
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
         messages = [
@@ -148,7 +158,10 @@ class Excerpt(Schema):
             | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
-        return {**vars(obj), "messages": messages}
+        told = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
+        gist = obj.gist
+        summary = gist and {"text": "\n".join(gist.lines), "updated_at": gist.updated_at.isoformat()}
+        return {**told, "messages": messages, "summary": summary}
 
 
 class RecallCall(Schema):
@@ -205,7 +218,9 @@ class ChatUsage(Schema):
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
     estimated = fields.Boolean(attribute="spent.estimated", metadata=about("True if the provider gave no figures."))
-    full_history_tokens = fields.Integer(metadata=about("What sending every message but hidden ones would have cost."))
+    full_history_tokens = fields.Integer(
+        metadata=about("What sending every message but hidden and refused ones would have cost.")
+    )
     saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
 
 
@@ -263,7 +278,8 @@ class ReplyWriter:
                 memory = part.started.memory  # complete only now, if the model itself looked back
                 again = {"memory": _memory.dump(memory)} if memory.calls else {}
                 usage = _usage.dump(part.usage)
-                yield self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+                last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+                yield {**last, "model": part.model}  # another one may have taken over while the first was silent
                 if part.failure is not None:  # the stream ends with the error
                     raise part.failure
 
@@ -296,7 +312,8 @@ class Turn(Schema):
     state = fields.String(
         metadata=about(
             "`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the words "
-            "so far are kept; or `broken_off`: no reply came, and sending the same message again continues the turn."
+            "so far are kept; `broken_off`: no reply came, and sending the same message again continues the turn; or "
+            "`refused`: a model server refused the message, which tells why, and the session goes on without it."
         )
     )
     so_far = fields.String(

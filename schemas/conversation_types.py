@@ -6,6 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from memory.domain import RECALL_MODES
 from memory.longterm.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
+from memory.sections import SECTIONS
 from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, about, integer, list_of, one_of
 
 
@@ -27,6 +28,12 @@ class Does(Schema):
     recall_tokens = integer(0, INT32_MAX, **OPTIONAL)
     fact_tokens = integer(0, INT32_MAX, **OPTIONAL)
     example_tokens = integer(0, INT32_MAX, **OPTIONAL)
+    emphasis = Items(
+        one_of(*(section.name for section in SECTIONS)),
+        len(SECTIONS),
+        load_default=(),
+        metadata=about("Sections that come first in the summary, from when the head is chosen anew."),
+    )
 
 
 class ConversationType(Does):

@@ -41,7 +41,7 @@ from schemas.fields import (
     one_of,
     optional_text,
 )
-from schemas.sessions import Extra, MessageToAppend
+from schemas.sessions import Extra, MessageToAppend, Refused
 from schemas.store import NAME, TTL, JsonValue, Namespace
 from schemas.summaries import Sections
 
@@ -62,6 +62,7 @@ class ExportedMessage(_Record, MessageToAppend):
     extra = Extra(**OPTIONAL, metadata=about("What the message holds besides its text."))
     erased_at = UtcDateTime(**OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
     hidden_at = UtcDateTime(**OPTIONAL)
+    refused = fields.Nested(Refused, **OPTIONAL)
 
 
 class _Counts(fields.Dict):

@@ -66,7 +66,8 @@ def _span(*times: datetime | None) -> str:
 def _said(message: MessageDraft) -> str:
     name = f" ({one_line(message.name)})" if message.name else ""
     time = f", {stamp(message.created_at)}" if message.created_at else ""
-    return f"{message.role}{name}{time}"
+    refused = ", refused by a model server" if message.refused is not None else ""
+    return f"{message.role}{name}{time}{refused}"
 
 
 def _quoted(text: str) -> str:

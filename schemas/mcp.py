@@ -14,6 +14,8 @@ from memory.facts.grounding import TEXT_CHARS_MAX
 from memory.rendering import message_lines
 from schemas.fields import ID, Input, Text, UtcDateTime, about, integer, limit, one_of
 
+LEFT_OUT = "[left out: a model server refused this message]"
+
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Must be an id that a tool has shown.")
 
@@ -78,8 +80,12 @@ class Place(Paged):
 
 
 def _line(message: Message, most: int) -> str:
-    """A message as prompts quote it, cut off after so many tokens.  In JSON they may become six times as many."""
-    return next(message_lines([message._replace(content=tokens.clip(message.content, most))]))
+    """Return a message as prompts quote it, cut off after so many tokens.  In JSON they may become six times as many.
+
+    A refused message is named without its words, since a model reads the line.
+    """
+    words = tokens.clip(message.content, most) if message.refused is None else LEFT_OUT
+    return next(message_lines([message._replace(content=words)]))
 
 
 class Found(Schema):

@@ -49,9 +49,29 @@ class ModelServer(Schema):
     problem = fields.String(allow_none=True, metadata=about("Why the stored one can't be used; null if it can."))
 
 
+class ModelCheck(Schema):
+    """How one model answered one short question."""
+
+    task = fields.String(metadata=about("`main`, `mini` or `fallback`."))
+    model = fields.String()
+    address = fields.String()
+    works = fields.Boolean()
+    problem = fields.String(allow_none=True, metadata=about("Why it does not work, and what to do."))
+    seconds = fields.Float()
+    reply = fields.String()
+    window = fields.Integer(
+        allow_none=True, metadata=about("Tokens that it can read at a time; null if its server does not say.")
+    )
+    learned = fields.List(fields.String(), metadata=about("What its server does not take, and how it writes JSON."))
+    warnings = fields.List(fields.String(), metadata=about("What to change."))
+
+
 class ModelTried(Schema):
     """What the main model answered to one short question."""
 
     model = fields.String()
     reply = fields.String()
     seconds = fields.Float()
+    checks = fields.List(
+        fields.Nested(ModelCheck), metadata=about("All models that would be in use, the main model first.")
+    )

@@ -6,9 +6,10 @@ import json
 import sys
 from typing import Any
 
-from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from models import Refusal
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
@@ -83,6 +84,23 @@ class SessionChange(Input):
     type = Text(allow_none=True, validate=validate.Length(1, 64), metadata=about("Of `GET /api/conversation-types`."))
 
 
+class Refused(ValueSchema):
+    """Why no prompt shows a message any more: a model server refused it."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+    value = Refusal
+
+    code = Text(required=True, validate=validate.Length(1, 64), metadata=about("The code of the error."))
+    reason = Text(
+        required=True,
+        validate=validate.Length(max=2_000),
+        metadata=about("A sentence for the person, with the server's own words."),
+    )
+    at = UtcDateTime(required=True)
+
+
 class Message(Schema):
     """One stored message."""
 
@@ -97,6 +115,11 @@ class Message(Schema):
     tokens = fields.Integer(metadata=about("An estimate."))
     extra = fields.Raw(allow_none=True, metadata=about("What it holds besides its text: tool calls, traces of images."))
     hidden_at = UtcDateTime(allow_none=True, metadata=about("Since when the session's prompts do not show it."))
+    refused = fields.Nested(
+        Refused,
+        allow_none=True,
+        metadata=about("Why no prompt, summary or search shows it: a model server refused it. Null for most."),
+    )
 
 
 _EARLIER = about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
@@ -156,6 +179,26 @@ class Versions(Schema):
 
 
 VersionList = list_of(Versions)
+
+
+class RelatedQuery(CallerQuery):
+    limit = limit(10)
+
+
+class RelatedSession(Schema):
+    """Another conversation of the same person, and why it belongs together with this one."""
+
+    session_id = fields.String()
+    title = fields.String()
+    updated_at = UtcDateTime()
+    score = fields.Float(metadata=about("From 0 to 1."))
+    why = fields.Function(
+        lambda one: {"entities": list(one.entities), "summary": one.summary},
+        metadata=about("The `entities` that both name, and how near the `summary` is (0 to 1, or null)."),
+    )
+
+
+RelatedList = list_of(RelatedSession)
 
 
 class Stopping(Schema):

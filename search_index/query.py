@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -18,8 +18,9 @@ class Query:
     `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
     was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
     preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
-    `linked` are ids of messages about what belongs to somebody that the text names.  `nearest`: where hardly
-    any message has its words, the nearest in meaning come first.  `alone`: texts with nothing around them, as facts.
+    `linked` are the ids of messages about what belongs to somebody that the text names, each with a weight up to 1.
+    `nearest`: where hardly any message has its words, the nearest in meaning come first.  `alone`: texts with nothing
+    around them, as facts.
     """
 
     text: str
@@ -31,7 +32,7 @@ class Query:
     exclude: Collection[int] = ()
     times: Sequence[tuple[datetime, datetime]] = ()
     about: str | None = None
-    linked: Collection[int] = ()
+    linked: Mapping[int, float] = field(default_factory=dict)
     operators: bool = False
     nearest: bool = False
     alone: bool = False

@@ -15,8 +15,8 @@ there are few sessions, and a common word is in most of them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class Asked:
     `likeness` is the cosine of each message's vector with the query's; `near` how near it is (see `yardstick`).  With
     `nearest`, the nearest are asked for if the query's words are hardly there.  `speaker` and `role` are hashes of
     whose words are asked for, or 0; `times` the half-open ranges the query speaks of, in microseconds since 1970 like
-    `now`.  `linked` are ids of messages about what belongs to somebody or something that the query names.
+    `now`.  `linked` are weights of messages about what belongs to somebody or something that the query names, by ids.
     """
 
     candidates: Candidates
@@ -54,7 +54,7 @@ class Asked:
     times: Sequence[tuple[int, int]] = ()
     speaker: int = 0
     role: int = 0
-    linked: Collection[int] = ()
+    linked: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def rows(self) -> NDArray[np.void]:
@@ -168,7 +168,7 @@ def speaker(asked: Asked) -> Floats:
 def linked(asked: Asked) -> Floats:
     """It tells of what belongs to somebody or something that the question names ("my sister's city"), maybe without
     any of the question's words."""
-    return np.isin(asked.rows["id"], np.fromiter(asked.linked, np.int64, len(asked.linked))).astype(float)
+    return np.fromiter((asked.linked.get(id, 0.0) for id in asked.rows["id"].tolist()), float, len(asked.rows))
 
 
 def rare(asked: Asked) -> Floats:

@@ -82,7 +82,7 @@ def is_mini(body: Body) -> bool:
 
 
 class ModelServer:
-    """See the module.  `connections` counts those open now, `accepted` all that ever came."""
+    """See the module.  `connections` counts those open now, `accepted` all that ever came; `pages` are JSON by path."""
 
     def __init__(
         self,
@@ -136,6 +136,7 @@ class ModelServer:
         self.mini = ScriptedModel(digest)
         self.embeddings = ScriptedModel(embeddings)
         self.requests: list[Received] = []
+        self.pages: dict[str, Any] = {}
 
     @property
     def connections(self) -> int:
@@ -195,10 +196,11 @@ class ModelServer:
             headers[name.lower()] = value.strip()
         content = stream.read(int(headers.get("content-length", 0)))
         body = json.loads(content) if content else {}
-        if line[1].endswith("/embeddings"):
+        path = line[1].partition("?")[0]
+        if path.endswith("/embeddings"):
             model = "embeddings"
         else:
-            model = "other" if not line[1].endswith("/chat/completions") else "mini" if is_mini(body) else "main"
+            model = "other" if not path.endswith("/chat/completions") else "mini" if is_mini(body) else "main"
         received = Received(model, line[0], line[1], headers, body, time.monotonic())
         with self._changed:
             if not self._forgetful:
@@ -208,6 +210,8 @@ class ModelServer:
 
     def _answer(self, connection: socket.socket, received: Received) -> None:
         exchange = Exchange(connection, received.body, self)
+        if received.model == "other" and received.path in self.pages:
+            return exchange.json(self.pages[received.path])
         if received.model == "other":
             models = {name: {"id": name, "object": "model", "of_theirs": True} for name in ("gpt-4o", "gpt-4o-mini")}
             _, one, name = received.path.partition("/models/")

@@ -37,7 +37,8 @@ def connected(
         "model_timeout": 20.0,
         "prompt_cache_key": "on",
     } | settings
-    with closing(Endpoint(Settings(**settings))) as endpoint:
+    named = Settings(**settings)
+    with closing(Endpoint(named.servers.main, named.model_timeout)) as endpoint:
         yield OpenAIModel(endpoint, name, setting, backoff=0.005, rest=0.0)
 
 

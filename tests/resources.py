@@ -157,8 +157,8 @@ HOSTILE_SECONDS = 10.0  # of CPU: far above what any machine needs for it, far b
 
 
 @contextmanager
-def soon_over() -> Iterator[None]:
+def soon_over(seconds: float = HOSTILE_SECONDS) -> Iterator[None]:
     """Fails when the block takes longer than it may, by this thread's CPU: other load does not count."""
     began = time.thread_time()
     yield
-    assert time.thread_time() - began < HOSTILE_SECONDS
+    assert time.thread_time() - began < seconds

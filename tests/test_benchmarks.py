@@ -22,6 +22,7 @@ from benchmarks import (
     needs,
     prefix,
     recall,
+    references,
     replay,
     scale,
     store,
@@ -266,6 +267,18 @@ def test_a_question_about_a_speaker_becomes_one_in_the_first_person() -> None:
     assert [one.text for one in ana.questions] == ["What did I buy?", "Who barks?"]
     assert [one.text for one in ben.questions] == ["What is my dog called?", "What did I tell you?"]
     assert {one.name for one in Corpus.of(ana).documents} == {None}
+
+
+# -- make bench-references
+
+
+def test_references_and_types_stand_in_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "corpus.json").write_text(json.dumps({"messages": [f"Remark {number}." for number in range(11)]}))
+    (tmp_path / "references.json").write_text(json.dumps(["Where did we leave off?", "Good morning!"]))
+    references.main(["--sets", str(tmp_path), "--results", str(tmp_path)])
+    printed = capsys.readouterr().out
+    for said in ("references: 1 of 2 right", "latest     Where did we leave off?", "types by cue words: 1 of 30 right"):
+        assert said in printed
 
 
 # -- make bench-prefix

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from config import ApiKey, FactWeights, Settings, SettingsError
+from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
 from config.when import When
 
 # Every variable: a value it takes, and what that becomes.
@@ -44,6 +44,15 @@ GOOD: dict[str, tuple[str, Any]] = {
     "ENCRYPTION_KEY": (f"{'QUFB' * 10}QUE=", f"{'QUFB' * 10}QUE="),
     "OPENAI_MODELS": ("gpt-4o, gpt-4o-mini", ("gpt-4o", "gpt-4o-mini")),
     "OPENAI_SUMMARY_MODEL": ("llama3:1b", "llama3:1b"),
+    "OPENAI_SUMMARY_BASE_URL": ("http://localhost:8001/v1", "http://localhost:8001/v1"),
+    "OPENAI_SUMMARY_API_KEY": ("sk-mini", "sk-mini"),
+    "OPENAI_FALLBACK_MODELS": (
+        "gpt-4o-mini, me@home@https://models.example.com/v1",
+        (FallbackModel("gpt-4o-mini"), FallbackModel("me@home", "https://models.example.com/v1")),
+    ),
+    "OPENAI_FALLBACK_API_KEY": ("sk-other", "sk-other"),
+    "EMBEDDING_BASE_URL": ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+    "EMBEDDING_API_KEY": ("sk-embed", "sk-embed"),
     "REQUEST_TIMEOUT": ("7.5", 7.5),
     "MAX_BODY_BYTES": ("20000000", 20_000_000),
     "MODEL_TIMEOUT": ("12.5", 12.5),
@@ -86,10 +95,18 @@ GOOD: dict[str, tuple[str, Any]] = {
     "LOG_LEVEL": ("DEBUG", "debug"),
     "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "LOG_FORMAT": ("JSON", "json"),
+    "PUBLIC_URL": ("https://recap.example.com/", "https://recap.example.com"),
+    "CONVERSATION_TYPES": ("OFF", "off"),
 }
 
 # Values a variable can't take, and what the error says beside its name.
 BAD = [
+    ("OPENAI_FALLBACK_MODELS", "gpt-4o, llama3.1 at home", "item 2"),
+    ("OPENAI_FALLBACK_MODELS", "@http://127.0.0.1/v1", "item 1"),
+    ("OPENAI_FALLBACK_MODELS", "llama3.1@http:127.0.0.1", "item 1"),
+    ("OPENAI_API_KEY_FILE", "/nowhere/key", "/nowhere/key (No such file or directory)"),
+    ("OPENAI_SUMMARY_API_KEY_FILE", "/dev/null", "one key and nothing else"),
+    ("EMBEDDING_API_KEY_FILE", "/", "Is a directory"),
     ("PROFILE_MODE", "0 0 30 2 *", "has to come round"),
     ("PORT", "eighty", "valid integer"),
     ("RATE_LIMIT", "often", "120 per minute"),
@@ -118,6 +135,8 @@ BAD = [
     ("FACT_WEIGHTS", "charm:1", "charm: extra inputs"),
     ("FACT_WEIGHTS", "importance", "importance: input should be a valid number"),
     ("METRICS_KEY", "too-short", "at least 16"),
+    ("PUBLIC_URL", "recap.example.com", "https://recap.example.com"),
+    ("PUBLIC_URL", 'https://recap.example.com/"><b', "address of Recap's page"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
 ]
 
@@ -173,6 +192,17 @@ def test_the_environment_is_stronger_than_the_folders_dotenv(tmp_path: Path, mon
         ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "llama3"}, "llama3", False),
         ({"OPENAI_BASE_URL": "http://x/v1"}, "gpt-4o", False),
         ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
+        ({"OPENAI_SUMMARY_API_KEY": "k"}, "gpt-4o-mini", True),
+        (
+            {"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_BASE_URL": "https://api.openai.com/v1"},
+            "gpt-4o-mini",
+            False,
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "m", "OPENAI_SUMMARY_BASE_URL": "http://x:80/v2"},
+            "m",
+            False,
+        ),
     ],
 )
 def test_which_model_is_the_mini_one(environ: dict[str, str], mini: str, builtin: bool) -> None:
@@ -187,3 +217,102 @@ def test_secrets_are_not_shown() -> None:
     shown = repr(settings) + repr(settings.api_keys)
     assert "sk-secret" not in shown and "0123456789abcdef" not in shown
     assert "http://x/v1" in shown
+
+
+# -- model servers
+
+
+@pytest.mark.parametrize(
+    ("environ", "keys"),
+    [
+        ({"OPENAI_API_KEY": "main"}, ("main", None, None)),
+        ({"OPENAI_API_KEY": "main", "OPENAI_SUMMARY_BASE_URL": "http://127.0.0.1:11434/v1"}, ("main", "", None)),
+        ({"OPENAI_API_KEY": "main", "EMBEDDING_BASE_URL": "https://api.openai.com.example.com/v1"}, ("main", None, "")),
+        ({"OPENAI_API_KEY": "main", "EMBEDDING_BASE_URL": "http://api.openai.com/v1"}, ("main", None, "")),
+        ({"OPENAI_API_KEY": "main", "EMBEDDING_BASE_URL": "https://API.openai.com:443/v1/"}, ("main", None, "main")),
+        ({"OPENAI_API_KEY": "main", "OPENAI_SUMMARY_API_KEY": "mini"}, ("main", "mini", None)),
+        ({"EMBEDDING_API_KEY": "embed"}, ("", None, "embed")),
+    ],
+)
+def test_a_key_goes_only_to_its_own_server(environ: dict[str, str], keys: tuple[str | None, ...]) -> None:
+    servers = from_env(**environ).servers
+    assert tuple(server and server.key for server in (servers.main, servers.mini, servers.embedding)) == keys
+
+
+def test_a_fallback_model_gets_the_key_of_the_server_that_another_setting_names() -> None:
+    settings = from_env(
+        OPENAI_API_KEY="main",
+        OPENAI_SUMMARY_BASE_URL="http://mini/v1",
+        OPENAI_SUMMARY_API_KEY="mini",
+        OPENAI_SUMMARY_MODEL="tiny",
+        OPENAI_FALLBACK_API_KEY="other",
+        OPENAI_FALLBACK_MODELS="a, b@https://api.openai.com/v1, c@http://mini:80/v1, d@https://mini/v1, e@http://else/v1",
+    )
+    found = [settings.servers.of_fallback(model) for model in settings.openai_fallback_models]
+    assert [server.key for server in found] == ["main", "main", "mini", "other", "other"]
+    shown = repr(settings) + repr(settings.servers) + repr(found)
+    assert not any(f"'{key}'" in shown for key in ("main", "mini", "other"))
+
+
+def test_a_mini_server_of_its_own_needs_the_name_of_a_model() -> None:
+    with pytest.raises(SettingsError, match="OPENAI_SUMMARY_MODEL"):
+        _ = from_env(OPENAI_API_KEY="k", OPENAI_SUMMARY_BASE_URL="http://127.0.0.1:11434/v1").mini_model
+
+
+KEYS = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI_FALLBACK_API_KEY")
+
+
+@pytest.mark.parametrize("variable", KEYS)
+def test_a_file_may_hold_a_key(variable: str, tmp_path: Path) -> None:
+    named, here, dotenv = tmp_path / "secret", tmp_path / variable, tmp_path / ".env"
+    name = Settings.variables()[variable]
+    named.write_text(" sk-of-the-file\n")
+    assert getattr(from_env(**{f"{variable}_FILE": str(named)}), name) == "sk-of-the-file"
+    assert getattr(from_env(**{f"{variable}_FILE": str(named), variable: "sk-set"}), name) == "sk-set"
+    here.write_bytes(b"\r\nsk-of-the-folder\r\n")
+    assert getattr(from_env(dotenv), name) == "sk-of-the-folder"
+    assert getattr(from_env(), name) == "", "only the folder of .env counts"
+    dotenv.write_text(f"{variable}_FILE={named}\n")
+    assert getattr(from_env(dotenv), name) == "sk-of-the-file"
+    dotenv.write_text(f"{variable}=sk-set\n")
+    assert getattr(from_env(dotenv), name) == "sk-set"
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"two words", b"sk-1\nsk-2\n", b"\xff\xfe", b"x" * 20_000])
+def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_content(
+    content: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "OPENAI_API_KEY"
+    file.write_bytes(content)
+    for environ in ({}, {"OPENAI_API_KEY_FILE": str(file)}):
+        with pytest.raises(SettingsError) as caught:
+            from_env(tmp_path / ".env", **environ)
+        told = str(caught.value)
+        assert told.startswith("OPENAI_API_KEY") and str(file) in told and "remove it" in told
+        assert not any(word in told for word in ("sk-1", "two words", "xxx"))
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        (
+            "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=llama3.1",
+            ["OPENAI_BASE_URL=http://127.0.0.1:11434/v1", "OPENAI_MODEL=llama3.1"],
+        ),
+        ("OPENAI_API_KEY=sk-secret-1 OPENAI_MODEL=gpt-4o", ["OPENAI_API_KEY=...", "OPENAI_MODEL=gpt-4o"]),
+        (
+            "export OPENAI_MODEL=x  export EMBEDDING_API_KEY=sk-secret-2\tPORT=80",
+            ["OPENAI_MODEL=x", "EMBEDDING_API_KEY=...", "PORT=80"],
+        ),
+        ("HOST=::1 DATABASE_URL=postgresql://ada:sk-secret-3@db/x", ["HOST=::1", "DATABASE_URL=postgresql://...@db/x"]),
+    ],
+)
+def test_several_settings_in_one_line_are_shown_line_by_line(line: str, lines: list[str], tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"{line}\n")
+    with pytest.raises(SettingsError) as caught:
+        from_env(file)
+    assert str(caught.value).splitlines()[1:] == lines
+    assert "sk-secret" not in str(caught.value)
+    file.write_text("\n".join(["SYSTEM_PROMPT=Say PORT=80 when asked.", "OPENAI_MODEL=a=b PATH=/x"]))
+    assert from_env(file).system_prompt == "Say PORT=80 when asked."

@@ -9,9 +9,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
+from benchmarks.references import TALKS
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
-from tests.resources import Body, append, error, good, read_all, rows_of, said
+from tests.resources import Body, append, digest_of, error, good, read_all, rows_of, said
 from tests.talking import at, chat, prompts
 from tests.traces import traces
 
@@ -84,6 +85,7 @@ def test_a_types_text_waits_for_the_head_and_what_a_person_sets_does_not(
     make_app: MakeApp, model_server: ModelServer
 ) -> None:
     client = make_app(**at(model_server, tail_messages_max=4, summary_mode="inline")).test_client()
+    model_server.mini.default = lambda body: digest_of()  # names no type
     put(client, "planning", prompt="Name <dates>.")
     put(client, "returns", prompt="Be sorry.", cues=["return label", "refund", "parcel", "courier"])
     assert type_of(client, "My name is Ida.") is None
@@ -144,7 +146,7 @@ def test_recall_and_budgets_follow_the_talk_and_tools_wait_for_the_head(
 def test_types_are_listed_exported_and_erased_with_their_owner(client: FlaskClient, model_app: Flask) -> None:
     put(client, "planning", prompt="TENANTWORD")
     mine = put(client, "diary", cues=["dear diary", "SENTINELCUE"], recall="always", fact_tokens=100, **ADA)
-    budgets = {"recall_tokens": None, "fact_tokens": 100, "example_tokens": None}
+    budgets = {"recall_tokens": None, "fact_tokens": 100, "example_tokens": None, "emphasis": []}
     words = {"cues": ["dear diary", "SENTINELCUE"], "prompt": ""}
     assert mine == {"name": "diary", **words, "recall": "always", **budgets, "built_in": False, "of_tenant": False}
     listed = good(client.get(URL, query_string=ADA))["items"]
@@ -199,3 +201,75 @@ def test_what_is_no_type_is_refused_and_nothing_is_stored(client: FlaskClient) -
     put(client, "t19", **ADA)
     too_many = client.put(f"{URL}/t20", json=ADA)
     assert error(too_many, 422)["code"] == "too_many_types"
+
+
+def digests(client: FlaskClient, server: ModelServer, kind: Any, **sections: Any) -> None:
+    """The summary is made, and the mini model names a type."""
+    answer = digest_of(**sections)
+    server.mini.queue({**answer, "type": kind} if kind is not None else answer)
+    services_of(client.application).outbox.run_due(["summary"])
+
+
+def test_the_mini_model_names_the_type_with_the_summary_it_makes(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    put(client, "returns", cues=["return label"])
+    assert type_of(client, "We walk across the Pyrenees in September.") is None
+    digests(client, model_server, "planning")
+    asked = [request for request in model_server.requests if request.model == "mini"]
+    assert len(asked) == 1, "no call of its own"
+    told = str(asked[0].body)
+    assert "learning, planning, returns, small_talk, support, writing" in told
+    assert type_of(client, "Ana walks five hours a day.") == "planning"
+    digests(client, model_server, "no such type")
+    assert type_of(client, "It fails with an error when I install it.") == "planning", "a wrong value is ignored"
+    digests(client, model_server, None)
+    assert type_of(client, "It fails with an error when I install it.") == "planning", "and so is a missing one"
+    digests(client, model_server, "")
+    assert type_of(client, "It fails with an error when I install it.") is None, "none fits"
+    digests(client, model_server, "returns")
+    assert type_of(client, "And then?") == "returns"
+    good(client.delete(f"{URL}/returns"))
+    assert type_of(client, "It fails with an error in line 7.") == "support", "the words count when it is gone"
+    good(client.patch("/api/sessions/s", json={"type": "writing"}))
+    digests(client, model_server, "support")
+    assert "small_talk, support" not in str(prompts(model_server, "mini")[-1]), "what was given needs no guess"
+    assert type_of(client, "And then?") == "writing"
+
+
+def test_built_in_types_change_budgets_and_put_their_sections_first(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    client = make_app(**at(model_server, tail_messages_max=4, tail_messages_min=0)).test_client()
+    by_name = {one["name"]: one for one in good(client.get(URL))["items"]}
+    assert by_name["small_talk"]["recall_tokens"] == 260 and by_name["small_talk"]["example_tokens"] == 0
+    assert by_name["planning"]["fact_tokens"] == 450 and by_name["support"]["recall"] == "always"
+    sections = {"requirements": ["Quiet"], "data": ["Error 7"], "discussed": ["Weather"]}
+    for kind, first in (("support", "Error 7"), ("planning", "Quiet"), ("learning", "Weather")):
+        type_of(client, "One.", "Two.", session=kind)
+        digests(client, model_server, kind, **sections)
+        type_of(client, "Three.", "Four.", "Five.", session=kind)
+        text = head(model_server)
+        assert text.index(first) == min(text.index(one) for one in ("Quiet", "Error 7", "Weather")), kind
+        services_of(client.application).outbox.run_due(["summary"])
+
+
+def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, conversation_types="off")).test_client()
+    assert type_of(client, "Help me plan a trip to Rome: flights and a hotel.") is None
+    digests(client, model_server, "planning")
+    assert "small_talk" not in str(prompts(model_server, "mini")[-1])
+    assert type_of(client, "Plan the hotel.") is None
+    good(client.patch("/api/sessions/s", json={"type": "planning"}))
+    assert type_of(client, "And then?") == "planning"
+
+
+def test_what_a_mini_model_says_of_thirty_natural_talks_arrives(client: FlaskClient, model_server: ModelServer) -> None:
+    """Cue words alone recognise one of them."""
+    for name, talks in TALKS.items():
+        for number, talk in enumerate(talks):
+            session = f"{name}-{number}"
+            append(client, session, [said(text) for text in talk[:2]], **ADA)
+            digests(client, model_server, name)
+            assert type_of(client, *talk[2:3], session=session, recall="off") == name
+            services_of(client.application).outbox.run_due(["summary"])

@@ -179,8 +179,10 @@ def test_jobs_do_not_spin_nor_fill_the_log(
     engine = services_of(make())
     with caplog.at_level(logging.ERROR):
         engine.start()
-        assert eventually(lambda: "a worker failed" in caplog.text)
-        assert not eventually(lambda: len(caplog.records) > 16, seconds=1.5)  # some two of each of the workers
+        assert eventually(lambda: "a thread failed" in caplog.text)
+        assert not eventually(
+            lambda: len(caplog.records) > 16, seconds=1.5
+        )  # some two of the looker and of each worker
         engine.stop()
 
 

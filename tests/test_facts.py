@@ -37,7 +37,7 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk: Talk, caplog:
         "no message 7 was shown": fact("Lives in Bergen", 7, "I live in Bergen"),
         "message 2 is not the person's own": fact("Likes rain", 2, "You like rain"),
         "empty or too long": fact("", 1, "Bergen"),
-        "no message 0 was shown": {"text": "Lives in Bergen"},
+        "no message 0 was shown": {"text": "Lives in Oslo"},
     }
     drafts = [*refused.values(), fact("Drinks tea", 3, "I drink tea")]
     talk.hear("I live in Bergen.", said("You like rain.", "assistant"), "I drink tea.", reply=digest_of(*drafts))

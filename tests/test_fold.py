@@ -158,7 +158,8 @@ def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(
     empty = chat(client, "Hello", session_id="new", user_id="ann", recall="off", temporary=False)
     assert empty["memory"]["excerpts"] == []
     room = 4000 - size(prompts(model_server)[-1]) - 60 - spare
-    answer = chat(client, "Which green tea? " + "x" * (4 * room - 107), session_id="big", user_id="ann")
+    question = "Which green tea? " + "x" * (4 * room - 107)
+    answer = chat(client, question, session_id="big", user_id="ann", recall="always")
     assert size(prompts(model_server)[-1]) <= 4000
     shown = prompts(model_server)[-1][-1]["content"].count("<chat ")
     assert shown == len(answer["memory"]["excerpts"]) and bool(shown) is (spare > 0)

@@ -16,10 +16,15 @@ def sources() -> list[Path]:
 
 
 def test_benchmarks_use_what_users_can() -> None:
-    """But for those that measure the ranking, which run the search index in their own process, and for one that runs
-    a job on a clock of its own."""
+    """But for those that measure the ranking, which run the search index in their own process, one that runs a job on a
+    clock of its own, and two that count what turns show that ask for little or nothing."""
     ranking = {name: {"memory", "search_index"} for name in ("latency.py", "rankings.py", "recall.py", "tuning.py")}
-    inside = {**ranking, "consolidation.py": {"app", "memory"}}
+    inside = {
+        **ranking,
+        "consolidation.py": {"app", "memory"},
+        "meaning.py": {"app", "memory", "models"},
+        "references.py": {"app"},
+    }
     for path in sorted((ROOT / "benchmarks").glob("*.py")):
         imported = {
             (node.module or "").split(".")[0]

@@ -180,7 +180,7 @@ def test_a_question_about_somebody_finds_what_is_told_of_their_neighbours(
         *(f"The city council wrote about waste bin {number}." for number in range(20)),
     )
     question = "What is my sister's city like in winter?"
-    assert "She has found a flat in Porto." not in found(talk, question)[:2]
+    assert "She has found a flat in Porto." not in found(talk, question)[:1]
     flat = fact("Ida lives in Porto", 22, "She has found a flat in Porto", links=PORTO["links"])
     talk.digest(digest_of({**IDA, **NAMED}, flat))
     assert "She has found a flat in Porto." in found(talk, question)[:2]

@@ -96,7 +96,8 @@ def test_an_upgrade_keeps_every_row_and_what_hangs_on_it(first: Path) -> None:
     execute(first, f"INSERT INTO links ({columns}) VALUES (1, 1, 'user', 'likes', 'tea', 'person', 'thing')")
     migrate(first, upgrade, "head")
     assert counted(first) == before and all(before.values())
-    assert rows(first, "SELECT kind, tenant FROM jobs ORDER BY id") == [("index", "default"), ("scrub", "acme")]
+    asked = [("index", "default"), ("scrub", "acme"), ("thoughts", "default")]
+    assert rows(first, "SELECT kind, tenant FROM jobs ORDER BY id") == asked
     assert rows(first, "PRAGMA foreign_key_check") == [] and rows(first, "PRAGMA integrity_check") == [("ok",)]
     with an_app(first) as app:
         client = app.test_client()

@@ -116,7 +116,11 @@ def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, othe
     client, before = app.test_client(), rows_of(services_of(app))
     tried = good(client.post(f"{PATH}/test", json=draft(other)))
     assert (tried["model"], tried["reply"]) == ("main-model", "I am the other server.") and 0 < tried["seconds"] < 5
-    assert len(other.requests) == 1 and rows_of(services_of(app)) == before
+    assert [(one["task"], one["model"], one["works"]) for one in tried["checks"]] == [
+        ("main", "main-model", True),
+        ("mini", "mini-model", True),
+    ]
+    assert keys(other) == {KEY} and rows_of(services_of(app)) == before
     assert chat(client, "Hello")["model"] == BUILTIN
     other.close()
     error = failed(client.post(f"{PATH}/test", json=draft(other)), 502, "model_unreachable")

@@ -9,8 +9,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
+from tests import completing
+from tests.completing import talk
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
+from tests.model_server import ModelServer, Status, echo
 from tests.resources import good, rows_of
 from tests.talking import ask, at, chat, failed, stream
 
@@ -72,6 +74,63 @@ def test_a_model_that_the_server_does_not_know_is_its_own_error(client: FlaskCli
     model_server.main.queue(Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}))
     error = failed(ask(client, "Hello", model="gpt-9"), 502, "model_not_found")
     assert "does not know the model gpt-9" in error["message"] and "Check `model`" in error["message"]
+
+
+UNKNOWN = Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}})
+
+
+def only(*names: str) -> Any:
+    """What a server with these models answers."""
+    return lambda body: echo(body) if body["model"] in names else UNKNOWN
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["plain", "stream"])
+def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
+    client: FlaskClient, model_server: ModelServer, streamed: bool
+) -> None:
+    model_server.main.default = only("main-model")
+    for number in range(3):
+        response = completing.post(client, talk(f"Hello {number}"), model="gpt-4o", stream=streamed)
+        assert (response.status_code, response.headers["X-Memory-Model"]) == (200, "main-model")
+        assert " to:" in response.text and '"main-model"' in response.text
+    assert asked(model_server) == ["gpt-4o", "main-model", "main-model", "main-model"], "it is asked for once"
+    turns = good(client.get("/api/sessions/s/turns"))["items"]
+    assert {turn["model"] for turn in turns} == {"main-model"}
+
+
+def test_the_header_names_the_model_of_every_client_response(client: FlaskClient) -> None:
+    for name, answers in (("gpt-4o-large", "gpt-4o-large"), ("recap", "main-model"), (None, "main-model")):
+        body = {"messages": talk("Hello"), **({"model": name} if name else {})}
+        assert client.post(completing.ADDRESS, json=body).headers["X-Memory-Model"] == answers
+        response = client.post("/v1/responses", json={"input": "Hello", "model": name or "recap"})
+        assert response.headers["X-Memory-Model"] == answers
+        message = {"model": name or "recap", "max_tokens": 9, "messages": talk("Hello")}
+        assert client.post("/v1/messages", json=message).headers["X-Memory-Model"] == answers
+
+
+def test_recap_is_the_main_model_by_every_protocol(
+    client: FlaskClient, make_app: MakeApp, model_server: ModelServer
+) -> None:
+    assert chat(client, "Hello", model="recap")["model"] == "main-model"
+    assert completing.post(client, talk("Hello"), model="recap").json["model"] == "main-model"
+    assert good(client.get("/v1/models/recap"))["id"] == "recap"
+    listed = make_app(**at(model_server, openai_models=("gpt-4o-mini",))).test_client()
+    assert completing.post(listed, talk("Hello"), model="recap").status_code == 200
+    assert asked(model_server) == ["main-model"] * 3
+    builtin = make_app().test_client()
+    assert completing.post(builtin, talk("Hello"), model="recap").headers["X-Memory-Model"] == "recap-extractive"
+
+
+def test_a_main_model_that_is_unknown_as_well_is_an_error(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.default = only()
+    error = completing.failed(completing.post(client, talk("Hello"), model="gpt-4o"), 404)
+    assert error["code"] == "model_not_found"
+
+
+def test_a_clients_model_that_fails_otherwise_is_not_replaced(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.default = lambda body: Status(401)
+    completing.failed(completing.post(client, talk("Hello"), model="gpt-4o"), 401)
+    assert asked(model_server) == ["gpt-4o"]
 
 
 CHAT = ("/api/chat", {"message": "Hello"}, 422)

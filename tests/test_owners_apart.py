@@ -145,6 +145,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/sessions/{session_id}/messages/versions": (BY_USER,),
     "POST /api/sessions/{session_id}/messages/{message_id}/restore": (BY_USER,),
     "POST /api/sessions/{session_id}/stop": (BY_USER,),
+    "GET /api/sessions/{session_id}/related": (BY_USER,),
     "GET /api/sessions/{session_id}/turns": (BY_USER,),
     "GET /api/sessions/{session_id}/turns/{message_id}": (BY_USER,),
     "GET /api/sessions/{session_id}/summary": (BY_USER,),

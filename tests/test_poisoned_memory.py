@@ -155,6 +155,7 @@ def as_it_was(body: Any) -> Any:
 def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[World]:
     roomy = {
         "context_tokens": 100_000,
+        "recall": "always",
         "recall_tokens": 30_000,
         "recall_limit": 50,
         "fact_tokens": 12_000,
@@ -326,7 +327,7 @@ def test_a_title_is_nowhere_in_a_prompt(world: World) -> None:
 # -- the reader itself: it fails on a prompt that is broken
 
 NOW = '<memory now="2024-06-01 10:00 UTC, Saturday">'
-CHAT = '<chat updated_at="2024-05-01">\n09:00 user: hello\n</chat>'
+CHAT = '<chat updated_at="2024-05-01" uri="recap://sessions/old/messages/1">\n09:00 user: hello\n</chat>'
 NEWEST = f"{NOW}\n{CHAT}\n<facts>\n- Drinks tea (said 2024-05-01)\n</facts>\n</memory>\n\nHi"
 
 

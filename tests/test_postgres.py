@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import create_engine, event, make_url, text
+from sqlalchemy import create_engine, event, make_url, text, update
 from sqlalchemy.exc import OperationalError
 
 from app import services_of
@@ -21,6 +21,7 @@ from memory.errors import Conflict
 from memory.jobs.order import NEXT
 from memory.jobs.outbox import JobRequest
 from memory.services import utc_now
+from memory.sessions.refusals import mark_refused
 from memory.store.values import Get, Put, Search
 from models import JobRow, locked
 from search_index import SearchIndex
@@ -62,6 +63,50 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
         assert not connection.scalar(text("SELECT count(*) FROM search_indexes"))
         assert not connection.scalar(text("SELECT count(*) FROM search_messages"))
     assert client.get("/api/jobs").json["items"] == []
+
+
+def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes: list[Flask]) -> None:
+    client, services = nodes[0].test_client(), services_of(nodes[0])
+    ada = {"user_id": "ada"}
+    append(client, "roof", [said("I want to repair the roof of the summer house."), said("Noted.", "assistant")], **ada)
+    append(client, "costs", [said("I want to repair the roof of the shed."), said("I see.", "assistant")], **ada)
+    chat(client, "SECRET roof", session_id="private", remember=False, **ada)
+    services.outbox.run_due()
+    answer = chat(client, "Where did we leave off?", temporary=True, **ada)
+    assert answer["memory"]["recall"]["kind"] == "latest"
+    assert {one["session_id"] for one in answer["memory"]["excerpts"]} == {"costs", "roof"}
+    found = chat(client, "Repair the roof", session_id="new", **ada)["memory"]["excerpts"]
+    assert found and "SECRET" not in str(found)
+    related = good(client.get("/api/sessions/roof/related?user_id=ada"))["items"]
+    assert [one["session_id"] for one in related] == ["costs"]
+
+
+def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_taken_out(nodes: list[Flask]) -> None:
+    client, other, services = nodes[0].test_client(), nodes[1].test_client(), services_of(nodes[0])
+    thought, words = "<think>The zebra asks.</think>\nA lion.", "A lion."
+    messages = [said("How does the zebra vault open?"), said(thought, "assistant"), said("The code is 1111.")]
+    ids = append(client, "s", messages, user_id="ana")["message_ids"]
+    services.outbox.run_due(["index"])
+    assert client.get("/api/search?q=zebra&user_id=ana").json["results"]
+    with services.database.write() as tx:
+        mark_refused(tx, ids[:1], "model_content_refused", "It was refused.", utc_now())
+        services.outbox.ask(tx, JobRequest("thoughts", "all", "default"))
+    services.outbox.run_due(["thoughts"])
+    for _ in range(2):
+        assert other.get("/api/search?q=zebra&user_id=ana").json["results"] == []
+        first, second, _ = read_all(other, "/api/sessions/s/messages")
+        assert (first["refused"]["reason"], second["content"]) == ("It was refused.", words)
+        with services.database.write() as tx:  # the index is made anew when no more changes
+            tx.execute(update(JobRow).values(run_at=JobRow.created_at))
+        services.outbox.run_due(["unindex", "index"])
+    (verified,) = services_of(nodes[1]).indexing.verify()
+    assert verified.consistent and verified.indexed == 2
+    assert good(client.get("/api/sessions/s"))["tokens"] == sum(
+        one["tokens"] for one in read_all(other, "/api/sessions/s/messages")
+    )
+    chat(client, "And the code?", session_id="s", user_id="ana")
+    document = good(client.get("/api/users/ana/export"))
+    assert document["sessions"][0]["messages"][0]["refused"]["code"] == "model_content_refused"
 
 
 def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes: list[Flask], postgres: str) -> None:

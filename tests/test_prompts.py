@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from app import services_of
 from cli import register_commands
 from memory.llm.mini import instruction
+from memory.longterm.conversation_types import BUILT_IN
 from memory.summary.digest import schema
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -89,7 +90,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
         good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
         services_of(model_app).outbox.run_due(["summary"])
     first, second, third = (prompt[0]["content"] for prompt in prompts(model_server, "mini"))
-    shape = instruction(schema(links=True))
+    shape = instruction(schema(links=True, types=sorted(BUILT_IN)))
     assert first == f"Start, in 400 words.\n\n{shape}"
     assert second == f"Continue, in 400 words.\n\n{shape}"
     assert third.startswith("You keep the memory of a conversation up to date.")

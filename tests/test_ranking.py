@@ -127,7 +127,7 @@ TOLD = said("Tea! I like it.", "Tea? Do you like it?")
 PREFERRED: dict[str, tuple[str, list[Document], Query, list[int]]] = {  # the part, what was said, the order found
     "who is named": ("speaker", TO_BEN, Query("Which kettle does Ben have?"), [2, 1]),
     "whose role is asked about": ("speaker", ROLES, Query("my kettle", about="user"), [1, 2]),
-    "what belongs to who is named": ("linked", SISTER, Query("my sister", linked=[2, 9]), [2, 1]),
+    "what belongs to who is named": ("linked", SISTER, Query("my sister", linked={2: 1.0, 9: 1.0}), [2, 1]),
     "what is seldom said": ("rare", SELDOM, Query("tea", limit=1), [2]),
     "no question": ("tells", TOLD, Query("tea"), [1, 2]),
 }

@@ -102,7 +102,8 @@ def test_a_store_pages_expires_and_answers_queries(live: Live, name: str) -> Non
     pages = [[item.key for item in store.search(("docs",), limit=2, offset=at)] for at in (0, 2, 4)]
     assert pages == [["4", "3"], ["2", "1"], ["0"]], "the newest first"
     (found,) = store.search((), query="tea number 3", limit=1)
-    assert found.key == "3" and found.score and store.search((), query="jam") == []
+    assert found.key == "3" and found.score
+    assert all(item.score < found.score for item in store.search((), query="jam")), "it is in no indexed field"
     store.put(("docs",), "short", {}, ttl=5)
     first = good(live.client.get(f"/api/store/items?namespace=docs&key=short&user_id={name}&refresh=false"))
     assert store.get(("docs",), "short", refresh_ttl=False) is not None and first["refresh_on_read"]

@@ -50,7 +50,7 @@ def test_an_excerpt_is_one_block_whatever_was_said(content: str, name: str | Non
     assert re.findall(r"</?[a-z]+", shown) == ["<chat", "</chat"]
     lines = shown.splitlines()
     assert sum(not line.startswith("  ") for line in lines) == 4  # the tags and two messages
-    assert lines[0] == '<chat updated_at="2024-06-01">'
+    assert re.fullmatch(r'<chat updated_at="2024-06-01" uri="recap://sessions/[\w.%~-]*/messages/1">', lines[0])
     assert lines[-1] == "</chat>"
 
 

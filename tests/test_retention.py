@@ -159,7 +159,7 @@ def test_not_a_byte_is_left_but_in_the_archive(past: FlaskClient, archive: bool)
     keep(past, days=365, archive=archive)
     jobs_done(past)
     assert error(past.get("/api/sessions/old"), 404)["code"] == "session_not_found"
-    assert good(past.get(f"/api/search?q={SENTINEL}&user_id=ada"))["results"] == []
+    assert SENTINEL not in str(good(past.get(f"/api/search?q={SENTINEL}&user_id=ada"))["results"])
     assert SENTINEL not in str(good(past.get("/api/facts?user_id=ada")))
     assert places(past) == ({"recap.db"} if archive else set())
     for one in archives(past):

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from app import services_of
 from memory import tokens
 from memory.llm.mini import instruction
+from memory.longterm.conversation_types import BUILT_IN
 from memory.services import Services
 from memory.summary.digest import schema
 from memory.summary.updates import BATCH_TOKENS
@@ -74,7 +75,7 @@ def test_a_first_summary_and_an_extension_are_asked_for_differently(talk: Talk) 
     assert "[1] " in first[1] and "I drink tea." in first[1]
     assert "I drink tea." not in extension[1]  # each message is digested once
     assert "[2] " in extension[1] and "user: Not coffee." in extension[1]
-    shape = schema(links=True)
+    shape = schema(links=True, types=sorted(BUILT_IN))
     assert first[0].endswith(instruction(shape)) and extension[0].endswith(instruction(shape))
     assert all(f"- {name}: " in first[0] for name in digest_of()["summary"])
     sent = talk.server.requests[0].body["response_format"]

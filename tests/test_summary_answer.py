@@ -92,7 +92,8 @@ def test_shapes_models_get_slightly_wrong(section: str, written: Any, meant: Any
 )
 def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[str, Any]) -> None:
     nonsense: list[Any] = ["a statement without a source", None, 3]
-    (draft,) = read(json.dumps(digest_of({**fact("Drinks tea", 1), **written}, *nonsense)), NOTHING).facts
+    draft, without_source = read(json.dumps(digest_of({**fact("Drinks tea", 1), **written}, *nonsense)), NOTHING).facts
+    assert (without_source.source, without_source.quote) == (0, "")  # which is refused
     usual = {"text": "Drinks tea", "source": 1, "quote": "Drinks tea", "category": "other", "importance": 3}
     for name, value in {**usual, "scope": "session", "supersedes": (), **meant}.items():
         assert getattr(draft, name) == value
@@ -117,8 +118,7 @@ def test_prose_becomes_what_was_discussed_and_no_facts() -> None:
         ("", "empty"),
         ("<think>I never stop thinking", "empty"),
         ('{"facts": []}', "no complete JSON object"),
-        ('{"summary": "just text"}', "no complete JSON object"),
-        (TEXT[:-40], "no complete JSON object"),
+        (TEXT[: TEXT.index("facts")], "no complete JSON object"),
         (TEXT.replace('"summary":', '"summary"'), "no complete JSON object"),
         (json.dumps(digest_of(topic="")), "summary is empty"),
         ('{"topic": null, "data": [null, ""]}', "summary is empty"),

@@ -63,7 +63,7 @@ DATA_HEADERS = {  # of data, which no page needs to show; the pages and their fi
 }
 # What a listed site's scripts may read of an answer, beside its body.
 EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition"]
-EXPOSED += [f"X-Memory-{name}" for name in ("Session-Id", "Recalled", "Tokens-Saved", "Error")]
+EXPOSED += [f"X-Memory-{name}" for name in ("Model", "Session-Id", "Recalled", "Tokens-Saved", "Error")]
 
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it

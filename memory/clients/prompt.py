@@ -11,7 +11,7 @@ without its call is quoted, and a call without its results is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memory.clients.conversation import KEPT, Conversation, Raw, Sent, answered, calls_of, text_of
@@ -47,9 +47,12 @@ def client_messages(
     return _in_sequence([*messages, *map(_plain, conversation.after)])
 
 
-def unmodified(conversation: Conversation) -> tuple[ChatMessage, ...]:
-    """The client's messages as they came."""
-    return tuple(map(_plain, conversation.raw))
+def unmodified(conversation: Conversation, without: Collection[Sent] = ()) -> tuple[ChatMessage, ...]:
+    """The client's messages as they came, but those `without` which they are to go on."""
+    if not without:
+        return tuple(map(_plain, conversation.raw))
+    left_out = {id(one.raw) for one in without}
+    return tuple(_in_sequence([_plain(raw) for raw in conversation.raw if id(raw) not in left_out]))
 
 
 def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:

@@ -38,6 +38,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from memory.llm.thoughts import without_thoughts
+
 SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
 NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work
 PLACES_MAX = 64  # places in the line, the latest, where a text is looked for
@@ -67,7 +69,9 @@ class Said:
     @cached_property
     def words(self) -> str:
         """The text without an assistant's thinking, with single spaces."""
-        shown = _THINKING.sub("", self.text) if self.role == "assistant" and "<" in self.text else self.text
+        shown = self.text
+        if self.role == "assistant" and "<" in shown:
+            shown = without_thoughts(_THINKING.sub("", shown))
         return " ".join(shown.split())
 
     def same(self, stored: Said) -> bool:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -37,6 +37,7 @@ from search_index.analysis import ENGLISH, PAIRED
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
+QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 AROUND = 200  # characters around a quote that are searched for a "not"
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
@@ -77,6 +78,8 @@ _AFTER_TOLD = re.compile(
     r"|\(said [\d-]{10}\)|[?!.\"'”»]))+$",
     re.I,
 )
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
+_ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
@@ -209,6 +212,29 @@ def stands_in(quote: str, said: str) -> bool:
     if _PAIRED.search(quote):
         return quote in said
     return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
+
+
+def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str, tuple[int, str]]:
+    """Find the person's own words that say what these texts say: the position of their message, and a quote from it.
+
+    The text itself or its longest sentence stands in the message, or a sentence of the message has nearly all of its
+    words.
+    """
+    if not texts:
+        return {}
+    said = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
+    parts = [(position, part.strip()) for position, content in said for part in _SENTENCE_END.split(content)]
+    sentences = [(position, part, frozenset(stems(part))) for position, part in parts]
+    found = dict[str, tuple[int, str]]()
+    for text in texts:
+        longest = max(_SENTENCE_END.split(text), key=len).strip()
+        spoken = ((position, part) for part in (text, longest) for position, all in said if stands_in(part, all))
+        about = set(stems(told_back(text))) - _ABOUT_PERSON
+        missing_max = min(len(about) - 1, len(about) // QUOTE_WORDS_PER_MISSING)
+        best = min(sentences, key=lambda sentence: len(about - sentence[2]), default=(0, "", frozenset()))
+        if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
+            found[text] = quote
+    return found
 
 
 def _compared(text: str) -> str:

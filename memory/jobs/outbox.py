@@ -14,11 +14,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
-from sqlalchemy import Boolean, Select, bindparam, case, event, func, or_, select
+from sqlalchemy import Boolean, CompoundSelect, Select, bindparam, case, event, func, literal, or_, select, union_all
 
 from memory.errors import RecapError
 from memory.jobs.order import NEXT, next_round, note_taken
@@ -32,11 +33,14 @@ log = logging.getLogger(__name__)
 
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work
+START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
+CONTENDED_SECONDS = 0.05  # until the next look when another process claims the job that is due
 TROUBLE_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 
+Result = TypeVar("Result")
 Handler = Callable[[JobRow], bool | None]
 """Does a job, or a part of it that does not take long; True when there is more to do."""
 
@@ -86,6 +90,30 @@ _ROUND = next_round(bindparam("in_kind"), bindparam("in_tenant"), bindparam("of_
 _ASK = Upsert(JobRow, ("kind", "key"), _merge, round=_ROUND)
 _OF_KIND = JobRow.kind == bindparam("kind")
 _SOONEST = select(func.min(JobRow.run_at)).where(_OF_KIND, JobRow.state == "pending")
+
+
+@lru_cache
+def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
+    """Return a statement that reads for each kind when its next job is due, and between when its leases expire."""
+    jobs = JobRow.__table__.c
+
+    def of(kind: str, state: str, value: Any) -> Any:
+        return select(value).where(jobs.kind == kind, jobs.state == state).scalar_subquery()
+
+    first, last = func.min(jobs.lease_until), func.max(jobs.lease_until)
+    return union_all(
+        *(
+            select(
+                literal(kind).label("kind"),
+                of(kind, "pending", func.min(jobs.run_at)),
+                of(kind, "running", first),
+                of(kind, "running", last),
+            )
+            for kind in kinds
+        )
+    )
+
+
 _RUNNING = select(JobRow).where(_OF_KIND, JobRow.state == "running")
 _NAMED = select(JobRow).where(_OF_KIND, JobRow.key == bindparam("key"))
 _BY_ID = select(JobRow).where(JobRow.id == bindparam("id"))
@@ -96,20 +124,11 @@ _WHOSE = (
 )
 
 
-@dataclass
-class Lane:
-    """The workers that take the jobs of one kind.
-
-    One of them looks for the next job, and sleeps while there is none; the others wait for `looking`.
-    """
-
-    kind: str
-    looking: threading.Lock = field(default_factory=threading.Lock)
-    woken: threading.Event = field(default_factory=threading.Event)
-
-
 class Outbox:
-    """Asks for jobs, claims and runs them."""
+    """Asks for jobs, claims and runs them.
+
+    One thread of a process looks for what is due, of all kinds in one statement, and starts a thread for each job.
+    """
 
     def __init__(
         self, database: Database, leases: Leases, now: Callable[[], datetime], attempts: int, metrics: Metrics
@@ -120,8 +139,13 @@ class Outbox:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
-        self._lanes: list[Lane] = []
-        self._threads: list[threading.Thread] = []
+        self._free: dict[str, int] = {}  # how many more jobs of a kind may run, of the kinds that this process runs
+        self._threads: set[threading.Thread] = set()
+        self._looker: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._woken = threading.Event()
+        self._asked = False  # whether a commit has woken the looker
+        self._looked_at: datetime | None = None
         self._stopping = False
 
     def register(self, kind: str, handler: Handler) -> None:
@@ -156,30 +180,25 @@ class Outbox:
             event.listen(tx, "after_commit", lambda _: self._wake(soon), once=True)
 
     def _wake(self, kinds: set[str]) -> None:
-        for lane in self._lanes:
-            if lane.kind in kinds:
-                lane.woken.set()
+        if not kinds.isdisjoint(self._free):
+            self._asked = True
+            self._woken.set()
 
     def start(self, workers: Mapping[str, int]) -> None:
-        """Start worker threads, so many for each kind: slow kinds must not hold up others."""
-        for kind, count in workers.items():
-            lane = Lane(kind)
-            self._lanes.append(lane)
-            for _ in range(count):
-                name = f"recap-jobs-{len(self._threads)}-{kind}"
-                thread = threading.Thread(target=self._work, args=(lane,), name=name, daemon=True)
-                self._threads.append(thread)
-                thread.start()
+        """Run jobs in the background, so many of each kind at once: slow kinds must not hold up others."""
+        self._free = dict(workers)
+        self._looker = threading.Thread(target=self._look, name="recap-jobs", daemon=True)
+        self._looker.start()
 
     def stop(self, timeout: float) -> None:
         """Take no more jobs.  The lease of one that does not end within `timeout` seconds runs out."""
         self._stopping = True
-        self._wake(set(self._handlers))
+        self._woken.set()
         deadline = time.monotonic() + timeout
-        for thread in self._threads:
+        if self._looker is not None:
+            self._looker.join(timeout)
+        for thread in list(self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
-        self._threads.clear()
-        self._lanes.clear()
 
     def run_due(
         self, kinds: Sequence[str] | None = None, *, each: Callable[[JobRow, str | None], None] = lambda *_: None
@@ -219,25 +238,49 @@ class Outbox:
             return self._claim(NEXT, named), 0.0
         return None, POLL_SECONDS if soonest is None else min(POLL_SECONDS, (soonest - now).total_seconds())
 
-    def _work(self, lane: Lane) -> None:
+    def _look(self) -> None:
+        """Start jobs as they become due."""
         while not self._stopping:
-            try:
-                if claimed := self._wait_for_job(lane):
-                    self._run(*claimed)
-            except Exception:  # a worker must survive any mistake, and a database that fails
-                log.exception("jobs: a worker failed; trying again", extra=logs.fields(kind=lane.kind))
-                lane.woken.wait(TROUBLE_SECONDS)
+            wait = _survive(self._start_due) or TROUBLE_SECONDS
+            if self._woken.wait(wait) and self._asked and not self._stopping:
+                time.sleep(START_SECONDS)
+            self._woken.clear()  # before looking: whoever asks from now on wakes us again
+            self._asked = False
 
-    def _wait_for_job(self, lane: Lane) -> Claimed | None:
-        with lane.looking:
-            lane.woken.clear()  # before looking: whoever asks from now on wakes us again
-            if self._stopping:
-                lane.woken.set()  # for the lane's other workers
-                return None
-            claimed, wait = self.claim_next(lane.kind)
-            if claimed is None:
-                lane.woken.wait(wait)
-            return claimed
+    def _start_due(self) -> float:
+        """Start every job that is due and may run now; return the seconds until it makes sense to look again."""
+        now, wait = self._now(), POLL_SECONDS
+        clock_set_back = self._looked_at is not None and now < self._looked_at
+        self._looked_at = now
+        with self._database.read() as tx:
+            kinds = tx.execute(_due_by_kind(tuple(self._free))).all()
+        for kind, soonest, expires_first, expires_last in kinds:
+            is_due = soonest is not None and soonest <= now
+            is_abandoned = expires_first is not None and not now < expires_first <= expires_last <= now + CLOCK_SECONDS
+            if not (is_due or is_abandoned or clock_set_back):
+                wait = wait if soonest is None else min(wait, (soonest - now).total_seconds())
+                continue
+            while self._free[kind] > 0 and not self._stopping:
+                claimed, pause = self.claim_next(kind)
+                if claimed is None:
+                    wait = min(wait, pause or CONTENDED_SECONDS)
+                    break
+                self._start(kind, claimed)
+        return wait
+
+    def _start(self, kind: str, claimed: Claimed) -> None:
+        def work() -> None:
+            _survive(partial(self._run, *claimed))  # if its end can't be stored, its lease runs out
+            with self._lock:
+                self._free[kind] += 1
+                self._threads.discard(thread)
+            self._woken.set()
+
+        thread = threading.Thread(target=work, name=f"recap-jobs-{kind}", daemon=True)
+        with self._lock:
+            self._free[kind] -= 1
+            self._threads.add(thread)
+        thread.start()
 
     def _claim(self, which: Select[Any], named: Mapping[str, Any]) -> Claimed | None:
         """Claim the job that a query finds; None when it finds none, or another worker has it."""
@@ -320,6 +363,15 @@ class Outbox:
             if left is not None and left.state == "running" and self._leases.free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
                 self._metrics.job_over(row.kind, self._settle(left, ABANDONED))
+
+
+def _survive(work: Callable[[], Result]) -> Result | None:
+    """Return what `work` returns; None after any mistake, and where the database fails: the thread goes on."""
+    try:
+        return work()
+    except Exception:
+        log.exception("jobs: a thread failed; it goes on")
+        return None
 
 
 def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:

@@ -102,8 +102,11 @@ class Language(_Data):
     things: Pattern = ""  # pronouns for a thing
     own: Pattern = ""  # pronouns of the person who speaks
     replied: Pattern = ""  # asks for what the assistant said: "you suggested"
+    elsewhere: Pattern = ""  # names another conversation: "last time", "where we left off"
+    vague_nouns: Words = frozenset()  # nouns that tell nothing beside a reference: "our last chat", "my project"
     denials: Pattern = ""  # the assistant has nothing to tell: "you have not told me"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
+    refusals: Pattern = ""  # how a model begins that declines a task
 
     cardinals: Numbers = {}  # in a fact, each must have been said
     numbers: Numbers = {}  # other words that say a number, or may

@@ -112,12 +112,14 @@ class DigestMaterial:
     """What a summary is made from: the previous summary, the messages since then, and the known facts.
 
     With `links`, facts also say which people, places and things they tie together.
+    types: names of conversation types, of which the answer names one; none: it names none.
     """
 
     previous: Sections
     messages: Sequence[Message]
     known_facts: Sequence[Fact]
     links: bool = False
+    types: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import contextlib
 import json
 import math
 import queue
+import re
 import socket
 import ssl
 import threading
@@ -21,21 +22,26 @@ import time
 import weakref
 from collections.abc import Generator, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import httpx2
 import openai
 
-from config import Settings, SettingsError
+from config import Server, SettingsError
+from config.servers import OPENAI_URL
 from memory.errors import ModelError
 from memory.llm import Call
 from memory.llm.failures import Failures
 
-OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 5.0
 QUIET_SECONDS = 1.0  # of a stream in which nothing comes, before whoever reads it is told
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
+
+_AZURE = re.compile(
+    r"(?P<endpoint>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/chat/completions|/embeddings)?)?(?<!/v1)"
+)
+"""An address of Azure's older protocol, where /openai/v1 is OpenAI's."""
 
 _OF_THIS_MACHINE = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version")
 # What the package would tell every server; no server needs it.
@@ -47,19 +53,22 @@ Body = Mapping[str, Any]
 class Endpoint:
     """One model server, and the `openai` client that this process calls it with.  Threads may share it.
 
-    Raises SettingsError if no request could be made with `settings`.
+    timeout: seconds that an answer may take.  Raises SettingsError if no request could be made to `server`.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        url, key = settings.openai_base_url or OPENAI_URL, settings.openai_api_key
+    def __init__(self, server: Server, timeout: float) -> None:
+        url, key = server.url or OPENAI_URL, server.key
         try:
             parts = urlsplit(url)
-            if parts.scheme not in ("http", "https") or not parts.hostname:
+            if parts.scheme not in ("http", "https") or not parts.hostname or len(url.split()) > 1:
                 raise ValueError
         except ValueError:
-            raise SettingsError("OPENAI_BASE_URL must be a whole address, as in http://127.0.0.1:11434/v1.") from None
-        if not (key.isascii() and key.isprintable()):
-            raise SettingsError("OPENAI_API_KEY holds a character that no key has; copy it again.")
+            raise SettingsError(
+                f"{server.url_setting} must be a whole address, as in http://127.0.0.1:11434/v1."
+            ) from None
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise SettingsError(f"{server.key_setting} holds a character that no key has; copy it again.")
+        self.server, self.timeout = server, timeout
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
         try:
@@ -68,18 +77,16 @@ class Endpoint:
             else:
                 http = openai.DefaultHttpxClient(auth=auth)
         except (ValueError, ImportError) as error:
-            raise SettingsError(f"The environment's proxy can't be used for OPENAI_BASE_URL: {error}") from None
-        self.timeout = settings.model_timeout
-        self.takes_cache_key = settings.sends_cache_key
-        self._client = openai.OpenAI(
-            base_url=self.address, api_key=key or "no-key-needed", http_client=http, max_retries=0
-        )
+            raise SettingsError(f"The environment's proxy can't be used for {server.url_setting}: {error}") from None
+        self.takes_cache_key = server.takes_cache_key
+        self._client, self._by_deployment = _client(self.address, dict(parse_qsl(parts.query)), key, http)
         self.close = weakref.finalize(self, self._client.close)  # at the latest when the last turn with it is over
         self._secrets = tuple(filter(None, (key, parts.password)))
 
     def failures(self, model: str, setting: str, seconds: float | None = None) -> Failures:
         """The errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""
-        return Failures(self.address, model, setting, seconds or self.timeout, self._secrets)
+        settings = self.server.url_setting, self.server.key_setting
+        return Failures(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
 
     def fetch(self, path: str, body: Body | None, failures: Failures) -> bytes:
         """What the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
@@ -174,11 +181,31 @@ class Endpoint:
         """The response to a request, of which the head has come.  Raises what the package raises."""
         left = max(0.001, min(deadline - time.monotonic(), silence or math.inf))
         options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
+        if self._by_deployment and body is not None:  # Azure names the model in the path
+            path = f"/deployments/{quote(str(body.get('model')), safe='')}{path}"
         if body is None:
             return self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
         # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
         content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         return self._client.post(path, cast_to=httpx2.Response, stream=True, content=content, options=options)
+
+
+def _client(address: str, query: Mapping[str, str], key: str, http: httpx2.Client) -> tuple[openai.OpenAI, bool]:
+    """Return the client for an address, and whether a request's path names the model.
+
+    Azure's older addresses have an api-version.  One that names a deployment is of that model alone.
+    """
+    options: dict[str, Any] = {"api_key": key or "no-key-needed", "http_client": http, "max_retries": 0}
+    azure = _AZURE.fullmatch(address.rstrip("/")) if "api-version" in query else None
+    if azure is None:
+        return openai.OpenAI(base_url=address, default_query=query, **options), False
+    client = openai.AzureOpenAI(
+        azure_endpoint=azure["endpoint"],
+        azure_deployment=azure["deployment"],
+        api_version=query["api-version"],
+        **options,
+    )
+    return client, azure["deployment"] is None
 
 
 def _hang_up(response: httpx2.Response) -> None:

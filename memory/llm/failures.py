@@ -81,6 +81,7 @@ class Failures:
     """Makes the errors of one model.
 
     `address` is its server's, `setting` the environment variable that names it, `seconds` the time an answer may take.
+    `url_setting` and `key_setting` are the variables of the server.
     """
 
     address: str
@@ -88,6 +89,8 @@ class Failures:
     setting: str
     seconds: float
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    url_setting: str = "OPENAI_BASE_URL"
+    key_setting: str = "OPENAI_API_KEY"
 
     def unreachable(self, why: str) -> ModelError:
         return self._error("model_unreachable", self._quote(why))
@@ -155,7 +158,11 @@ class Failures:
         """The error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
         why = f"{why}: {quoted}" if quoted else why
         values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
-        return ModelError(code, _SENTENCES[code].format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
+        sentence = _SENTENCES[code].replace("OPENAI_API_KEY", self.key_setting)
+        if self.setting == self.url_setting:  # which names models with their addresses
+            sentence = sentence.replace("{setting} and OPENAI_BASE_URL", "{setting}")
+        sentence = sentence.replace("OPENAI_BASE_URL", self.url_setting)
+        return ModelError(code, sentence.format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
 
     def _quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
         """`text` fit to be shown: no secrets, one line, printable, at most `longest` characters."""

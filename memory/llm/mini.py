@@ -2,45 +2,76 @@
 
 Guarantee: the owner's budget is charged for each call, whatever becomes of its answer.
 
-Models wrap JSON in fences, think aloud before it, chat around it, or forget a bracket.  Reading is tolerant of the
-wrapping; what an answer says is for its reader to judge, who raises Unusable.
+Models wrap JSON in fences, think aloud before it, chat around it, or break its grammar.  Reading is tolerant of that;
+what an answer says is for its reader to judge, who raises Unusable.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+import json_repair
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
 from memory.domain import Usage
 from memory.llm import ChatMessage, LanguageModel, Material, ModelRequest, complete
 from memory.llm.model_server import ModelServer
+from memory.llm.thoughts import without_thoughts
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt
 from memory.rendering import escape
 
 T = TypeVar("T")
 
-STARTS_MAX = 64  # opening brackets at which the reader tries to decode a JSON object
-_THINK = re.compile(r"<(/?)think(?:ing)?>", re.I)
+OBJECTS_MAX = 64  # that are read of one answer
+REPAIR_CHARS, REPAIR_MARKS, REPAIR_DEPTH = 16_000, 2_000, 8
+"""How much broken JSON is repaired, since that takes quadratic time. Marks are quotes, brackets and the like."""
+
+_COMMENT = r"//[^\n]{0,400}\n|/\*[^*]{0,400}\*/|\#[^\n]{0,400}\n"
+_OBJECT = re.compile(rf"""\{{(?=(?:\s|{_COMMENT})*+(?:\}}|["'“‘]?\w[\w -]{{0,40}}["'”’]?\s*[:=]))""")
+_MARK = re.compile(r"[^\w\s]")
+_PAIRS = {"{": "}", "[": "]", "(": ")"}
+_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.I)
+_CUT_OFF = (
+    "The mini model's answer was cut off at the model's limit of tokens: raise the server's limit (num_predict or "
+    "OLLAMA_CONTEXT_LENGTH for Ollama, n_predict for llama.cpp), or choose another model with OPENAI_SUMMARY_MODEL."
+)
 
 
 class Unusable(ValueError):
     """The answer can't be used.  The message is a sentence for the model, which is asked to repair its answer."""
 
 
+class CutOff(Unusable):
+    """The answer ended at the model's limit of tokens, so a repair would end there too.  The message is for people."""
+
+    def __init__(self) -> None:
+        super().__init__(_CUT_OFF)
+
+
 @dataclass(frozen=True)
 class Answer(Generic[T]):
-    """What was made of an answer, the name of the model that wrote it, and what each call took."""
+    """What was made of an answer, the name of the model that wrote it, and what each call took.
+
+    cut_off: the answer ended at the model's limit of tokens, though it could be read.
+    """
 
     made: T
     model: str
     spent: tuple[Usage, ...]
+    cut_off: bool = False
+
+
+class JsonObject(NamedTuple):
+    """A JSON object of an answer; `repaired` if its grammar was broken, so that parts of it may be missing."""
+
+    value: dict[str, Any]
+    repaired: bool
 
 
 @dataclass(frozen=True)
@@ -72,18 +103,20 @@ def ask(
     spend: Callable[[Usage], None],
 ) -> Answer[T]:
     """Like `Mini.ask`, of any model; `spend` is told what each call took."""
-    text, finish = complete(model, request)
-    spend(finish.usage)
-    try:
-        return Answer(read(text), finish.model, (finish.usage,))
-    except Unusable as error:
-        if repair is None:
-            raise
-        problem = str(error)
-    again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=problem))
-    text, repaired = complete(model, replace(request, messages=(*request.messages, *again)))
-    spend(repaired.usage)
-    return Answer(read(text), repaired.model, (finish.usage, repaired.usage))
+    spent = list[Usage]()
+    while True:
+        text, finish = complete(model, request)
+        spend(finish.usage)
+        spent.append(finish.usage)
+        try:
+            return Answer(read(text), finish.model, tuple(spent), cut_off=finish.reason == "length")
+        except Unusable as error:
+            if finish.reason == "length":
+                raise CutOff from None
+            if repair is None:
+                raise
+            again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=str(error)))
+        request, repair = replace(request, messages=(*request.messages, *again)), None
 
 
 def request_for(told: str, blocks: Iterable[str], material: Material, schema: Mapping[str, Any]) -> ModelRequest:
@@ -95,36 +128,69 @@ def request_for(told: str, blocks: Iterable[str], material: Material, schema: Ma
 def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The first JSON object in an answer that follows the schema.  Raises Unusable."""
     problem = "It holds no complete JSON object."
-    for *_, found in objects(without_thinking(answer)):
-        wrong = next(Draft202012Validator(schema).iter_errors(found), None)
+    for found in json_objects(answer):
+        wrong = next(Draft202012Validator(schema).iter_errors(found.value), None)
         if wrong is None:
-            return dict(found)
+            return found.value
         problem = f"It does not have the shape that was asked for: {wrong.json_path} breaks `{wrong.validator}`."
     raise Unusable(problem)
 
 
-def without_thinking(answer: str) -> str:
-    """What follows the model's last thought.  A tag inside a JSON object is part of the conversation, not a thought."""
-    found = list(objects(answer))
-    tags = [tag for tag in _THINK.finditer(answer) if not any(start < tag.start() < end for start, end, _ in found)]
-    start = max((tag.end() for tag in tags if tag[1]), default=0)
-    end = next((tag.start() for tag in tags if tag.start() >= start), len(answer))  # a thought without an end
-    return answer[start:end]
+def json_objects(answer: str) -> list[JsonObject]:
+    """Read the outermost JSON objects of an answer, without those in thoughts; from the first broken one on repaired.
 
-
-def objects(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Complete outermost JSON objects, each with where it begins and ends; at most STARTS_MAX brackets are tried."""
+    A closing tag of a thought inside an object is part of the conversation. Outside of objects it ends a thought.
+    """
+    text = _out_of_string(without_thoughts(answer).strip())
     decoder = json.JSONDecoder(strict=False)
-    end = 0
-    for _ in range(STARTS_MAX):
-        start = text.find("{", end)
-        if start < 0:
-            return
+    found, end = list[JsonObject](), 0
+    while len(found) < OBJECTS_MAX and (start := _OBJECT.search(text, end)):
+        if _THOUGHT_END.search(text, end, start.start()):
+            found.clear()
+        if text.count("{", end, start.start()) > text.count("}", end, start.start()):  # it is a part of a broken one
+            return found + _repaired(text[text.index("{", end) :])
         try:
-            found, end = decoder.raw_decode(text, start)
-            yield start, end, found
+            value, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
-            end = start + 1
+            return found + _repaired(text[start.start() :])
+        found.append(JsonObject(value, repaired=False))
+    return found
+
+
+def _out_of_string(text: str) -> str:
+    """The text in a JSON string, if that is the whole answer."""
+    if text.startswith('"'):
+        try:
+            return str(json.loads(text, strict=False))
+        except (ValueError, RecursionError):
+            pass
+    return text
+
+
+def _repaired(text: str) -> list[JsonObject]:
+    """Read JSON objects from broken JSON that `text` begins with."""
+    try:
+        made = json_repair.loads(_repairable(text), skip_json_loads=True)
+    except (ValueError, RecursionError):
+        return []
+    found = [value for value in (made if isinstance(made, list) else [made]) if isinstance(value, dict)]
+    thought = list(_THOUGHT_END.finditer(text))
+    if thought and not (found and _THOUGHT_END.search(json.dumps(found[0], ensure_ascii=False))):
+        return json_objects(text[thought[-1].end() :])  # what was repaired is a part of a thought
+    return [JsonObject(value, repaired=True) for value in found[:OBJECTS_MAX]]
+
+
+def _repairable(text: str) -> str:
+    """The beginning of a text, as much as can be repaired in a fraction of a second."""
+    text, open_brackets = text[:REPAIR_CHARS], list[str]()
+    for number, mark in enumerate(_MARK.finditer(text)):
+        if number == REPAIR_MARKS or len(open_brackets) > REPAIR_DEPTH:
+            return text[: mark.start()]
+        if mark[0] in _PAIRS:
+            open_brackets.append(_PAIRS[mark[0]])
+        elif open_brackets and mark[0] == open_brackets[-1]:
+            open_brackets.pop()
+    return text
 
 
 # -- schemas of answers, as strict servers take them

@@ -24,20 +24,19 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
+from config.servers import OPENAI_URL
 from memory.errors import Conflict, InvalidRequest, ModelError
-from memory.llm import ChatMessage, Finish, ModelRequest, Piece, ReplyMaterial, complete
+from memory.llm import Finish, ModelRequest, Piece
+from memory.llm.model_check import ModelCheck, check_models
 from memory.llm.models import Models
 from memory.ops import logs
-from memory.sections import Sections
 from models import Database, ModelServerRow, retried
 
 log = logging.getLogger(__name__)
 
 KNOWN_SECONDS = 2.0  # for so long a process keeps what it has read
 TRY_SECONDS = 30.0  # an administrator waits for it
-QUESTION = "Answer with one short sentence: are you there?"
 SHOWN_CHARS, KEY_CHARS_MIN = 4, 16  # of a key's end, and of a key whose end says little of it
-REPLY_CHARS = 300  # that are shown of the answer to a try
 
 BY_ENVIRONMENT = (
     "The server's environment sets OPENAI_API_KEY or OPENAI_BASE_URL, and that holds. Change it there "
@@ -86,11 +85,15 @@ class ServerInfo:
 
 @dataclass(frozen=True)
 class Tried:
-    """What the main model answered to a try, and after how many seconds."""
+    """What the main model answered to a try, and after how many seconds.
+
+    `checks` are of all models that would be in use, the main model first.
+    """
 
     model: str
     reply: str
     seconds: float
+    checks: tuple[ModelCheck, ...]
 
 
 class _Row(NamedTuple):
@@ -161,12 +164,12 @@ class ModelServer:
             log.warning("%s", models.notice)
         else:
             named = {"main": models.main.name, "mini": models.mini.name}
-            log.info("models", extra=logs.fields(**named, at=models.endpoint.address))
+            mini_at = models.mini_endpoint.address if models.mini_endpoint not in (None, models.endpoint) else None
+            log.info("models", extra=logs.fields(**named, at=models.endpoint.address, mini_at=mini_at))
 
     def close(self) -> None:
-        """Close the connections to the server in use."""
-        if (endpoint := self._in_use[1].endpoint) is not None:
-            endpoint.close()
+        """Close the connections to the servers in use."""
+        self._in_use[1].close()
 
     # -- for an administrator
 
@@ -216,14 +219,18 @@ class ModelServer:
         return self.get()
 
     def try_out(self, draft: ServerDraft) -> Tried:
-        """Ask the main model of a draft one short question.  Nothing is stored.  Raises InvalidRequest, ModelError."""
+        """Ask each model of a draft one short question.  Nothing is stored.
+
+        Raises InvalidRequest, and ModelError if the main model fails.
+        """
         settings = self._drafted(draft)
         seconds = min(TRY_SECONDS, settings.model_timeout)
         models = self._checked(settings.model_copy(update={"model_timeout": seconds}))
-        asked = ReplyMaterial(QUESTION, self._now(), Sections(), (), (), ())
-        began = time.monotonic()
-        reply, end = complete(models.main, ModelRequest((ChatMessage("user", QUESTION),), asked))
-        return Tried(end.model, reply[:REPLY_CHARS], time.monotonic() - began)
+        checks = check_models(models, settings.context_tokens)
+        main = next(checks)
+        if main.error is not None:
+            raise main.error
+        return Tried(main.model, main.reply, main.seconds, (main, *checks))
 
     # -- inside
 
@@ -245,12 +252,19 @@ class ModelServer:
         return self._with(stored, key)
 
     def _with(self, named: _Row | ServerDraft, key: str) -> Settings:
+        """The settings, with a main model's server.  Servers of other tasks stay what the environment makes them."""
         changes = {
             "openai_base_url": named.base_url,
             "openai_api_key": key,
             "openai_model": named.main or self._settings.openai_model,
             "openai_summary_model": named.mini or self._settings.openai_summary_model,
         }
+        servers = self._settings.servers
+        if servers.mini is not None:
+            changes["openai_summary_base_url"] = servers.mini.url or OPENAI_URL
+            changes["openai_summary_model"] = self._settings.mini_model
+        if servers.embedding is not None:
+            changes["embedding_base_url"] = servers.embedding.url or OPENAI_URL
         return self._settings.model_copy(update=changes)
 
     def _made(self, stored: _Row | None) -> Models:

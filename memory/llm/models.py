@@ -1,13 +1,14 @@
-"""The models there are to choose from: those of one model server, or the built-in one alone.
+"""The models there are to choose from: those of the main model's server, or the built-in one alone.
 
-Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes.
+Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes,
+but for the operator's own fallback models.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -15,13 +16,18 @@ from cachetools.func import ttl_cache
 
 from memory.errors import InvalidRequest, ModelError, NotFound, RecapError
 from memory.llm import LanguageModel
+from memory.llm.fallback import Failed, WithFallback
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
+    from memory.llm.completions import OpenAIModel
 
 LISTED_SECONDS = 60.0  # for so long a process keeps a server's list
 LIST_TIMEOUT = 10.0  # seconds: the page waits for it
 CHOSEN_MAX = 64  # models by name that are kept, each with what it has learned of its server
+
+
+MAIN = "recap"  # always means the main model, so that a client's configuration works with any server
 
 
 class Models:
@@ -30,6 +36,8 @@ class Models:
     `main` answers where no other model is chosen, and `mini` writes summaries.  `named` makes another model of the
     server.  Only the models in `listed` can be chosen, or if it is empty, all of the server's.  `notice` says why no
     server answers: the built-in model does, so that nobody takes it for more than it is, or nothing can.
+    `fallbacks` answer where another model fails; `on_takeover` gets the task, the model that answers, and why.
+    `mini_endpoint` and `embedding_endpoint` are other servers of these tasks.
     """
 
     def __init__(
@@ -41,24 +49,54 @@ class Models:
         listed: tuple[str, ...] = (),
         notice: str | None = None,
         builtin: bool = False,
+        *,
+        fallbacks: Sequence[OpenAIModel] = (),
+        mini_endpoint: Endpoint | None = None,
+        embedding_endpoint: Endpoint | None = None,
+        on_takeover: Callable[[str, str, str], None] | None = None,
     ) -> None:
-        self.main, self.mini, self.endpoint, self.listed = main, mini, endpoint, listed
-        self.notice, self.builtin = notice, builtin
+        self.endpoint, self.listed, self.notice, self.builtin = endpoint, listed, notice, builtin
+        self.fallbacks, self.mini_endpoint = fallbacks, mini_endpoint
+        self.embedding_endpoint = embedding_endpoint
+        self._failed, self._on_takeover = Failed(), on_takeover
+        self.single_main, self.single_mini = main, mini
+        self.main, self.mini = self._backed(main, "main"), self._backed(mini, "mini")
         self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None
         self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
 
-    def choose(self, name: str | None) -> LanguageModel:
-        """The model of this name; the main model for None, and where there is no server.
+    def _backed(self, model: LanguageModel, task: str, if_unknown: LanguageModel | None = None) -> LanguageModel:
+        """Return the model with its substitutes, if it has any."""
+        if not self.fallbacks and if_unknown is None:
+            return model
+        on_takeover = partial(self._on_takeover, task) if self._on_takeover is not None else None
+        return WithFallback(model, self.fallbacks, self._failed, on_takeover, if_unknown)
 
-        Whether the server has it, its answer tells.  Raises InvalidRequest for one that the operator does not list.
+    def close(self) -> None:
+        """Close the connections to all servers."""
+        endpoints = (
+            self.endpoint,
+            self.mini_endpoint,
+            self.embedding_endpoint,
+            *(one.endpoint for one in self.fallbacks),
+        )
+        for endpoint in endpoints:
+            if endpoint is not None:
+                endpoint.close()
+
+    def choose(self, name: str | None, *, main_if_unknown: bool = False) -> LanguageModel:
+        """The model of this name; the main model for None and MAIN, and where there is no server.
+
+        Whether the server has it, its answer tells.  With `main_if_unknown` the main model answers if it has not.
+        Raises InvalidRequest for one that the operator does not list.
         """
-        if name is None or name == self.main.name or self._named is None:
+        if name in (None, MAIN, self.main.name) or self._named is None:
             return self.main
         if self.listed and name not in self.listed:
             there = ", ".join(self.names())
             text = f"This server does not offer the model {name!r}. Nothing was stored. Choose one of: {there}."
             raise InvalidRequest("model_not_offered", text, param="model")
-        return self._named(name)
+        unknown = self.single_main if main_if_unknown and not self.listed else None
+        return self._backed(self._named(name), "main", unknown)
 
     def names(self) -> list[str]:
         """What can be chosen, the main model first.  It is alone when the server can't list its models."""
@@ -83,7 +121,7 @@ class Models:
 
     def entry(self, name: str) -> bytes:
         """One model.  Raises ModelError, and NotFound for a name that no model has."""
-        if self.endpoint is None and name == self.main.name:
+        if name == MAIN or (self.endpoint is None and name == self.main.name):
             return json.dumps(_entry(name)).encode()
         if self.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
@@ -92,14 +130,14 @@ class Models:
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Embeddings.  Raises ModelError, and RecapError with the built-in model, whose word vectors do not have the
         size that a client expects of a model."""
-        if self.endpoint is None:
+        if self.embedding_endpoint is None:
             raise RecapError(
                 "embeddings_unavailable",
                 "Recap's built-in model makes no embeddings for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
                 "local server, and they are passed on to it.",
                 status=501,
             )
-        return _fetched(self.endpoint, "/embeddings", body)
+        return _fetched(self.embedding_endpoint, "/embeddings", body)
 
 
 def _entry(name: str) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Conversation types: what a conversation is for, known by its words, and what a turn does differently then.
 
 The types that are built in (planning, support, learning, writing, small talk) have cue words in the files of the
-languages, and change nothing: prompts and recall stay as the settings say.  A tenant, or a person for themselves, adds
-types, and says what a type does: a text beside the system prompt, the mode of recall, budgets.
+languages, and change budgets and the order of a summary's sections (see BUILT_IN_DOES).  A tenant, or a person for
+themselves, adds types, and says what a type does: a text beside the system prompt, the mode of recall, budgets,
+sections to emphasise.  A stored type takes the place of a built-in one of its name.
 
-A conversation has the type that its session was given; without one, that whose cue words the person's last messages
-have most of.  A word that the tenant or the person named counts twice.  Small talk is what has few other words.
+A conversation has the type that its session was given; without one, that which the mini model named with the last
+summary; until then, that whose cue words the person's last messages have most of.  A word that the tenant or the person
+named counts twice.  Small talk is what has few other words.
 
 Guarantee: the beginning of a prompt does not change with the type from turn to turn.  What a type does to excerpts and
 facts stands before the new message, so it follows the talk at once.  Its text is in the head, and the tools of recall
@@ -42,13 +44,24 @@ LAST, READ_CHARS = 4, 1_000  # messages of the person's that are read, and chara
 ENOUGH = 2  # cue words that tell a type
 _BUILT_IN = tuple((name, cue) for language in LANGUAGES for name, cues in language.types.items() for cue in cues)
 BUILT_IN = frozenset(name for name, _ in _BUILT_IN)
+BUILT_IN_DOES: Mapping[str, Mapping[str, Any]] = {  # budgets as shares of the settings
+    "planning": {"fact_tokens": 1.5, "emphasis": ("requirements", "constraints", "excluded", "open_questions")},
+    "support": {"recall": "always", "emphasis": ("data", "excluded", "open_questions")},
+    "learning": {"recall_tokens": 1.25, "fact_tokens": 0.5, "emphasis": ("open_questions", "discussed")},
+    "writing": {"recall_tokens": 0.5, "example_tokens": 1.5, "emphasis": ("requirements", "constraints")},
+    "small_talk": {"recall_tokens": 0.5, "fact_tokens": 0.5, "example_tokens": 0.0},
+}
+"""What the built-in types do; docs/how-it-works.md gives the reasons."""
 _SETTINGS = ("recall", "recall_tokens", "fact_tokens", "example_tokens")
 Cues = defaultdict[str, list[tuple[str, frozenset[str]]]]  # by one of their terms: a type, and all terms of the cue
 
 
 @dataclass(frozen=True)
 class ConversationType:
-    """A type, and what it does; None: as the settings say.  One that is `built_in` has cue words beside its own."""
+    """A type, and what it does; None: as the settings say.  One that is `built_in` has cue words beside its own.
+
+    emphasis: sections that come first in the summary.
+    """
 
     name: str
     cues: Sequence[str] = ()
@@ -57,6 +70,7 @@ class ConversationType:
     recall_tokens: int | None = None
     fact_tokens: int | None = None
     example_tokens: int | None = None
+    emphasis: Sequence[str] = ()
     built_in: bool = False
     of_tenant: bool = False
 
@@ -73,6 +87,7 @@ class Approach:
     type: str | None
     prompt: str
     settings: Settings
+    emphasis: Sequence[str] = ()
 
 
 class ConversationTypes:
@@ -83,6 +98,8 @@ class ConversationTypes:
         self._settings = settings
         self._database = database
         self._now = now
+        self._is_on = settings.conversation_types == "on"
+        self._defaults = {name: _default(name, settings) for name in BUILT_IN}
         words = analysis_in(settings.search_language).words
 
         def cues(named: Iterable[tuple[str, str]]) -> Cues:
@@ -151,20 +168,32 @@ class ConversationTypes:
         """
         types = {name: ConversationType(name, **value) for name, value in stored.items()}
         said = [message.content for message in line if message.role == "user"]
-        given = row.type if row.type in types or row.type in BUILT_IN else None
-        name = given or self._recognise(said[-LAST:], types.values())
+        known = self._defaults | types
+        given, recognised = row.type if row.type in known else None, row.recognised_type
+        if given or not self._is_on:
+            name = given
+        elif recognised is not None and (not recognised or recognised in known):
+            name = recognised or None
+        else:
+            name = self._recognise(said[-LAST:], types.values())
         if choosing:
             row.head_type = name
-        of_turn, of_head = (types.get(one or "", ConversationType("")) for one in (name, given or row.head_type))
+        of_turn, of_head = (known.get(one or "", ConversationType("")) for one in (name, given or row.head_type))
         changed, default = of_turn.settings, self._settings.recall
         if "tools" in (of_turn.recall or default, of_head.recall or default):
             changed["recall"] = of_head.recall or default
         settings = self._settings.model_copy(update=changed) if changed else self._settings
-        return Approach(name, of_head.prompt, settings)
+        return Approach(name, of_head.prompt, settings, of_head.emphasis)
+
+    def names(self, tx: Transaction, row: SessionRow) -> Sequence[str]:
+        """Return the types among which the mini model chooses for a session; none where it need not."""
+        if row.type is not None or not self._is_on:
+            return ()
+        return sorted(self._known(tx, owner_or_none(tx, Caller(row.tenant)), row.owner))
 
     def _known(self, tx: Transaction, *owners: OwnerRow | None) -> dict[str, ConversationType]:
         """The types of these owners; a later one's take the place of an earlier one's."""
-        found = {name: ConversationType(name, built_in=True) for name in BUILT_IN}
+        found = dict(self._defaults)
         for owner in filter(None, owners):
             for item in documents.listed(tx, owner.id, NAMESPACE, self._now()):
                 built_in, of_tenant = item.key in BUILT_IN, owner.kind == "tenant"
@@ -184,6 +213,17 @@ class ConversationTypes:
             scores[SMALL_TALK] -= len(words - chatting)
         best = max(scores, key=lambda name: (scores[name], name), default="")
         return best if scores[best] >= ENOUGH else None
+
+
+def _default(name: str, settings: Settings) -> ConversationType:
+    """Return what a built-in type does.  It looks back more often only where the settings leave that to the message."""
+    does = dict(BUILT_IN_DOES[name])
+    for budget in _SETTINGS[1:]:
+        if budget in does:
+            does[budget] = int(getattr(settings, budget) * does[budget])
+    if settings.recall != "auto":
+        does.pop("recall", None)
+    return ConversationType(name, **does, built_in=True)
 
 
 def _refused(code: str, reason: str) -> InvalidRequest:

@@ -9,7 +9,7 @@ from sqlalchemy import or_, select
 from memory.access.owners import find_session
 from memory.domain import Caller, Message
 from memory.errors import InvalidRequest, NotFound
-from memory.sessions.messages import MESSAGES, SAID
+from memory.sessions.messages import MESSAGES, QUOTABLE, SAID
 from models import MessageRow, SessionRow, Transaction, TurnRow
 
 
@@ -38,16 +38,16 @@ def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: 
     row = find_session(tx, caller, session_id)
     either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
     answer = select(TurnRow.reply_message_id).where(TurnRow.session_id == row.id, either).scalar_subquery()
-    reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *SAID)).first()
+    reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *QUOTABLE)).first()
     question = None
     if reply is not None:
         said = (MessageRow.session_id == row.id, MessageRow.role == "user", MessageRow.position < reply.position, *SAID)
         question = tx.execute(MESSAGES.where(*said).order_by(MessageRow.position.desc()).limit(1)).first()
-    if reply is None or question is None:
+    if reply is None or question is None or question.refused is not None:
         raise NotFound(
             "exchange_not_found",
             f"Message {message_id} is of no exchange in session {session_id!r}: it has no reply, or no model made it, "
-            "or it was replaced or erased. Nothing was stored.",
+            "or it was replaced, erased or refused by a model server. Nothing was stored.",
             param="message_id",
         )
     found = Exchange(row, Message._make(question), Message._make(reply))

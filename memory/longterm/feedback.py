@@ -31,7 +31,7 @@ from memory.longterm.exchanges import find_exchange
 from memory.longterm.instructions import Instructions, check_name
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, unmarked, without_blocks
-from memory.sessions.messages import MESSAGES, SAID
+from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
 from memory.store.values import MODEL, OWN, Item, Put
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
@@ -94,9 +94,12 @@ class Feedback:
             item = waiting[0]
             name: str = item.value["instruction"]
             before, room = self.instructions.text_of(tx, owner, name), self.instructions.room(tx, owner, name)
-            exchange = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *SAID)
-            message, reply = (Message._make(row) for row in tx.execute(exchange.order_by(MessageRow.position)))
+            exchange = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
+            readable = [Message._make(row) for row in tx.execute(exchange.order_by(MessageRow.position))]
             prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), one) for one in ("feedback", "repair"))
+        if len(readable) < 2:
+            return self._put_aside(item, owner.id)
+        message, reply = readable
         thumbs, text = item.value["thumbs"], item.value["text"]
         asked, answered = _own_words(message.content)[:MATERIAL_CHARS], reply.content[:MATERIAL_CHARS]
         material = FeedbackMaterial(before, asked, answered, thumbs, _own_words(text))
@@ -123,6 +126,17 @@ class Feedback:
             value = {**item.value, "state": state, "reason": reason}
             documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
         return len(there) > 1
+
+    def _put_aside(self, item: Item, owner_id: int) -> bool:
+        """Note that no model may read the exchange; return whether more feedback waits."""
+        reason = "A model server refused the message or the reply, so it was not read."
+        with self.database.write() as tx:
+            owner = lock_owner(tx, owner_id)
+            there = self._waiting(tx, owner) if owner is not None else []
+            if item in there:
+                put = Put(NAMESPACE, item.key, {**item.value, "state": "refused", "reason": reason})
+                documents.write(tx, owner_id, put, self.now())
+            return len(there) > 1
 
     def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
         given = documents.listed(tx, owner.id, NAMESPACE, self.now())

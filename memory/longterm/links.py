@@ -23,6 +23,7 @@ from models import Database, FactRow, Transaction
 READ_MAX = 5_000  # facts of one person whose links are read at once, the newest first
 RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds
 DEPTH_MAX = 3
+WEAKER = 0.5  # each step further, for a search
 
 
 class Entity(NamedTuple):
@@ -90,14 +91,24 @@ class Links:
         return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
 
 
-def sources_about(tx: Transaction, owner_id: int, text: str) -> list[int]:
-    """The ids of the messages whose links belong to the entities that a text of the person names, newest first."""
+def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]:
+    """Return the ids of messages whose links lead to what a text of the person names, each with its weight.
+
+    A link of what is named weighs 1; each step further halves it.  No step leads through the person, to whom all is
+    linked.
+    """
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
     found = [(source, Link(**one)) for source, links in rows for one in links]
-    names = Names(link for _, link in found)
-    asked = names.mentioned(text)
-    sources = (source for source, link in found if source is not None and asked & names.ends(link))
-    return list(dict.fromkeys(sources))
+    names, weights = Names(link for _, link in found), dict[int, float]()
+    if reached := names.mentioned(text):
+        ends = [(source, names.ends(link)) for source, link in found]
+        for step in range(DEPTH_MAX):
+            near = [(source, both) for source, both in ends if reached & both]
+            for source, _ in near:
+                if source is not None:
+                    weights.setdefault(source, WEAKER**step)
+            reached = reached.union(*(both for _, both in near)) - {SELF}
+    return weights
 
 
 def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge]:
@@ -110,12 +121,14 @@ def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge
     for *_, link in found:
         shown.setdefault(key(link.subject), Entity(link.subject, link.subject_kind))
         shown.setdefault(key(link.object), Entity(link.object, link.object_kind))
-    reached, edges = names.all(entity), dict[int, Edge]()
+    reached, edges, known = names.all(entity), dict[int, Edge](), set[tuple[str, str, str]]()
     for distance in range(1, depth + 1):
         near = [at for at, (*_, link) in enumerate(found) if at not in edges and reached & names.ends(link)]
         for at in near:
             fact, number, link = found[at]
-            subject, object = (shown[names.one(end)] for end in (link.subject, link.object))
-            edges[at] = Edge(subject, link.relation, object, distance, fact, number)
+            ends = names.one(link.subject), key(link.relation), names.one(link.object)
+            if ends not in known:  # the newest of those that an alias makes equal
+                known.add(ends)
+                edges[at] = Edge(shown[ends[0]], link.relation, shown[ends[2]], distance, fact, number)
             reached = reached | names.ends(link)
     return list(edges.values())

@@ -26,14 +26,14 @@ from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm import ProfileMaterial
-from memory.llm.mini import INTEGER, TEXT, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.llm.mini import INTEGER, TEXT, CutOff, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.longterm.patch import Operation, Profile, Value, accept
 from memory.longterm.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.longterm.when import follow_up
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, message_lines, one_line, profile_line
-from memory.sessions.messages import MESSAGES, SAID
+from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
 from memory.store.values import MODEL, Item, ItemVersion, Put
 from memory.summary.updates import BATCH_TOKENS
@@ -163,7 +163,7 @@ class Profiles:
             self.mini.budgets.check(tx, owner.id)
             tenant = Caller(owner.tenant)
             schema, item = self._schema(tx, tenant), self._item(tx, owner)
-            read = MessageRow.id.in_(sources), *SAID
+            read = MessageRow.id.in_(sources), *QUOTABLE
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = _profile(item).fitting(schema)
@@ -176,6 +176,9 @@ class Profiles:
 
         try:
             profile, used = self.mini.ask(owner.id, request, repair, usable).made
+        except CutOff as problem:
+            text = f"{str(problem)[:-1]}; until then the profile stays as it was."
+            raise ModelError("profile_cut_off", text) from None
         except Unusable as problem:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None

@@ -10,22 +10,25 @@ from jsonschema import Draft202012Validator
 from memory.domain import RECALL_MODES
 from memory.llm.mini import INTEGER, TEXT, list_of, object_of
 from memory.longterm import conversation_types, examples, feedback, instructions, unhelpful
+from memory.sections import SECTIONS
 from memory.store.values import Item, ItemVersion
 
 _TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
 _BUDGET = {"type": ["integer", "null"], "minimum": 0}
 _WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE)
 _PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2})
+_TYPE = object_of(
+    cues=list_of({"type": "string", "maxLength": conversation_types.CUE_CHARS}),
+    prompt={"type": "string", "maxLength": conversation_types.PROMPT_CHARS},
+    recall={"enum": [*RECALL_MODES, None]},
+    recall_tokens=_BUDGET,
+    fact_tokens=_BUDGET,
+    example_tokens=_BUDGET,
+)
+_TYPE["properties"]["emphasis"] = list_of({"enum": [section.name for section in SECTIONS]})  # types of before have none
 _SHAPES: dict[tuple[str, ...], Any] = {
     examples.NAMESPACE: object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER),
-    conversation_types.NAMESPACE: object_of(
-        cues=list_of({"type": "string", "maxLength": conversation_types.CUE_CHARS}),
-        prompt={"type": "string", "maxLength": conversation_types.PROMPT_CHARS},
-        recall={"enum": [*RECALL_MODES, None]},
-        recall_tokens=_BUDGET,
-        fact_tokens=_BUDGET,
-        example_tokens=_BUDGET,
-    ),
+    conversation_types.NAMESPACE: _TYPE,
     instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
     instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT),
     feedback.NAMESPACE: object_of(

@@ -19,7 +19,7 @@ from memory.domain import Caller, Message
 from memory.errors import NotFound
 from memory.longterm.exchanges import find_exchange
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.messages import COLUMNS, MESSAGES, SAID
+from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE
 from memory.store import documents
 from memory.store.values import OWN, Put
 from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
@@ -67,7 +67,7 @@ class Unhelpful:
         with self.database.write() as tx:
             exchange = find_exchange(tx, caller, session_id, message_id)
             asked, owner_id = exchange.message, exchange.session.owner_id
-            theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *SAID
+            theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
             query = MESSAGES.where(*theirs, _M.created_at <= asked.created_at)
             found = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
             if missing := sorted({*hits}.difference(one.id for one in found)):

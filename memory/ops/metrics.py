@@ -2,8 +2,9 @@
 
 `Metrics` has a method for each event; nothing else knows Prometheus.
 
-Guarantee: no label holds an id, a name or a word of anybody's, only routes, error codes, kinds and modes.  Where
-processes share a folder (`share`), any of them answers for all, and counts outlive the worker that counted.
+Guarantee: no label holds an id, a name or a word of anybody's, only routes, error codes, kinds, modes and the names of
+the operator's models.  Where processes share a folder (`share`), any of them answers for all, and counts outlive the
+worker that counted.
 """
 
 from __future__ import annotations
@@ -110,6 +111,10 @@ class Metrics:
         if first_text is not None:
             self._first_text_seconds.observe(first_text)
 
+    def model_replaced(self, task: str, by: str, code: str) -> None:
+        """A model answered in place of the one of a `task`, `main` or `mini`, which failed with this `code`."""
+        self._replaced.labels(task, by, code).inc()
+
     def answered(self, spent: Usage, history_tokens: int, mode: str, excerpts: int, *, without_memory: bool) -> None:
         """A turn was answered.  `history_tokens` are those of all of the history, `mode` is that of recall."""
         self.spent("main", spent)
@@ -204,6 +209,9 @@ class Metrics:
             "turn_first_text", "From a message to the first text of a streamed reply.", FIRST_TEXT_BUCKETS
         )
         self._tokens = counter("tokens", "Tokens of model calls, as the provider counts them.", "model", "kind")
+        self._replaced = counter(
+            "model_fallbacks", "Calls that another model answered because the first one failed.", "model", "by", "code"
+        )
         self._history_tokens = counter("full_history_tokens", "Prompt tokens that all of the history would take.")
         self._saved_tokens = counter("saved_tokens", "Prompt tokens saved against that, in turns that saved any.")
         self._recalls = counter("recalls", "Answered turns, by recall mode and outcome.", "mode", "outcome")

@@ -21,9 +21,9 @@ from config import Settings
 from memory.facts.corrections import withdraw
 from memory.longterm.forgetting import forget_messages
 from memory.sessions.fold import show_newest
-from memory.sessions.messages import remains
+from memory.sessions.messages import remains, skip_unread
 from memory.sessions.titles import renaming
-from memory.summary.summaries import skip_unread, use_newest_left
+from memory.summary.summaries import use_newest_left
 from models import (
     REVISED,
     FactRevisionRow,
@@ -73,7 +73,7 @@ def _empty(message: MessageRow, now: datetime) -> None:
     """Leave of the message its place alone."""
     message.erased_at = now
     message.content = ""
-    message.name = message.extra = None
+    message.name = message.extra = message.refused = None
     message.external_id = remains(message.external_id) if message.external_id else None
     message.tokens = 0
     message.indexed_in = REVISED  # until it is taken out of the index
@@ -105,7 +105,8 @@ def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[Su
         # A branch's versions also cover what was said before the branch was cut off.
         older = not message.branch or one.branch < message.branch
         beneath = one.branch and older and message.position < begins.get(one.branch, 0)
-        covers = one.through >= message.position and (one.branch == message.branch or beneath)
+        read = message.refused is None or one.created_at < message.refused.at
+        covers = read and one.through >= message.position and (one.branch == message.branch or beneath)
         # A person's summary stays on the current line when the messages that it covered are replaced.
         first_words = before is None and one.author == "person" and message.branch
         went_on_from = one.restores if one.author in ("rollback", "replacement", "erasure") else before

@@ -182,6 +182,7 @@ class Export:
                 row.extra,
                 row.erased_at,
                 row.hidden_at,
+                row.refused,
             )
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:

@@ -23,10 +23,10 @@ from memory.errors import Conflict
 from memory.leases import Leases
 from memory.longterm.shapes import well_made
 from memory.people.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, columns
-from memory.sessions.messages import MessageDraft, append, remains
+from memory.sessions.messages import MessageDraft, append, remains, skip_unread
 from memory.sessions.sessions import Sessions
+from memory.sessions.thoughts import clean_draft, clean_sections
 from memory.store.documents import restore
-from memory.summary.summaries import skip_unread
 from models import (
     Database,
     FactRevisionRow,
@@ -110,7 +110,7 @@ class Import:
     @retried
     def session(self, record: SessionRecord) -> None:
         """Store what is new of a session, once no turn is being taken in it."""
-        drafts = tuple(record.messages)
+        drafts = tuple(map(clean_draft, record.messages))
         fresh, made = drafts, False
 
         def find(tx: Transaction) -> SessionRow:
@@ -165,8 +165,10 @@ class Import:
         if not summaries or row.summary_version:
             return
         for version in summaries:
-            own = {"sections": version.sections.as_dict(), "through": min(version.through, row.message_count)}
-            tx.add(SummaryRow(session_id=row.id, **own, **columns(version, _OF_SUMMARY)))
+            sections = clean_sections(version.sections).as_dict()
+            through = min(version.through, row.message_count)
+            own = {"session_id": row.id, "sections": sections, "through": through}
+            tx.add(SummaryRow(**own, **columns(version, _OF_SUMMARY)))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
         row.summary_through = skip_unread(tx, row, min(latest.through, row.message_count))

@@ -48,13 +48,15 @@ class Derived(NamedTuple):
         return Document(self.id, self.session_row_id or 0, "", self.created_at, self.text)
 
 
-def derived(tx: Transaction, kind: str, owner_id: int, session_row_id: int | None) -> list[Derived]:
-    """The facts or the summaries of an owner, or of one session, by `kind`."""
+def derived(
+    tx: Transaction, kind: str, owner_id: int, session_row_id: int | None, limit: int = READ_MAX
+) -> list[Derived]:
+    """The newest facts or summaries of an owner, or of one session, by `kind`."""
     query = _KINDS[kind]
     query = query.where(query.selected_columns.owner_id == owner_id)
     if session_row_id is not None:
         query = query.where(_S.id == session_row_id)
-    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(READ_MAX))
+    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit))
     return [
         Derived(id, text if kind == "fact" else str(Sections.from_dict(text)), *more) for id, text, *more, _ in rows
     ]

@@ -15,7 +15,7 @@ from sqlalchemy import and_, bindparam, or_, select, true
 from memory import tokens
 from memory.domain import Excerpt, Message
 from memory.rendering import GAP, undated_line
-from memory.sessions.messages import COLUMNS, SAID
+from memory.sessions.messages import COLUMNS, QUOTABLE
 from models import MessageRow, SessionRow, Transaction
 from search_index import Hit
 
@@ -38,7 +38,7 @@ _NEAR = (
     )
     # The hits by their ids: with the owner's column alone SQLite would go through all that this owner has.
     .where(_HIT.id.in_(bindparam("ids", expanding=True)), _HIT.owner_id + 0 == bindparam("owner"))
-    .where(_HIT.branch == 0, _HIT.erased_at.is_(None), *SAID)
+    .where(_HIT.branch == 0, _HIT.erased_at.is_(None), _HIT.refused.is_(None), *QUOTABLE)
     .order_by(_M.session_id, _M.position)
 )
 
@@ -54,7 +54,7 @@ class Stored(NamedTuple):
 def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
     """The owner's messages among `ids` and all within `reach` positions of them, by id, in the order they were said.
 
-    Another owner's, replaced and erased messages are left out.
+    Another owner's, replaced, erased and refused messages are left out.
     """
     if not ids:
         return {}
@@ -70,7 +70,7 @@ def latest(
         and_(true() if after is None else _M.created_at >= after, true() if before is None else _M.created_at < before)
         for after, before in spans
     ]
-    query = select(_M.id).where(_M.owner_id == owner_id, *SAID, or_(*within))
+    query = select(_M.id).where(_M.owner_id == owner_id, *QUOTABLE, or_(*within))
     if session_id is not None:
         query = query.where(_M.session_id == session_id)
     newest = tx.scalars(query.order_by(_M.created_at.desc(), _M.id.desc()).limit(limit + len(exclude)))

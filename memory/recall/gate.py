@@ -35,6 +35,8 @@ PERSONAL = Gate(0.5, 0.9)
 """For a message about the person, or about somebody who spoke."""
 OTHER = Gate(0.6, 1.1)
 """For anything else: what anybody could ask a model is seldom about the past."""
+BY_MEANING = Gate(2.0, 0.9)
+"""For a message of generic words, such as "work" or "old", which are in many messages."""
 JUDGED = Gate(0.5, 0.7)
 """Where a model reads what was found, and may say that none of it fits."""
 

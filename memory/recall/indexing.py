@@ -2,8 +2,8 @@
 
 The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`).  When an index
 is lost or replaced its generation changes, so every message counts as not indexed: it is searched all the same, and the
-next job indexes it again.  A replaced message (see `branches`) or an erased one (see `erasing`) waits as REVISED until
-the index has removed it.
+next job indexes it again.  A replaced message (see `branches`), an erased one (see `erasing`) or a refused one (see
+`sessions.refusals`) waits as REVISED until the index has removed it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, or_, select, update
 
-from memory.recall.recall import Waiting, waiting
-from memory.sessions.messages import SAID
+from memory.recall.waiting import Waiting, waiting
+from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow
 from search_index import NO_INDEX, Document, SearchIndex
 
 _M = MessageRow.__table__.c
-_SAID = and_(*SAID)
+_QUOTABLE = and_(*QUOTABLE)
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
 _NOTE = (
     update(MessageRow.__table__)
-    .where(  # one that was replaced or erased a moment ago is still to be taken out
+    .where(  # one that was replaced, erased or refused a moment ago is still to be taken out
         or_(
-            and_(_M.id.in_(bindparam("noted", expanding=True)), _SAID),
+            and_(_M.id.in_(bindparam("noted", expanding=True)), _QUOTABLE),
             _M.id.in_(bindparam("gone", expanding=True)),
         )
     )
@@ -101,7 +101,7 @@ class Indexing:
             generation, held = self._index.held(owner.index_key)
             with self._database.read() as tx:
                 rows = tx.execute(
-                    select(MessageRow.id, MessageRow.indexed_in, _SAID).where(MessageRow.owner_id == owner.id)
+                    select(MessageRow.id, MessageRow.indexed_in, _QUOTABLE).where(MessageRow.owner_id == owner.id)
                 ).all()
             current = {message_id for message_id, _, said in rows if said}
             noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}

@@ -1,8 +1,8 @@
 """Recall: finding what was said before, and knowing when to look.
 
-Guarantee: only the owner's own messages are found, and all of them can be (but replaced and erased ones): rows the
-index does not hold yet are searched by the same analysis.  What a search returns was read from the rows a moment ago,
-never from the index, so nothing erased comes back.
+Guarantee: only the owner's own messages are found, and all of them can be (but replaced, erased and refused ones): rows
+the index does not hold yet are searched by the same analysis.  What a search returns was read from the rows a moment
+ago, never from the index, so nothing erased comes back.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from datetime import UTC, datetime, tzinfo
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, case, exists, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -26,15 +25,16 @@ from memory.llm.mini import Mini
 from memory.longterm.links import sources_about
 from memory.longterm.unhelpful import marks_on
 from memory.ops import logs
-from memory.recall import reranking, triggers
+from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
 from memory.recall.excerpts import Spans, Stored, fit, latest, load, windows
-from memory.recall.gate import JUDGED, gate_for, relevant
+from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
+from memory.recall.nearest_summary import nearest_summary, words_cost
 from memory.recall.statements import empty_exchanges, statements
 from memory.recall.times import time_ranges
-from memory.sessions.messages import SAID
-from models import Database, JobRow, MessageRow, OwnerRow, Transaction
-from search_index import NO_INDEX, Document, Hit, IndexLost, Prepared, Query, SearchIndex
+from memory.recall.waiting import waiting
+from models import Database, OwnerRow
+from search_index import NO_INDEX, Hit, IndexLost, Prepared, Query, SearchIndex
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,8 @@ QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes 
 UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
 POINTING = ("reference", "implicit")  # kinds of messages that point at what the person said
+VAGUE = "vague"  # of a message without content
+LATEST, MISSING = "latest", "missing"  # kinds of what is recalled: ends of conversations; nothing, though referred to
 SPARE = 10  # hits in whose place others may come then
 
 
@@ -67,8 +69,8 @@ class SearchResult(NamedTuple):
 class Past:
     """Whose past a turn may look into: the owner's, or with RECALL_SCOPE=session only this session's.
 
-    `exclude` are the ids of messages that the prompt shows anyway or that are hidden.  Without `links`, or `unhelpful`
-    excerpts, the owner is known to have none.
+    `exclude` are the ids of messages that the prompt shows anyway, or that are hidden or refused.  Without `links`, or
+    `unhelpful` excerpts, the owner is known to have none.
     """
 
     owner_id: int
@@ -77,12 +79,14 @@ class Past:
     exclude: frozenset[int] = frozenset()
     links: bool = True
     unhelpful: bool = True
+    summaries: bool = False
 
 
 @dataclass(frozen=True)
 class Recalled:
     """What a turn recalls: excerpts, best first, the mode asked for, and why these or why none: in words, and as a
-    `kind`, which is that of `triggers.LookBack`, "off", "session_only" or "asked" (the model searches by itself)."""
+    `kind`, which is that of `triggers.LookBack`, LATEST, MISSING, "off", "session_only" or "asked" (the model searches
+    by itself)."""
 
     excerpts: tuple[Excerpt, ...] = ()
     mode: str = "auto"
@@ -206,12 +210,44 @@ class Recall:
         if not wanted.share:
             return Recalled(mode=mode, reason=wanted.reason, kind=wanted.kind)
         query = Query(wanted.text, settings.recall_limit, times=wanted.times, nearest=asked)
-        unasked = None if asked or mode == "always" else wanted.kind
-        found = self.excerpts(past, query, int(budget * wanted.share), unasked)
-        reason = wanted.reason if found.excerpts else f"{wanted.reason}, but nothing earlier fits"
-        if found.failure is not None:
+        unasked, most = None if asked or mode == "always" else wanted.kind, int(budget * wanted.share)
+        unasked = VAGUE if wanted.latest else unasked
+        searched = query.text or query.times
+        found, failure = self.excerpts(past, query, most, unasked) if searched else Found(())
+        if wanted.latest and not any(map(_tells_of_oneself, found)):
+            found = ()
+        if query.text and past.summaries and not wanted.latest and settings.recall_scope == "user":
+            found += self._summary(past, query, found, most)
+        reason, kind = wanted.reason, wanted.kind
+        if not found and wanted.latest and (found := self._endings(past, min(budget, endings.TOKENS_MAX))):
+            reason, kind = f"{reason}, so the latest conversations are shown", LATEST
+        elif not found and wanted.dangling:
+            reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
+        elif not found:
+            reason = f"{reason}, but nothing earlier fits"
+        if failure is not None:
             reason += f"; {WORDS_ALONE}"
-        return Recalled(found.excerpts, mode, reason, wanted.kind)
+        return Recalled(found, mode, reason, kind)
+
+    def _summary(self, past: Past, query: Query, found: Sequence[Excerpt], budget: int) -> tuple[Excerpt, ...]:
+        """Return the summary that fits best of a session that no excerpt is of, if the excerpts leave room for it."""
+        excerpt = nearest_summary(
+            self._database,
+            self._index,
+            self._index.prepare(query, past.owner_key),
+            (past.owner_id, past.owner_key),
+            {past.session_row_id or 0, *(one.session_id for one in found)},
+            budget - sum(map(words_cost, found)),
+        )
+        return (excerpt,) if excerpt is not None else ()
+
+    def _endings(self, past: Past, budget: int) -> tuple[Excerpt, ...]:
+        """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
+        page, session = self._settings.public_url, past.session_row_id or 0
+        with self._database.read() as tx:
+            if self._settings.recall_scope == "session":
+                return endings.own_ending(tx, session, past.exclude, budget, page)
+            return endings.latest_endings(tx, past.owner_id, session, budget, page)
 
     def idle(self, text: str, before: Sequence[str]) -> bool:
         """Whether `text` gives nothing to look for, such as small talk.  `before` as in `look_back`."""
@@ -261,6 +297,8 @@ class Recall:
             return judged or hits
         if judged is not None:
             return judged
+        if unasked == VAGUE:
+            return hits if BY_MEANING.is_open(hits) else []
         is_personal = query.about is not None or unasked in POINTING
         return hits if gate_for(hits, is_personal=is_personal).is_open(hits) else []
 
@@ -295,7 +333,7 @@ class Recall:
         generation = self._index.generation(past.owner_key)
         with self._database.read() as tx:
             unindexed = waiting(tx, past.owner_id, generation)
-            linked = sources_about(tx, past.owner_id, prepared.text) if past.links else ()
+            linked = sources_about(tx, past.owner_id, prepared.text) if past.links else {}
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
         lost = unindexed.lost
         try:
@@ -323,57 +361,7 @@ class Recall:
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of those `gone`, replaced or
-    erased, that it may still hold and that nobody may find.
-
-    `erased`: some of these were erased.  `lost`: another generation was told of some, and no job is there that would
-    tell this one.
-    """
-
-    messages: Sequence[Document] = ()
-    gone: Sequence[int] = ()
-    erased: bool = False
-    lost: bool = False
-
-
-_M, _J = MessageRow.__table__.c, JobRow.__table__.c
-_OF_OWNER = _M.owner_id == bindparam("owner")
-_NOT_INDEXED = (
-    select(
-        _M.id,
-        _M.session_id,
-        _M.role,
-        _M.created_at,
-        _M.content,
-        _M.name,
-        case((and_(*SAID), 1), else_=0).label("said"),
-        case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
-        case((_M.indexed_in.is_(None), 1), else_=0).label("untold"),
-        case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("asked"),
-    )
-    .where(  # so that SQLite takes these three parts of its index, and does not go through all that the owner has
-        or_(
-            _OF_OWNER & _M.indexed_in.is_(None),
-            _OF_OWNER & (_M.indexed_in < bindparam("generation")),
-            _OF_OWNER & (_M.indexed_in > bindparam("generation")),
-        ),
-    )
-    .order_by(_M.id)
-)
-
-
-def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
-    """What this generation of the owner's index was not told yet.
-
-    Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
-    """
-    asked = {"owner": owner_id, "key": str(owner_id), "generation": generation}
-    rows = tx.execute(_NOT_INDEXED if limit is None else _NOT_INDEXED.limit(limit), asked).all()
-    return Waiting(
-        messages=[Document(*columns) for *columns, said, _, _, _ in rows if said],
-        gone=[row[0] for row in rows if not row.said],
-        erased=any(row.erased for row in rows),
-        lost=any(not row.untold and not row.asked for row in rows),
-    )
+def _tells_of_oneself(excerpt: Excerpt) -> bool:
+    """Return whether a message that was found is the person's and about themselves, as "where do I live" asks for."""
+    hits = (message for message in excerpt.messages if message.id in excerpt.hits)
+    return any(message.role == "user" and triggers.about(message.content) for message in hits)

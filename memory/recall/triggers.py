@@ -24,7 +24,7 @@ from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 READ_CHARS = 2000
 SMALL_TALK_CHARS = 300  # no longer text is small talk
 KEYWORDS_SHOWN = 5  # in a reason
-ALONE_WORDS = 3  # words to look for, in a question that says by itself what it is about
+ALONE_WORDS = 3  # words to look for, in a question that says by itself what it is about, or in a talk of something
 NEAR = 8  # words of a message in which a pronoun is what it is about
 
 # Shares of RECALL_TOKENS.  What is recalled stands after the part of a prompt that providers bill as cached, so a
@@ -41,6 +41,8 @@ _PEOPLE = pattern(lambda language: language.people)
 _THING = pattern(lambda language: language.things)
 _OWN = pattern(lambda language: language.own)
 _REPLIED = pattern(lambda language: language.replied)
+_ELSEWHERE = pattern(lambda language: language.elsewhere)
+_VAGUE = vocabulary(lambda language: language.vague_nouns)
 _ASKS = pattern(lambda language: language.asks)
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _OPENING = re.compile(
@@ -48,6 +50,7 @@ _OPENING = re.compile(
 )
 _COURTESIES = vocabulary(lambda language: language.courtesies)
 _EMOTICON = re.compile(r"[:;=8xX][-'^]?[)(\]\[DPpOo/\\|*3]+|<3+|[\^>oO;T][_.-]?[\^<oO;T]")
+_POSSESSIVE = re.compile(r"^['’]s\b")  # after a time: "yesterday's topic"
 _ANSWER = re.compile(r"\W*(?:\d{1,2}|[a-zA-Z]|option \w|number \d)\W*", re.IGNORECASE)  # to a choice that was offered
 _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
@@ -69,6 +72,9 @@ class LookBack(NamedTuple):
 
     `kind` is the trigger's, or what decided instead: "time" (the message names one) or "always".  `share` is how much
     of the budget it may take; 0 for a message that does not look back.
+
+    dangling: it refers to something, and no text in sight says to what.
+    latest: it also has no content, so it means the latest conversations unless `text` finds something.
     """
 
     kind: str
@@ -76,6 +82,8 @@ class LookBack(NamedTuple):
     share: float = 0.0
     text: str = ""
     times: Sequence[tuple[datetime, datetime]] = ()
+    dangling: bool = False
+    latest: bool = False
 
 
 def decide(
@@ -95,19 +103,53 @@ def decide(
         return LookBack(trigger.kind, reason)
     kind = trigger.kind if trigger.looks_back else "time" if times else "always"
     spans = [(time.after, time.before) for time in times]
-    if times and not keywords(_without(message, times), analysis):  # "what did we do yesterday?"
-        return LookBack(kind, reason, ALL, "", spans)
+    empty = not times and without_content(message, trigger, analysis)
+    dangling = (empty or trigger.kind in ("reference", "implicit")) and not _in_sight(message, before, analysis)
+    if empty and dangling:
+        # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
+        text = message if trigger.kind == "implicit" and about(message) else ""
+        return LookBack(kind, reason, ALL, text, spans, dangling, latest=True)
+    if times and _is_vague(keywords(_without(message, times), analysis)):  # "what did we do yesterday?"
+        return LookBack(kind, reason, ALL, "", spans, dangling)
     asked = asking(message)
     of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
     share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
     text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
-    return LookBack(kind, reason, share, text, spans)
+    return LookBack(kind, reason, share, text, spans, dangling)
+
+
+def without_content(message: str, trigger: Trigger, analysis: Analysis) -> bool:
+    """Return whether a message refers to something without a word that says to what: "What did we decide?"
+
+    A message that only names the person's own project, topic or chat refers to something too.
+    """
+    words = keywords(message, analysis)
+    refers = trigger.kind in ("reference", "implicit") or (
+        words and (_OWN.search(message) or _ELSEWHERE.search(message))
+    )
+    return bool(refers) and _is_vague(words)
+
+
+def _is_vague(words: Sequence[str]) -> bool:
+    return all(word.casefold() in _VAGUE for word in words)
+
+
+def _in_sight(message: str, before: Sequence[str], analysis: Analysis) -> bool:
+    """Return whether the texts `before` may show what a message refers to."""
+    if _ELSEWHERE.search(message):
+        return False
+    words = 0
+    for text in reversed(before):
+        words += len(keywords(text[-READ_CHARS:], analysis))
+        if words >= ALONE_WORDS:
+            return True
+    return False
 
 
 def _without(text: str, times: Sequence[TimeRange]) -> str:
     """What a text says beside the times it names."""
     for time in reversed(times):
-        text = f"{text[: time.start]} {text[time.end :]}"
+        text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
     return text
 
 

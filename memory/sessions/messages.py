@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, insert, select, update
+from sqlalchemy import bindparam, case, func, insert, or_, select, update
 
 from memory import tokens
 from memory.domain import Message
 from memory.errors import Conflict, TooLarge
 from memory.leases import Lease
-from models import MessageRow, SessionRow, Transaction
+from models import MessageRow, Refusal, SessionRow, Transaction
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _INSERT = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
@@ -35,25 +35,34 @@ COLUMNS = (
     _M.external_id,
     _M.extra,
     _M.hidden_at,
+    _M.refused,
 )
 """The fields of a `Message`, in their order, from messages joined with their sessions."""
 
 SAID = _M.branch == 0, _M.erased_at.is_(None)
 """True of messages that are neither replaced nor erased."""
 
-SHOWN = *SAID, _M.hidden_at.is_(None)
+QUOTABLE = *SAID, _M.refused.is_(None)
+"""True of those that a model may read: not of those that a model server refused (see `refusals`)."""
+
+SHOWN = *QUOTABLE, _M.hidden_at.is_(None)
 """True of those that prompts show and summaries read: of them without the hidden ones (see `hiding`)."""
 
-HIDDEN = select(_M.id, _M.tokens).where(_M.session_id == bindparam("session"), *SAID, _M.hidden_at.is_not(None))
-"""The ids of a session's hidden messages, and their tokens."""
+UNSHOWN = select(_M.id, _M.tokens).where(
+    _M.session_id == bindparam("session"), *SAID, or_(_M.hidden_at.is_not(None), _M.refused.is_not(None))
+)
+"""The ids of a session's hidden and refused messages, and their tokens."""
 
 MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 """Messages with the fields of a `Message`: `Message._make` takes each row."""
 
-LINE_AFTER = (MESSAGES.where(_M.session_id == bindparam("session"), *SHOWN, _M.position > bindparam("after"))).order_by(
-    _M.position
-)
+_LINE = MESSAGES.where(_M.session_id == bindparam("session"), _M.position > bindparam("after")).order_by(_M.position)
+
+LINE_AFTER = _LINE.where(*SHOWN)
 """What is shown of a session's current line after a position."""
+
+LINE_WITH_REFUSED = _LINE.where(*SAID, _M.hidden_at.is_(None))
+"""The same with refused messages, one of which may be sent again."""
 
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 TITLE_CHARS = 60
@@ -103,6 +112,7 @@ class MessageDraft:
     extra: dict[str, Any] | None = None
     erased_at: datetime | None = None
     hidden_at: datetime | None = None
+    refused: Refusal | None = None
 
 
 def check_size(content: str, param: str) -> None:
@@ -175,12 +185,23 @@ def _columns(draft: MessageDraft, now: datetime) -> dict[str, Any]:
         "extra": draft.extra,
         "erased_at": draft.erased_at,
         "hidden_at": draft.hidden_at,
+        "refused": draft.refused,
     }
     if draft.erased_at is not None:
-        return {**values, "name": None, "content": "", "tokens": 0, "extra": None}
+        return {**values, "name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
     if draft.extra:  # most of it is sent to the model again
         values["tokens"] += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
     return values
+
+
+def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
+    """Return the last position that a summary of the messages up to `through` covers.
+
+    Erased, hidden and refused messages that follow count too, since the summary does not read them.
+    """
+    later = (MessageRow.session_id == row.id, *SHOWN, MessageRow.position > through)
+    following: int | None = tx.scalar(select(func.min(MessageRow.position)).where(*later))
+    return row.message_count if following is None else following - 1
 
 
 def remains(id: str) -> str:

@@ -3,8 +3,8 @@
 A session is named after the first words of its person, and after the topic of its first summary once there is one: the
 mini model writes that anyway.  A title that equals neither was given by somebody.
 
-Guarantee: a given title stays.  Any other goes with what it was taken from: when that is replaced or erased, the title
-is taken from what is left.
+Guarantee: a given title stays.  Any other goes with what it was taken from: when that is replaced, erased or refused by
+a model server, the title is taken from what is left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import select
 
-from memory.sessions.messages import SAID, title_from
+from memory.sessions.messages import QUOTABLE, title_from
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 
 
@@ -26,7 +26,7 @@ def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
 
 @contextmanager
 def renaming(tx: Transaction, row: SessionRow) -> Iterator[None]:
-    """Within, messages or summaries of the session are replaced or erased."""
+    """Within, messages or summaries of the session are replaced or erased, or messages refused or accepted."""
     topics = select(_TOPIC).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
     taken = row.title in ("", _first_words(tx, row), *map(title_from, tx.scalars(topics)))
     yield
@@ -40,5 +40,5 @@ _TOPIC = SummaryRow.sections["topic"].as_string()
 
 
 def _first_words(tx: Transaction, row: SessionRow) -> str:
-    said = select(MessageRow.content).where(MessageRow.session_id == row.id, *SAID, MessageRow.role == "user")
+    said = select(MessageRow.content).where(MessageRow.session_id == row.id, *QUOTABLE, MessageRow.role == "user")
     return title_from(tx.scalar(said.order_by(MessageRow.position).limit(1)) or "")

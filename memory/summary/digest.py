@@ -3,21 +3,24 @@
 Guarantee: the result fits to replace the previous summary, or SummaryRefused is raised.  The model may repair its
 answer once.  Nothing is stored here.
 
-Models may write prose instead of JSON.  Reading is tolerant of the wrapping and strict about the content.
+Models may write prose instead of JSON, or other names.  Reading is tolerant of the form and strict about the content.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory import tokens
-from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link
+from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link, Message
 from memory.errors import SummaryRefused
+from memory.facts.grounding import find_quotes, straight
+from memory.languages import pattern
 from memory.llm import DigestMaterial, ModelRequest
-from memory.llm.mini import INTEGER, TEXT, Answer, Unusable, list_of, object_of, objects, request_for, without_thinking
+from memory.llm.mini import INTEGER, TEXT, Answer, CutOff, Unusable, json_objects, list_of, object_of, request_for
+from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.rendering import block, fact_line, message_lines, one_line, summary_json
 from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -29,9 +32,17 @@ SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary los
 SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
 SHRUNKEN_TO = 0.5  # an update that keeps a smaller share of the summary is taken for a mistake
 
-_INNER = re.compile(r'"summary"\s*:?\s*$')
+REFUSAL_CHARS_MAX = 600  # a longer text says something of the conversation
+CUT_OFF = "summary_cut_off"
+"""The code of SummaryRefused where the answer ended at the model's limit of tokens: fewer messages may do."""
 
-
+_REFUSAL = pattern(lambda language: language.refusals)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
+_SUMMARY_NAME = re.compile(r"(?:^|_)(?:summary|memory)(?:_text|_update)?$")
+_FACTS_NAME = re.compile(r"facts$|memories$")
+_WORD = re.compile(r"[^\W\d_]+")
+_NO_WORDS = frozenset(["json", "null", "none", "true", "false"])
+_TEXT_NAMES = ("text", "fact", "statement")
 _SCHEMAS: Mapping[Kind, Any] = {
     "line": TEXT,
     "items": list_of(TEXT),
@@ -41,9 +52,10 @@ _ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
 _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
 
 
-def schema(links: bool) -> Mapping[str, Any]:
-    """What the mini model answers, with the `links` of facts or without."""
+def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
+    """What the mini model answers, with the `links` of facts or without, and one of the `types` if there are any."""
     more = {"links": list_of(_LINK)} if links else {}
+    named = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
     return object_of(
         summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
         facts=list_of(
@@ -58,24 +70,31 @@ def schema(links: bool) -> Mapping[str, Any]:
                 **more,
             )
         ),
+        **named,
     )
 
 
 @dataclass(frozen=True)
 class Digest:
-    """What an answer says: the whole summary as it stands now, and facts that are not yet checked."""
+    """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
+
+    whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
+    type: the conversation type that the answer names; "": none fits; None: it does not say.
+    """
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
+    type: str | None = None
+    whole: bool = field(default=False, compare=False)
 
 
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], Digest]], Answer[Digest]]
 
 
-def prompt_variables(first: bool, links: bool = True) -> dict[str, Any]:
+def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
     """What a summary prompt is given; `first` for a conversation without a summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
-    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links}
+    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
 
 
 def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[Digest]:
@@ -85,7 +104,7 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
     """
     previous = material.previous
     said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
-    told = prompt.render(**prompt_variables(previous.empty, material.links))
+    told = prompt.render(**prompt_variables(previous.empty, material.links, material.types))
     blocks = (
         block("summary_so_far", filter(None, [summary_json(previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
@@ -93,30 +112,37 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
     )
 
     def usable(text: str) -> Digest:
-        return read(text, previous, may_be_empty=previous.empty and not said)
+        return read(text, previous, material.messages, may_be_empty=previous.empty and not said)
 
     try:
-        return ask(request_for(told, blocks, material, schema(material.links)), repair, usable)
+        answer = ask(request_for(told, blocks, material, schema(material.links, material.types)), repair, usable)
+        if answer.cut_off and not answer.made.whole and len(material.messages) > 1:
+            raise CutOff
+    except CutOff as problem:
+        text = f"{str(problem)[:-1]}; until then the last good summary stays in use."
+        raise SummaryRefused(CUT_OFF, text) from None
     except Unusable as problem:
         raise SummaryRefused(
             "summary_refused",
-            f"The mini model's summary was refused, and its repair too: {problem} "
-            "The last good summary stays in use and no message is lost.",
+            f"The mini model's answer was refused, and its repair too ({str(problem)[:-1]}), so the last good summary "
+            "stays in use: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL.",
         ) from None
+    return answer
 
 
-def read(answer: str, previous: Sections, *, may_be_empty: bool = False) -> Digest:
-    """The digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
+def read(answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False) -> Digest:
+    """Read the digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
 
-    A summary `may_be_empty` where the person has said nothing yet.  Raises Unusable.
+    messages: what it is about; facts without a quote get one from them.
+    may_be_empty: whether the person has said nothing yet.
+    Raises Unusable.
     """
-    text = without_thinking(answer).strip()
-    if not text:
+    if not without_thoughts(answer).strip():
         raise Unusable("It is empty.")
-    found = _in_json(text)
-    if found is None and "{" in text:
+    made = _in_json(answer, previous, messages)
+    if made is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise Unusable("It holds no complete JSON object with a `summary`.")
-    made = found or Digest(_bounded(replace(previous, discussed=_paragraphs(text))))
+    made = made or Digest(_from_text(without_thoughts(answer), previous))
     if made.sections.empty and not may_be_empty:
         raise Unusable("Its summary is empty.")
     before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
@@ -127,15 +153,45 @@ def read(answer: str, previous: Sections, *, may_be_empty: bool = False) -> Dige
     return made
 
 
-def _in_json(text: str) -> Digest | None:
-    """The first JSON object that is a digest, but for the summary of an answer that is broken elsewhere."""
-    for start, _, data in objects(text):
-        summary = data.get("summary", data)
-        known = isinstance(summary, dict) and any(section.name in summary for section in SECTIONS)
-        if known and not _INNER.search(text, max(0, start - 20), start):
-            sections = {section.name: _READERS[section.kind](summary.get(section.name)) for section in SECTIONS}
-            return Digest(_bounded(Sections(**sections)), _facts(data.get("facts")))
-    return None
+def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Digest | None:
+    """Read the digest in an answer's JSON objects, the first of which counts; None if they hold none."""
+    data, repaired = dict[str, Any](), False
+    for found in json_objects(answer):
+        data |= {name: value for name, value in _by_name(_unwrapped(found.value)).items() if name not in data}
+        repaired = repaired or found.repaired
+    listed = next(filter(_FACTS_NAME.search, data), "")
+    summary = data.get(next(filter(_SUMMARY_NAME.search, data), ""), data)
+    if repaired and (summary is data or not listed):
+        return None  # parts of the summary may be missing
+    facts = _facts(data.get(listed), messages)
+    named = data.get("type")
+    kind = named.strip() if isinstance(named, str) else None
+    if isinstance(summary, str | list) and summary:
+        text = "\n".join(map(item_text, _listed(summary)))
+        return Digest(_from_text(text, previous), facts, kind, whole=not repaired)
+    written = _by_name(summary) if isinstance(summary, dict) else {}
+    if not any(section.name in written for section in SECTIONS):
+        return None
+    sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
+    return Digest(_bounded(Sections(**sections)), facts, kind, whole=not repaired)
+
+
+def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
+    """What is in an object whose only member is an object that holds a summary."""
+    inner = next(iter(data.values())) if len(data) == 1 else None
+    return inner if isinstance(inner, dict) and any(map(_SUMMARY_NAME.search, _by_name(inner))) else data
+
+
+def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an object by their names as they were asked for: `Open Questions` is `open_questions`."""
+    return {_HUMP.sub("_", str(name).strip()).lower(): value for name, value in data.items()}
+
+
+def _from_text(text: str, previous: Sections) -> Sections:
+    """The previous summary with a text as its last section.  Raises Unusable."""
+    if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(straight(text).lstrip(" \n\t\"'*#>_“«")):
+        raise Unusable("It declines the task in words and is no summary.")
+    return _bounded(replace(previous, discussed=_paragraphs(text)))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -173,15 +229,21 @@ def _paragraphs(text: str) -> tuple[str, ...]:
     return _texts([line for line in lines if line.strip()])
 
 
-def _facts(value: Any) -> tuple[FactDraft, ...]:
-    """Proposed facts.  What is no JSON object has neither source nor quote, so it can't be checked and is dropped."""
-    return tuple(_fact(item) for item in _listed(value)[:FACTS_MAX] if isinstance(item, Mapping))
+def _facts(value: Any, messages: Sequence[Message]) -> tuple[FactDraft, ...]:
+    """Proposed facts.  Where one has no quote, words of the person's that say the same become its quote."""
+    items = (item for item in _listed(value)[:FACTS_MAX] if isinstance(item, Mapping | str))
+    drafts = [_fact(_by_name(item) if isinstance(item, Mapping) else {"text": item}) for item in items]
+    quotes = find_quotes({draft.text for draft in drafts if not draft.quote}, messages)
+    return tuple(
+        replace(draft, source=quotes[draft.text][0], quote=quotes[draft.text][1]) if draft.text in quotes else draft
+        for draft in drafts
+    )
 
 
 def _fact(item: Mapping[str, Any]) -> FactDraft:
     category = item_text(item.get("category")).lower()
     return FactDraft(
-        text=item_text(item.get("text")),
+        text=item_text(next((item[name] for name in _TEXT_NAMES if name in item), None)),
         source=_integer(item.get("source"), 0),
         quote=item["quote"] if isinstance(item.get("quote"), str) else "",
         category=category if category in FACT_CATEGORIES else "other",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, select
 
 from config import Settings
 from memory import tokens
@@ -24,10 +24,10 @@ from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, page_of, rows_of_page
 from memory.sections import SECTIONS, Sections
 from memory.sessions.fold import show_newest, summary_state
-from memory.sessions.messages import SHOWN
+from memory.sessions.messages import skip_unread
 from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
-from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, retried
+from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retried
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,7 @@ def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str
     """
     left = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
     newest = tx.scalar(left.order_by(SummaryRow.version.desc()).limit(1))
+    row.recognised_type = None  # it may rest on what is gone
     if newest is None:
         add_version(tx, row, Sections(), 0, now, author=author)
     elif newest.version != row.summary_version:
@@ -231,14 +232,6 @@ def reword_newest(
         if reworded != sections:
             add_version(tx, row, reworded, row.summary_through, now, author=author)
             show_newest(tx, row, settings)
-
-
-def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
-    """The last position that a summary of the messages up to `through` covers: erased and hidden messages that follow
-    count too, since it does not read them."""
-    later = (MessageRow.session_id == row.id, *SHOWN, MessageRow.position > through)
-    following: int | None = tx.scalar(select(func.min(MessageRow.position)).where(*later))
-    return row.message_count if following is None else following - 1
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:

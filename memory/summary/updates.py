@@ -9,8 +9,8 @@ The database is free while the model works.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import find_session, lock_session
 from memory.domain import Caller, Message, Usage
-from memory.errors import InvalidRequest
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.facts.facts import Facts
 from memory.leases import Leases
 from memory.llm import DigestMaterial
@@ -29,17 +29,24 @@ from memory.llm.mini import Answer, Mini
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
+from memory.rendering import GAP
 from memory.sections import Sections
 from memory.sessions.fold import show_newest
 from memory.sessions.messages import LINE_AFTER, SHOWN
-from memory.summary.digest import Digest, digest
+from memory.sessions.refusals import mark_refused, reason_of
+from memory.sessions.sessions import Sessions
+from memory.summary.digest import CUT_OFF, Digest, digest
 from memory.summary.summaries import add_version, find_version, reword
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 
 log = logging.getLogger(__name__)
 
 BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
-_BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
+BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
+SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
+TOO_MUCH = frozenset({CUT_OFF, CONTENT_REFUSED, CONTEXT_EXCEEDED})
+"""The codes of errors that fewer messages may avoid."""
+_MOST = "messages_max"  # in a job's payload: how many messages the model could digest at once
 GIVEN = "preview"  # the name of a prompt that is tried as a text
 
 
@@ -71,10 +78,16 @@ class _Step:
     material: DigestMaterial
     prompt: Prompt
     repair: Prompt
+    most: int  # messages that the job's next step may have
+    refused: ModelError | None = None  # why the model server does not read its only message
 
     @property
     def through(self) -> int:
         return self.material.messages[-1].position
+
+    def of(self, messages: Sequence[Message]) -> _Step:
+        """The step with other messages, whose number the next steps keep to."""
+        return replace(self, material=replace(self.material, messages=messages), most=len(messages))
 
 
 @dataclass(frozen=True)
@@ -86,21 +99,26 @@ class Updates:
     prompts: Prompts
     facts: Facts
     leases: Leases
+    sessions: Sessions
     mini: Mini
     metrics: Metrics
     now: Callable[[], datetime]
     follow: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
+    type_names: Callable[[Transaction, SessionRow], Sequence[str]]  # the types that a session's conversation may have
 
     def run(self, job: JobRow) -> bool:
         """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
 
+        A model that fails on so many reads half of them, down to one. A message that the server refuses even alone is
+        left out. One that is too long alone is shortened. The job's next steps are not larger than what worked.
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
         Idempotent.  Raises ModelError.
         """
         step = self._next_step(job)
         if step is None:
             return False
-        return not self._store(job, step, self._digest(step)) or step.through < step.last
+        step, answer = self._digest_fewer(step)
+        return not self._store(job, step, answer) or step.through < step.last
 
     def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
         """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,
@@ -148,11 +166,20 @@ class Updates:
             default = self.settings.summary_prompt  # also for a prompt that was deleted since
             named = (job.payload or {}).get("prompt") or default
             prompt = self.prompts.find(tx, Caller(row.tenant), named, default)
-            return self._step(tx, row, find_version(tx, row, row.summary_version), prompt)
+            since = find_version(tx, row, row.summary_version)
+            return self._step(tx, row, since, prompt, (job.payload or {}).get(_MOST, BATCH_MESSAGES))
 
-    def _step(self, tx: Transaction, row: SessionRow, since: SummaryRow | None, prompt: Prompt) -> _Step | None:
-        """The next messages after version `since` (None: from the first one); None when there are none."""
-        messages, last = _batch(tx, row, since.through if since else 0), row.message_count
+    def _step(
+        self,
+        tx: Transaction,
+        row: SessionRow,
+        since: SummaryRow | None,
+        prompt: Prompt,
+        most: int = BATCH_MESSAGES,
+    ) -> _Step | None:
+        """The next messages after version `since` (None: from the first one), so many at most; None when there are
+        none."""
+        messages, last = _batch(tx, row, since.through if since else 0, most), row.message_count
         if messages and messages[-1].role == "user" and not self.leases.free(row):
             last = messages.pop().position - 1  # a turn is about to answer it
         if not messages:
@@ -163,13 +190,37 @@ class Updates:
             tuple(messages),
             self.facts.for_digest(tx, row, messages),
             links=self.settings.links == "on",
+            types=self.type_names(tx, row),
         )
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
-        return _Step(row.summary_version, last, row.owner_id, material, prompt, repair)
+        return _Step(row.summary_version, last, row.owner_id, material, prompt, repair, most)
 
     def _digest(self, step: _Step) -> Answer[Digest]:
         """What the mini model makes of a step."""
         return digest(partial(self.mini.ask, step.owner_id), step.prompt, step.repair, step.material)
+
+    def _digest_fewer(self, step: _Step) -> tuple[_Step, Answer[Digest]]:
+        """Digest a step, or as many of its first messages as the model can digest.  Raises ModelError."""
+        while True:
+            try:
+                return step, self._digest(step)
+            except ModelError as error:
+                messages = step.material.messages
+                if error.code not in TOO_MUCH:
+                    raise
+                if len(messages) > 1:
+                    step = step.of(messages[: len(messages) // 2])
+                elif error.code == CONTENT_REFUSED:
+                    return replace(step, most=BATCH_MESSAGES, refused=error), self._leave_out(step)
+                elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
+                    step = replace(step.of([_shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
+                else:
+                    raise
+
+    def _leave_out(self, step: _Step) -> Answer[Digest]:
+        """Go on without a step's only message, which the model server refuses: the summary covers it unread."""
+        log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=step.through))
+        return Answer(Digest(step.material.previous), self.mini.model_server.models.mini.name, ())
 
     def _store(self, job: JobRow, step: _Step, answer: Answer[Digest]) -> bool:
         """Store the new version and its facts; False when the session changed meanwhile."""
@@ -180,20 +231,34 @@ class Updates:
             if row is None or row.summary_version != step.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
+            if step.refused is not None:
+                mark_refused(tx, read, step.refused.code, reason_of(step.refused), self.now())
+                self.sessions.follow_up(tx, row, summarise=False)
             counts, corrected = self.facts.accept(tx, row, answer.made.facts, step.material)
             sections = reword(answer.made.sections, corrected)
             usage = {**_usage(answer), "facts": counts}
             about = {"model": answer.model, "prompt": step.prompt.label, "usage": usage}
             add_version(tx, row, sections, step.through, self.now(), author="model", **about)
+            if answer.made.type in (*step.material.types, "") and step.material.types:
+                row.recognised_type = answer.made.type
             for follow in self.follow:
                 follow(tx, row.owner)
             if corrected:
                 show_newest(tx, row, self.settings)  # a true head matters more than a stable one
+            _remember_most(tx, job, step)
         self.metrics.facts_taken(counts)
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
         of_version = logs.fields(version=step.version + 1, through=step.through, model=answer.model, **figures)
         log.info("summary", extra=of_version)
         return True
+
+
+def _remember_most(tx: Transaction, job: JobRow, step: _Step) -> None:
+    """Let the job's next step be no larger than this one could be."""
+    if step.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
+        row = tx.get(JobRow, job.id, with_for_update=True)
+        if row is not None:
+            row.payload = {**(row.payload or {}), _MOST: step.most if step.through < step.last else BATCH_MESSAGES}
 
 
 def _usage(answer: Answer[Digest]) -> dict[str, Any]:
@@ -202,11 +267,17 @@ def _usage(answer: Answer[Digest]) -> dict[str, Any]:
     return {**of_tokens, "calls": len(answer.spent)}
 
 
-def _batch(tx: Transaction, row: SessionRow, through: int) -> list[Message]:
-    """The messages after `through`, BATCH_TOKENS of them at most; a larger message is a batch by itself."""
+def _shortened(message: Message, window: int | None) -> Message:
+    """A message's beginning and end, at most half of it, and at most half of what the model can read."""
+    part = min(len(message.content) // 4, window or len(message.content))  # a token has four characters
+    return message._replace(content=f"{message.content[:part]}\n{GAP}\n{message.content[-part:]}")
+
+
+def _batch(tx: Transaction, row: SessionRow, through: int, most: int = BATCH_MESSAGES) -> list[Message]:
+    """The messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself."""
     batch: list[Message] = []
     budget = BATCH_TOKENS
-    following = tx.execute(LINE_AFTER.limit(_BATCH_MESSAGES), {"session": row.id, "after": through})
+    following = tx.execute(LINE_AFTER.limit(most), {"session": row.id, "after": through})
     for message in map(Message._make, following):
         if batch and message.tokens > budget:
             break

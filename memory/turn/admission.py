@@ -24,7 +24,7 @@ from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.sessions.fold import fold
 from memory.sessions.messages import (
-    LINE_AFTER,
+    LINE_WITH_REFUSED,
     MessageDraft,
     append,
     check_size,
@@ -74,7 +74,8 @@ def read_again(parts: Parts, admitted: Admitted) -> Admitted:
     assert admitted.lease is not None
     with parts.database.read() as tx:
         row = tx.get_one(SessionRow, admitted.lease.row_id)
-        again = remember(tx, parts, admitted.request, row, _line(tx, row), admitted.exchange, admitted.sent)
+        line = _without_refused(_line(tx, row))
+        again = remember(tx, parts, admitted.request, row, line, admitted.exchange, admitted.sent)
     return replace(again, lease=admitted.lease, turn_id=admitted.turn_id, call=admitted.call)
 
 
@@ -132,7 +133,7 @@ def _begin(
     sent: Mapping[int, Sent] = {}
     if client is not None:
         last, sent = store(tx, row, client, parts.settings, parts.now(), again=again is not None)
-        line = _line(tx, row)
+        line = _without_refused(_line(tx, row))
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
         line, message, known = _store_message(tx, parts, request, row, turn)
@@ -149,9 +150,15 @@ def _begin(
 
 
 def _line(tx: Transaction, row: SessionRow) -> list[Message]:
-    """What is shown after the head, and the last message in any case, unless it is hidden."""
-    found = tx.execute(LINE_AFTER, {"session": row.id, "after": min(row.head_through, row.message_count - 1)})
-    return list(map(Message._make, found))
+    """What is shown after the head, and the last message in any case, unless it is hidden.  Refused messages are among
+    these: whoever takes the last one for the message to answer leaves out the others.
+    """
+    after = {"session": row.id, "after": min(row.head_through, row.message_count - 1)}
+    return list(map(Message._make, tx.execute(LINE_WITH_REFUSED, after)))
+
+
+def _without_refused(line: Sequence[Message]) -> list[Message]:
+    return [message for message in line if message.refused is None]
 
 
 def _store_message(
@@ -161,6 +168,7 @@ def _store_message(
     line = _line(tx, row)
     replaced = _to_replace(tx, row, request.replaces) if request.replaces is not None else None
     message = _unanswered(tx, row, request, turn, line, replaced)
+    line = _without_refused(line)
     if message is not None:
         return line, message, True
     draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
@@ -174,7 +182,7 @@ def _store_message(
             param="replaces",
         )
     message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
-    return _line(tx, row), message, False
+    return _without_refused(_line(tx, row)), message, False
 
 
 def _unanswered(
@@ -241,6 +249,6 @@ def _admit_temporary(parts: Parts, request: TurnRequest) -> Admitted:
             Message(0, row.public_id, position, draft.role, draft.content, parts.now(), size, draft.name)
             for position, (draft, size) in enumerate(said, row.message_count + 1)
         ]
-        line = [*_line(tx, row), *history] if known else history
+        line = [*_without_refused(_line(tx, row)), *history] if known else history
         admitted = remember(tx, parts, request, row, line, (message,), {})
     return admitted if known else replace(admitted, session_id=None)

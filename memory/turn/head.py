@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import and_, bindparam, exists, func, literal, or_, select, true
+from sqlalchemy import BigInteger, and_, bindparam, exists, func, literal, or_, select, true
 
 from config import Settings
 from memory import tokens
@@ -29,7 +29,7 @@ from memory.recall.recall import Past
 from memory.rendering import block, fact_line, spoken, summary_block
 from memory.sections import Sections
 from memory.sessions.fold import summary_state
-from memory.sessions.messages import HIDDEN
+from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
 from memory.store.values import MODEL
 from memory.turn import turns
@@ -60,6 +60,11 @@ _DOCUMENTS = (
     .where(_V.c.version == _VERSION.scalar_subquery())
     .subquery()
 )
+_OTHER_SUMMARIES = select(SessionRow.id).where(
+    SessionRow.owner_id == bindparam("owner"),
+    SessionRow.id.is_distinct_from(bindparam("session", type_=BigInteger())),
+    SessionRow.summary_version > 0,
+)
 _HEAD = (
     select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS)
     .add_columns(
@@ -67,7 +72,8 @@ _HEAD = (
         exists(select(FactRow.id).where(*LINKED)).label("links"),
         exists(examples.OF_BOTH).label("examples"),
         exists(unhelpful.OF_OWNER).label("unhelpful"),
-        exists(HIDDEN).label("hidden"),
+        exists(_OTHER_SUMMARIES).label("summaries"),
+        exists(UNSHOWN).label("unshown"),
     )
     .select_from(select(literal(1)).subquery())  # at least one row
     .outerjoin(SummaryRow, and_(_S.session_id == bindparam("session"), _S.version == bindparam("version")))
@@ -93,7 +99,8 @@ def remember(
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
     conversation = request.client.conversation if request.client is not None else None
     tail, size = _fit(head.text, unfolded, exchange, conversation, sent, settings)
-    hidden = dict(tx.execute(HIDDEN, {"session": row.id}).all()) if head.stored.hidden else {}
+    rows = tx.execute(UNSHOWN, {"session": row.id}).all() if head.stored.unshown else ()
+    unshown = {message_id: size for message_id, size in rows if message_id not in answered}
     unstored = sum(one.tokens for one in (*line, *exchange) if not one.id)
     instructions = conversation.instruction_tokens if conversation else tokens.estimate_message(head.instructions)
     return Admitted(
@@ -101,7 +108,7 @@ def remember(
         session_id=row.public_id,
         exchange=exchange,
         tokens=size,
-        full_history_tokens=row.tokens - sum(hidden.values()) + unstored + instructions,
+        full_history_tokens=row.tokens - sum(unshown.values()) + unstored + instructions,
         report=MemoryReport(
             summary_version=row.summary_version,
             head_version=row.head_version,
@@ -116,14 +123,16 @@ def remember(
             owner_id=row.owner_id or 0,
             owner_key=row.owner.index_key,
             session_row_id=row.id,
-            exclude=frozenset([*hidden, *(one.id for one in (*tail, *exchange))]),
+            exclude=frozenset([*unshown, *(one.id for one in (*tail, *exchange))]),
             links=head.stored.links,
             unhelpful=head.stored.unhelpful,
+            summaries=head.stored.summaries,
         ),
         head=head,
         tail=tail,
         began=turns.begun(tx, exchange[0]) if len(exchange) > 1 else None,
         sent=sent,
+        unshown=frozenset(unshown),
     )
 
 
@@ -151,7 +160,7 @@ def _head(
     facts = tuple(others.pop(fact_id) for fact_id in row.head_facts or () if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", profile.lines)] if profile.lines else ()),
-        summary_block(stored.summary) if row.head_version else "",
+        summary_block(stored.summary, approach.emphasis) if row.head_version else "",
         block("facts", map(fact_line, facts)),
     ]
     system, explained = _system_prompt(parts, request, row, stored)
@@ -199,7 +208,8 @@ def read_stored(tx: Transaction, row: SessionRow) -> StoredHead:
         links=first.links,
         examples=first.examples,
         unhelpful=first.unhelpful,
-        hidden=first.hidden,
+        summaries=first.summaries,
+        unshown=first.unshown,
     )
 
 

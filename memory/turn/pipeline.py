@@ -26,24 +26,25 @@ from time import perf_counter
 from memory.clients.arrival import opening
 from memory.clients.conversation import said
 from memory.domain import INTERRUPTED, UNREMEMBERED
-from memory.errors import CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.sessions.messages import MessageDraft, store_reply
-from memory.turn import turns
+from memory.sessions.messages import Figures, MessageDraft, store_reply
+from memory.turn import refusals, turns
 from memory.turn.admission import admit, read_again, without_memory
 from memory.turn.parts import Parts
 from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
 from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import retried
+from models import SessionRow, retried
 
 log = logging.getLogger(__name__)
 
 FORGIVEN = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, but not from an answer
+FILTERED = "the model server refused the prompt with what was found, so it is left out"
 ID_CHARS = 64  # of a completion's id that are kept
 
 
@@ -61,7 +62,8 @@ class ChatPipeline:
         kept, and the same request takes the turn up again.
         """
         parts = self.parts
-        model = parts.model_server.models.choose(request.model)
+        models = parts.model_server.models
+        model = models.choose(request.model, main_if_unknown=request.client is not None)
         with Course(parts, request) as course:
             prepared = _prepare(parts, request, model, course)
             if isinstance(prepared, TurnFinished):
@@ -73,7 +75,7 @@ class ChatPipeline:
             try:
                 first = next(pieces, None)  # a model that fails before its first word raises here, before any event
             except ModelError as error:
-                admitted, tools, prompt = _shortened(parts, model, admitted, prompt, error)
+                admitted, tools, prompt = _acceptable(parts, model, admitted, prompt, error)
                 pieces = course.answer.pieces(model, prompt.request, tools)
                 first = next(pieces, None)
             started = _started(admitted, prompt, model, course.answer)
@@ -154,21 +156,29 @@ def _tools(parts: Parts, admitted: Admitted, found: MemoryReport) -> Tools | Non
     return Tools(parts.recall, admitted.past, admitted.settings, admitted.request.timezone)
 
 
-def _shortened(
+def _acceptable(
     parts: Parts, model: LanguageModel, admitted: Admitted, prompt: Composed, error: ModelError
 ) -> tuple[Admitted, Tools | None, Composed]:
-    """Return the turn with a shorter prompt, once the model has said that it can't read so much.  Raises `error`."""
-    if error.code != CONTEXT_EXCEEDED or admitted.lease is None:
+    """Return the turn with a prompt that the model may take after it refused the first one.  Raises `error`.
+
+    A prompt that is too long is shortened.  Where a content filter refused it, the words recalled from earlier may be
+    the cause, and it is tried without them.
+    """
+    again = admitted
+    if error.code == CONTEXT_EXCEEDED and admitted.lease is not None:
+        try:
+            again = read_again(parts, admitted)
+        except TooLarge:  # it says that nothing was stored; this message is
+            raise error from None
+    elif error.code != CONTENT_REFUSED or not prompt.report.recalled.excerpts:
         raise error
-    try:
-        again = read_again(parts, admitted)
-    except TooLarge:  # it says that nothing was stored; this message is
-        raise error from None
     found = look_back(parts, again, model)
-    shorter = compose(parts, again, found)
-    if shorter.tokens >= prompt.tokens:
+    if error.code == CONTENT_REFUSED:
+        found = replace(found, recalled=replace(found.recalled, excerpts=(), reason=FILTERED))
+    other = compose(parts, again, found)
+    if other.tokens >= prompt.tokens:
         raise error
-    return again, _tools(parts, again, found), shorter
+    return again, _tools(parts, again, found), other
 
 
 def _fail_open(request: TurnRequest, error: Exception) -> str:
@@ -231,6 +241,7 @@ def _record(parts: Parts, admitted: Admitted, finished: TurnFinished) -> TurnFin
 def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
     request, lease, now, begun = admitted.request, admitted.lease, parts.now(), None
+    session: SessionRow | Figures
     assert lease is not None and admitted.turn_id is not None
     extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
@@ -240,6 +251,8 @@ def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     with parts.database.write(request.patience) as tx:
         reply_id, session = store_reply(tx, lease, draft, now, begun)
         turns.finish(tx, admitted.turn_id, reply_id, finished, now)
+        if any(message.refused is not None for message in admitted.exchange):
+            session = refusals.clear(tx, parts, session.id, admitted.exchange)
         # An exchange that goes on with calls of tools is summarised when it is over.
         parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
         parts.budgets.spend(tx, session.owner_id, [finished.usage.spent])

@@ -22,7 +22,7 @@ from memory import tokens
 from memory.clients.prompt import client_messages, unmodified
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
 from memory.longterm.examples import Example
-from memory.recall.recall import QUERY_CHARS, Recalled
+from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, Recalled
 from memory.recall.triggers import about
 from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp
 from memory.sections import Sections
@@ -35,6 +35,13 @@ EXAMPLES = "Good answers to similar messages: answer in their manner. What they 
 BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 UNASKED = "the model calls no tools, so the message was read"
 THEIRS = "the client has tools of its own, so the message was read"
+NOTES = {  # by the kind of what was recalled
+    LATEST: (
+        "The message refers to something that is not in sight. This is how the latest other conversations ended. If "
+        "none of them is meant, or several could be, ask which; do not guess."
+    ),
+    MISSING: "Nothing earlier fits this message. If it depends on something earlier, ask what is meant.",
+}
 ASKED, BY_MODEL = "the model looks back when it wants to", "asked"  # a reason, and its kind
 PASSED_ON = "the request went to the model as it came"
 
@@ -112,15 +119,18 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
         return as_it_came(parts, admitted, problem)
     room = most - tokens.estimate(head.text) if most else settings.context_tokens - admitted.tokens
     room -= FRAME_TOKENS
-    lines, room = _within(room, list(map(fact_line, found.facts)))
-    blocks, room = _within(room, list(map(chat_block, found.recalled.excerpts)))
+    lines, room = within(room, list(map(fact_line, found.facts)))
+    blocks, room = within(room, [chat_block(one, settings.public_url) for one in found.recalled.excerpts])
     room = min(room, settings.example_tokens)
     answers = {one: example_lines(one.input, one.output) for one in found.examples}
     fitting = [one for one, text in answers.items() if tokens.estimate(text) <= room]
-    shown, _ = _within(room, [answers[one] for one in fitting])
+    shown, _ = within(room, [answers[one] for one in fitting])
     facts, excerpts = found.facts[: len(lines)], found.recalled.excerpts[: len(blocks)]
     told = [*blocks, block("facts", lines), block("examples", [EXAMPLES, *shown]) if shown else ""]
-    quoted = _quoted(admitted, list(filter(None, told)), now)
+    # A client's request without anything to add to it goes on as it came.
+    is_missing = found.recalled.kind == MISSING and admitted.request.client is None
+    note = NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""
+    quoted = _quoted(admitted, list(filter(None, [note, *told])), now)
     head_facts = ranking.scored(head.facts, question, now) if head.facts else ()
     report = replace(
         found,
@@ -148,20 +158,21 @@ def compose(parts: Parts, admitted: Admitted, found: MemoryReport) -> Composed:
 
 
 def as_it_came(parts: Parts, admitted: Admitted, problem: str | None) -> Composed:
-    """A client's request without memory."""
+    """A client's request without memory; where its session is known, also without what is hidden or refused there."""
     request = admitted.request
     assert request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
     now = parts.now()
     material = ReplyMaterial(request.message, now, Sections(), (), (), ())
-    messages = unmodified(request.client.conversation)
+    left_out = [sent for message_id, sent in admitted.sent.items() if message_id in admitted.unshown]
+    messages = unmodified(request.client.conversation, left_out)
     asked = ModelRequest(
         messages, material, stream=request.stream, client=request.client.parameters, call=admitted.call
     )
     return Composed(asked, report, now, admitted.full_history_tokens, problem=problem)
 
 
-def _within(room: int, texts: Sequence[str]) -> tuple[list[str], int]:
+def within(room: int, texts: Sequence[str]) -> tuple[list[str], int]:
     """The texts up to the first that does not fit, and the room that is left."""
     kept: list[str] = []
     for text, size in zip(texts, map(tokens.estimate, texts), strict=True):

@@ -33,7 +33,7 @@ from memory.llm import (
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.ops.database_errors import database_failed
-from memory.turn import turns
+from memory.turn import refusals, turns
 from memory.turn.parts import Parts
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, RecallCall, TurnFinished, TurnRequest
@@ -180,13 +180,21 @@ class Course(AbstractContextManager["Course"]):
         self._parts.budgets.charge_caller(self._request.caller, turn.session_id, self.answer.spent)
         if turn.lease is None:
             return
+        told = isinstance(error, ModelError) and self._tell_refusal(turn, session_id, error)
         self._parts.leases.release(turn.lease)
-        if error is not None and client is None:
+        if error is not None and client is None and not told:
             kept = KEPT.format(session_id)  # the caller may not know the session's id yet
             if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
                 error.message += kept
             elif failed := database_failed(error, f"The reply was not stored.{kept}"):
                 raise failed from error
+
+    def _tell_refusal(self, turn: Admitted, session_id: str | None, error: ModelError) -> bool:
+        """Mark and tell a refusal of the message before the first word of the reply; return whether it is one."""
+        if self.answer.spent or self.answer.said.strip() or not refusals.mark_if_refused(self._parts, turn, error):
+            return False
+        error.add(refusals.advice(turn, session_id))
+        return True
 
     def _report(self, session_id: str | None, error: BaseException | None) -> None:
         """Count the turn, and write its line; of a refused one the request's line says all."""

@@ -21,6 +21,7 @@ from memory.domain import Excerpt
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
 from memory.recall.recall import QUERY_CHARS, Past, Recall
 from memory.rendering import block, chat_block, escape, one_line, plain
+from memory.turn.prompt import within
 from memory.turn.values import RecallCall
 from search_index import Query
 
@@ -72,7 +73,7 @@ class Tools:
         request = replace(request, messages=(*request.messages, asked))
         for call in calls:
             room = self._room(request) - tokens.MESSAGE_OVERHEAD
-            text, report = self.run(call, min(self._settings.recall_tokens, room))
+            text, report = self.run(call, room)
             request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
             self.reports = (*self.reports, report)
         return request
@@ -80,8 +81,9 @@ class Tools:
     def _room(self, request: ModelRequest) -> int:
         return self._settings.context_tokens - estimate_prompt(request)
 
-    def run(self, call: ToolCall, budget: int) -> tuple[str, RecallCall]:
-        """The answer to `call`, in at most `budget` tokens, and what is reported of it."""
+    def run(self, call: ToolCall, room: int) -> tuple[str, RecallCall]:
+        """The answer to `call`, in at most `room` tokens, and what is reported of it."""
+        budget = min(self._settings.recall_tokens, room)
         asked = RecallCall(_shown(call.name))
         try:
             asked = self._read(call)
@@ -90,8 +92,8 @@ class Tools:
             excerpts = self._look(asked, budget - FRAME_TOKENS)
         except ToolError as error:
             return f"Error: {error}", replace(asked, error=str(error))
-        text = block("memory", map(chat_block, excerpts)) or NOTHING
-        return text, replace(asked, excerpts=len(excerpts))
+        blocks, _ = within(room - FRAME_TOKENS, [chat_block(one, self._settings.public_url) for one in excerpts])
+        return block("memory", blocks) or NOTHING, replace(asked, excerpts=len(blocks))
 
     def _look(self, asked: RecallCall, budget: int) -> tuple[Excerpt, ...]:
         text, limit = (asked.query or "")[:QUERY_CHARS], asked.limit or self._limit

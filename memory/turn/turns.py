@@ -24,11 +24,12 @@ from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
 from memory.longterm.examples import shown
 from memory.paging import Page, page_of, rows_of_page
+from memory.recall.endings import read_gists
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
-from memory.sessions.messages import MESSAGES, SAID, remains
+from memory.sessions.messages import MESSAGES, QUOTABLE, remains
 from memory.turn.values import MemoryReport, RecallCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import Database, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
+from models import Database, FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, locked
 
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
@@ -44,9 +45,9 @@ class TurnInfo:
     """A turn as it is shown.
 
     `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no reply
-    came, and the same message sent again takes the turn up.  A turn without a reply has no `message_id`, `model`,
-    `finish_reason`, `usage` and `finished_at`, but what was said `so_far`, a few seconds ago.  `memory` is there where
-    a single turn is read.
+    came, and the same message sent again takes the turn up; or `refused`: no reply came, since a model server refused
+    the message.  A turn without a reply has no `message_id`, `model`, `finish_reason`, `usage` and `finished_at`, but
+    what was said `so_far`, a few seconds ago.  `memory` is there where a single turn is read.
     """
 
     user_message_id: int
@@ -81,7 +82,7 @@ class Turns:
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             query = rows_of_page(_of_line(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
-            found = [self._info(turn, row) for turn in tx.scalars(query)]
+            found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
         return page_of(found, limit, lambda turn: (turn.user_message_id,))
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
@@ -89,25 +90,28 @@ class Turns:
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
-            turn = tx.scalar(_of_line(row).where(either))
-            if turn is None:
+            found = tx.execute(_of_line(row).where(either)).first()
+            if found is None:
                 raise NotFound(
                     "turn_not_found",
                     f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
                     "without a model, or it was replaced or erased.",
                 )
+            turn, refused = found
             memory = report_of(tx, turn.memory) if turn.memory is not None else None
-            return self._info(turn, row, memory)
+            return self._info(turn, refused, row, memory)
 
     def stop(self, caller: Caller, session_id: str) -> bool:
         """End the reply that is being written in a session; whether there is one.  Raises NotFound."""
         return self.leases.stop(lambda tx: find_session(tx, caller, session_id))
 
-    def _info(self, turn: TurnRow, row: SessionRow, memory: MemoryReport | None = None) -> TurnInfo:
+    def _info(
+        self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
+    ) -> TurnInfo:
         return TurnInfo(
             user_message_id=turn.user_message_id,
             message_id=turn.reply_message_id,
-            state=self._state(turn, row),
+            state=self._state(turn, refused, row),
             so_far=turn.so_far,
             model=turn.model,
             finish_reason=turn.finish_reason,
@@ -117,18 +121,20 @@ class Turns:
             memory=memory,
         )
 
-    def _state(self, turn: TurnRow, row: SessionRow) -> str:
+    def _state(self, turn: TurnRow, refused: Refusal | None, row: SessionRow) -> str:
         if turn.finished_at is not None:
             return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
         taken = turn.lease_token is not None and turn.lease_token == row.lease_token
-        return "answering" if taken and not self.leases.free(row) else "broken_off"
+        if taken and not self.leases.free(row):
+            return "answering"
+        return "broken_off" if refused is None else "refused"
 
 
 def _of_line(row: SessionRow) -> Any:
-    """The turns on the session's current line whose message or reply is still there."""
+    """The turns on the session's current line whose message or reply is still there, and why a message was refused."""
     said, reply = aliased(MessageRow), aliased(MessageRow)
     return (
-        select(TurnRow)
+        select(TurnRow, said.refused)
         .join(said, said.id == TurnRow.user_message_id)
         .outerjoin(reply, reply.id == TurnRow.reply_message_id)
         .where(TurnRow.session_id == row.id, said.branch == 0)
@@ -275,6 +281,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
                 "hits": list(excerpt.hits),
                 "score": round(excerpt.score, 4),
                 "why": {name: round(part, 4) for name, part in excerpt.why.items()},
+                **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
             }
             for excerpt in report.recalled.excerpts
         ],
@@ -311,13 +318,16 @@ def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
 
 def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:
     ids = [message_id for item in stored for message_id in item["messages"]]
-    rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *SAID))
+    rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *QUOTABLE))
     there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
+    gists = read_gists(tx, [item["gist"] for item in stored if "gist" in item])
     found = []
     for item in stored:
+        gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
         shown = [there[message_id] for message_id in item["messages"] if message_id in there]
         if shown:
+            session_id, title = shown[0][0].session_id, shown[0][1]
+        if shown or gist:
             messages = tuple(shown_in_part(message, found=message.id in item["hits"]) for message, _ in shown)
-            (first, title), hits = shown[0], tuple(item["hits"])
-            found.append(Excerpt(first.session_id, title, messages, hits, item["score"], item["why"]))
+            found.append(Excerpt(session_id, title, messages, tuple(item["hits"]), item["score"], item["why"], gist))
     return tuple(found)

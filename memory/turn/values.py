@@ -109,9 +109,9 @@ class StoredHead:
 
     `state` is how the summary stands, and `failing` says that its update fails.  `system_text` is the tenant's stored
     system prompt.  Of `instructions` and conversation `types` with one name there is the person's own rather than the
-    tenant's.  `profile` is its version and value.  The last five say whether there is anything to ask for: facts of
+    tenant's.  `profile` is its version and value.  The last six say whether there is anything to ask for: facts of
     this session or of its person, the owner's links, examples of the owner or the tenant, excerpts that did not help
-    the owner, and hidden messages.
+    the owner, summaries of the owner's other sessions, and hidden or refused messages.
     """
 
     summary: Sections = Sections()
@@ -125,7 +125,8 @@ class StoredHead:
     links: bool = False
     examples: bool = False
     unhelpful: bool = False
-    hidden: bool = False
+    summaries: bool = False
+    unshown: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,9 @@ class Admitted:
     `exchange` is the new message, in a client's conversation followed by calls of tools and their results.  `began` is
     the turn that such an exchange goes on from; `sent` are the messages as the client sent them, by their ids.  `tail`
     is what fits of the messages since the head's summary.  `tokens` is the estimated size of all these in the prompt,
-    `full_history_tokens` that of every message instead, but for hidden ones.  `past` is where the turn may look back:
-    not at the messages that the prompt shows anyway.  `report` has no facts and excerpts yet.  `settings` are those for
-    the conversation's type.  A stop ends the `call` of the model.
+    `full_history_tokens` that of every message instead, but for the `unshown` ones, which are hidden or refused.
+    `past` is where the turn may look back: not at the messages that the prompt shows anyway.  `report` has no facts and
+    excerpts yet.  `settings` are those for the conversation's type.  A stop ends the `call` of the model.
     """
 
     request: TurnRequest
@@ -174,6 +175,7 @@ class Admitted:
     tail: tuple[Message, ...] = ()
     began: TurnStarted | None = None
     sent: Mapping[int, Sent] = field(default_factory=dict)
+    unshown: frozenset[int] = frozenset()
     lease: Lease | None = None
     turn_id: int | None = None
     call: Call = field(default_factory=Call, compare=False)
@@ -182,7 +184,7 @@ class Admitted:
 @dataclass(frozen=True)
 class TurnUsage:
     """Tokens of the main model.  `full_history_tokens` is what sending every message would have cost, but for hidden
-    ones, in this model's tokens; `saved_tokens` is below zero while a conversation is short."""
+    and refused ones, in this model's tokens; `saved_tokens` is below zero while a conversation is short."""
 
     spent: Usage
     full_history_tokens: int

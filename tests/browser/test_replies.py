@@ -11,7 +11,7 @@ from tests.browser.chatting import begin, box, chat, messages, send, session_sho
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, USUAL, WIDE, Screen, watch_of
 from tests.live import Live
-from tests.model_server import ModelServer, Text
+from tests.model_server import Dictation, ModelServer, Status, Text
 from tests.serving import Server
 
 SENDS = 6
@@ -94,6 +94,29 @@ def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
     expect(messages(page).first).to_be_in_viewport()
 
 
+def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    reply = Dictation()
+    model_server.main.queue(reply)
+    send(page, "Which fish?")
+    reply.say("<think>\nThe person wants a zebrafish.\n")
+    thought = messages(page).last.get_by_text(re.compile(r"^Thought for \d+ s$"))
+    expect(thought).to_be_visible()
+    reply.say("So be it.\n</think>\n\nA green one.")
+    reply.end()
+    expect(messages(page).last).to_contain_text("A green one.")
+    expect(page.get_by_role("button", name=WHY)).to_have_count(1)
+    expect(page.get_by_text("zebrafish")).to_be_hidden()
+    thought.click()
+    expect(page.get_by_text("The person wants a zebrafish.")).to_be_visible()
+    assert stored(live, session_shown(page)) == [("user", "Which fish?"), ("assistant", "A green one.")]
+    page.reload()
+    expect(messages(page).last).to_contain_text("A green one.")
+    expect(thought).to_have_count(0)
+
+
 @pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
 def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
     page: Page, live: Live, model_server: ModelServer, stopped: bool
@@ -131,6 +154,35 @@ def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model
     messages(page).last.get_by_role("button", name="Try again").click()
     expect(messages(page).last).to_contain_text("The whole story.")
     expect(messages(page)).to_have_count(2)
+
+
+def test_a_refused_message_says_why_and_can_be_changed_or_erased(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    filtered = {"error": {"message": "The prompt triggered the filter.", "code": "content_filter"}}
+    watch_of(page).expect("422")
+    page.goto("/")
+    for text in ("Open the vault", "Open the safe"):
+        model_server.main.queue(Status(400, filtered))
+        send(page, text)
+        for _ in range(2):
+            note = messages(page).last.get_by_role("note")
+            expect(note).to_contain_text("No model reads this message any more")
+            expect(note).to_contain_text("The prompt triggered the filter.")
+            expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+            page.reload()
+    chat(page, model_server, "What is the time?", "It is noon.")
+    expect(messages(page)).to_have_count(4)
+    messages(page).first.get_by_role("button", name="Erase").click()
+    page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
+    expect(messages(page)).to_have_count(3)
+    model_server.main.queue("Turn the key.")
+    messages(page).first.get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name="Your message, changed").fill("How do I open my door?")
+    page.get_by_role("button", name="Send", exact=True).first.click()
+    expect(messages(page).last).to_contain_text("Turn the key.")
+    expect(page.get_by_role("note")).to_have_count(0)
+    assert stored(live, session_shown(page)) == [("user", "How do I open my door?"), ("assistant", "Turn the key.")]
 
 
 @pytest.mark.slow

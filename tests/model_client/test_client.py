@@ -43,12 +43,12 @@ def model(make: Make) -> OpenAIModel:
 @pytest.mark.parametrize("url", ["127.0.0.1:11434/v1", "localhost", "ftp://x/v1", "http://", "http://[::1/v1"])
 def test_a_base_url_that_is_none_stops_the_start(url: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
-        Endpoint(Settings(openai_base_url=url))
+        Endpoint(Settings(openai_base_url=url).servers.main, 5.0)
 
 
 def test_a_key_that_is_none_stops_the_start_and_stays_hidden() -> None:
     with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
-        Endpoint(Settings(openai_api_key="sk-hidden\nkey"))
+        Endpoint(Settings(openai_api_key="sk-hidden\nkey").servers.main, 5.0)
     assert "hidden" not in str(caught.value)
 
 

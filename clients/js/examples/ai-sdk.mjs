@@ -8,7 +8,7 @@ const apiKey = process.env.RECAP_API_KEY ?? "none";
 const headers = { "X-Session-Id": "cats" };
 const provider = createOpenAICompatible({ name: "recap", baseURL: `${url}/v1`, apiKey, headers });
 
-const model = provider("gpt-4o");
+const model = provider("recap");
 const { textStream } = streamText({ model, prompt: "My cat is called Miso.", providerOptions: { recap: { user: "ada" } } });
 for await (const words of textStream) process.stdout.write(words);
 

@@ -2,8 +2,9 @@
 
 import { startChart } from "./chat/chart.js";
 import { focusComposer } from "./chat/composer.js";
-import { newChat, startConversation } from "./chat/conversation.js";
+import { newChat, openSession, startConversation } from "./chat/conversation.js";
 import { startModel } from "./chat/model.js";
+import { startRelated } from "./chat/related.js";
 import { startSessions } from "./chat/sessions.js";
 import { liveTurn } from "./chat/turns.js";
 import { startDrop } from "./dialogs/drop.js";
@@ -25,6 +26,7 @@ await api.learnWhose();
 startPanels();
 startMemory();
 startChart();
+startRelated(openSession);
 startSessions();
 startModel();
 startConversation();

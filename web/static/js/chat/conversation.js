@@ -62,9 +62,13 @@ composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
 /** Show a session's newest messages. */
 export const openSession = (sessionId) => load(sessionId, () => Thread.latest(sessionId));
 
-/** Show one message of a session, with the messages around it. */
+/** Show one message of a session, with the messages around it; without a message, the newest ones. */
 export async function jumpTo(sessionId, messageId) {
   closePanel();
+  if (!messageId) {
+    openSession(sessionId);
+    return;
+  }
   if (thread?.sessionId !== sessionId || !thread.holds(messageId)) {
     await load(sessionId, () => Thread.around(sessionId, messageId), { end: false });
   }
@@ -84,8 +88,12 @@ export function newChat({ temporary = false } = {}) {
 }
 
 function followAddress() {
-  const match = /^#\/(.+)$/.exec(location.hash);
+  const match = /^#\/([^/]+)(?:\/(\d+))?$/.exec(location.hash); // a chat, and one of its messages
   const wanted = match ? decodeURIComponent(match[1]) : null;
+  if (match?.[2]) {
+    jumpTo(wanted, Number(match[2]));
+    return;
+  }
   if (wanted === shown.sessionId && thread) return;
   if (wanted) openSession(wanted);
   else startFresh(null);
@@ -245,7 +253,8 @@ async function afterFailure(turn, mine) {
   if (mine !== opening) return;
   if (loaded?.holds(turn.told.user_message_id) || loaded?.unanswered?.content === turn.text) {
     composer.stored(draftName(), turn.text);
-    failure = turn.error;
+    if (loaded.unanswered?.refused) announce(text("chat.message.refused"));
+    else failure = turn.error;
     show(loaded);
   } else giveBack(turn);
 }

@@ -41,6 +41,7 @@ export class Message extends Component {
         ${(!own || message.name) && html`<div class="who">${speaker(message)}</div>`}
         ${turn?.thought && html`<${Thought} thought=${turn.thought} />`}
         <${Body} role=${role} words=${content} />
+        ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${facts && html`<${Remembered} facts=${facts} />`}
         <div class="meta">
           <time datetime=${at} title=${moment(at)}>${clock(at)}</time>
@@ -90,6 +91,13 @@ function Versions({ ids, shown, show }) {
     </span>
   `;
 }
+
+/** Why no model reads a message any more; the server's words are in English. */
+const Refused = ({ reason }) => html`
+  <div class="notice" role="note">
+    <p>${text("chat.message.refused")} <span lang="en">${reason}</span></p>
+  </div>
+`;
 
 function Remembered({ facts }) {
   const list = facts.map((fact) => html`<${NewFact} key=${fact.id} fact=${fact} />`);

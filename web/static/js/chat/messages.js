@@ -61,7 +61,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
     `}
     ${!turn && part && html`<${Unstored} role="assistant" words=${part} />`}
     ${!turn &&
-    (unanswered || failure?.again) &&
+    ((unanswered && !unanswered.refused) || failure?.again) &&
     html`
       <${Trouble}
         message=${unanswered ? text("chat.thread.kept", { why }) : why}

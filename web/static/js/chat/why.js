@@ -78,7 +78,7 @@ function ThisChat({ memory, near, jump }) {
   `;
 }
 
-const LOOKED = ["reference", "implicit", "plain", "time", "always"]; // kinds of messages for which Recap searches
+const LOOKED = ["reference", "implicit", "plain", "time", "always", "missing"]; // kinds of messages for which Recap searches
 
 function FurtherBack({ memory: { excerpts, recall }, turn, marks, jump }) {
   const { kind, calls = [] } = recall;
@@ -112,7 +112,7 @@ const Passages = ({ excerpts, turn, marks, jump }) => html`
       return html`
         <li>
           <${Passage} ...${excerpt} jump=${jump}>
-            ${turn?.message_id && html`<${Judged} turn=${turn} hits=${excerpt.hits} mark=${mark} />`}
+            ${turn?.message_id && excerpt.hits.length > 0 && html`<${Judged} turn=${turn} hits=${excerpt.hits} mark=${mark} />`}
           <//>
         </li>
       `;
@@ -149,17 +149,18 @@ class Judged extends Component {
   }
 }
 
-function Passage({ session_id: session, title, messages, hits, score, why, jump, children }) {
+function Passage({ session_id: session, title, messages, hits, score, why, summary, jump, children }) {
   const first = messages.find(({ id }) => hits.includes(id)) ?? messages[0];
   return html`
     <div class="excerpt">
       <div class="row">
-        <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first.id)}>
+        <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first?.id)}>
           ${title || text("chat.why.a_chat")}
         </button>
-        <span class="muted small">${when(first.created_at)}</span>
+        <span class="muted small">${when(first?.created_at ?? summary.updated_at)}</span>
       </div>
       <blockquote>
+        ${summary && html`<div class="typed">${summary.text}</div>`}
         ${messages.map(
           (message) => html`
             <div>

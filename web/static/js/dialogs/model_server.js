@@ -18,6 +18,17 @@ export async function openModelServer() {
   await openDialog(text("dialogs.model_server.title"), () => html`<${ModelServer} server=${server} />`);
 }
 
+/** What is to be told of a model's check, beside that the main model works. */
+function lines({ task, model, works, problem, window, learned, warnings }) {
+  const about = [works ? null : problem, window && text("dialogs.model_server.window", { tokens: number(window) })];
+  const told = [...about, ...learned, ...warnings].filter(Boolean);
+  if (task === "main" && !told.length) {
+    return [];
+  }
+  const state = text(`dialogs.model_server.${works ? "does_work" : "fails"}`, { model });
+  return [`${state} ${told.join("; ")}`];
+}
+
 class ModelServer extends Component {
   form = createRef();
   state = { server: this.props.server, said: "" };
@@ -32,8 +43,9 @@ class ModelServer extends Component {
   };
 
   test = this.act(text("dialogs.model_server.testing"), async () => {
-    const { model, reply, seconds } = await api.post(`${PATH}/test`, this.draft());
-    return text("dialogs.model_server.works", { model, reply, time: number(seconds * 1000) });
+    const { model, reply, seconds, checks } = await api.post(`${PATH}/test`, this.draft());
+    const works = text("dialogs.model_server.works", { model, reply, time: number(seconds * 1000) });
+    return [works, ...checks.flatMap(lines)].map((line) => html`<p>${line}</p>`);
   });
   save = this.act("", () => this.change(api.put(PATH, this.draft()), text("dialogs.model_server.saved")));
   forget = this.act("", () => this.change(api.del(PATH), text("dialogs.model_server.forgotten")));
@@ -69,7 +81,7 @@ class ModelServer extends Component {
         ${field("api_key", "password", key_end && text("dialogs.model_server.key_kept", { end: key_end }))}
         ${field("main", "text", source === "none" ? server.main : "")}
         ${field("mini", "text", "")}
-        <p class="small" role="status">${said}</p>
+        <div class="small" role="status">${said}</div>
         <div class="row end wrap">
           ${source === "stored" && button(this.forget, text("dialogs.model_server.forget"))}
           ${button(this.test, text("dialogs.model_server.test"))}

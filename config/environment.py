@@ -1,0 +1,85 @@
+"""Read the variables of settings: from the environment, the file `.env`, and files that hold keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+FILE_SUFFIX = "_FILE"
+KEY_BYTES = 10_000  # of a file with a key; a longer one is another file
+_PASSWORD = re.compile(r"//[^/\s@]*@")
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names the variable and says what it takes."""
+
+
+def read(
+    environ: Mapping[str, str] | None,
+    dotenv: Path | None,
+    variables: Collection[str],
+    *,
+    prose: Collection[str],
+    secrets: Collection[str],
+    key_files: Collection[str],
+) -> dict[str, str]:
+    """Return the variables that are set, and not empty. The environment is stronger than the file `dotenv`.
+
+    prose: variables whose text may look like settings. secrets: variables that no error shows.
+    key_files: variables that a file may hold, named by NAME_FILE or called NAME in the folder of `dotenv`.
+    Raises SettingsError.
+    """
+    found: dict[str, str | None] = dict(dotenv_values(dotenv)) if dotenv is not None else {}
+    found |= os.environ if environ is None else environ
+    values = {name: text.strip() for name, text in found.items() if text and text.strip()}
+    for name in key_files:
+        if name in values:
+            continue
+        if named := values.get(f"{name}{FILE_SUFFIX}"):
+            values[name] = _key_in(Path(named).expanduser(), f"{name}{FILE_SUFFIX}")
+        elif dotenv is not None and (path := dotenv.parent / name).is_file():
+            values[name] = _key_in(path, name)
+    chosen = {name: values[name] for name in variables if name in values}
+    for name in chosen.keys() - set(prose):
+        _require_one_setting(name, chosen[name], variables, secrets)
+    return chosen
+
+
+def _key_in(path: Path, variable: str) -> str:
+    """Return the key that a file holds. Raises SettingsError."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(KEY_BYTES + 1).decode("utf-8").strip()
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or "it is not text"
+        raise SettingsError(
+            f"{variable} cannot be used: the key can't be read from {path} ({why}). Make the file readable for the "
+            "user that Recap runs as, or remove it."
+        ) from None
+    if not text or len(text) > KEY_BYTES or len(text.split()) > 1:
+        raise SettingsError(
+            f"{variable} cannot be used: {path} must hold one key and nothing else. Write the key into it, "
+            "or remove it."
+        )
+    return text
+
+
+def _require_one_setting(name: str, value: str, variables: Collection[str], secrets: Collection[str]) -> None:
+    """Raise SettingsError for several settings in one line, which a `.env` file takes for one value."""
+    others = "|".join(map(re.escape, sorted(variables)))
+    lines = re.split(rf"\s+(?:export\s+)?(?=(?:{others})=)", f"{name}={value}")
+    if len(lines) > 1:
+        shown = "\n".join(_shown(line, secrets) for line in lines)
+        raise SettingsError(
+            f"{name} cannot be used: several settings stand in one line. Write each in a line of its own:\n{shown}"
+        )
+
+
+def _shown(line: str, secrets: Collection[str]) -> str:
+    """Return a line of a `.env` file without a key or a password."""
+    name, _, value = line.partition("=")
+    return f"{name}=..." if name in secrets else f"{name}={_PASSWORD.sub('//...@', value)}"

@@ -1,0 +1,164 @@
+"""Let another model answer when one fails before its first word.
+
+Invariants:
+- Nothing is asked twice once a word, a call of a tool, or a part of a client's answer went out [test_fallback].
+- A refusal of the words or of a client's parameters is nobody else's to answer [test_fallback].
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from time import monotonic
+
+from cachetools import TLRUCache
+
+from memory.errors import CONTENT_REFUSED, ModelError
+from memory.llm import Chunk, LanguageModel, ModelEvent, ModelRequest, Substitute, Thought, Waiting
+from memory.ops import logs
+
+log = logging.getLogger(__name__)
+
+NOT_FOUND = "model_not_found"
+OF_THE_REQUEST = (CONTENT_REFUSED, "model_rejected_request")
+"""Codes of failures that are the request's own: no other model is asked."""
+DOWN_SECONDS = {
+    **dict.fromkeys(("model_unreachable", "model_timeout", "model_failed", "model_cut_off", "model_busy"), 20.0),
+    **dict.fromkeys(("model_quota_exhausted", "model_key_refused", "model_server_unusable"), 20.0),
+    NOT_FOUND: 60.0,
+}
+"""For so many seconds a model that failed is asked last. Other failures say nothing about the next request."""
+MODELS_MAX = 256  # whose failures are remembered
+
+
+class Failed:
+    """The models that failed a moment ago, each with the code of its error.  Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._lock = threading.Lock()
+        self._codes: TLRUCache[LanguageModel, str] = TLRUCache(
+            MODELS_MAX, lambda _, code, now: now + DOWN_SECONDS[code], clock
+        )
+
+    def add(self, model: LanguageModel, code: str) -> None:
+        if code in DOWN_SECONDS:
+            with self._lock:
+                self._codes[model] = code
+
+    def remove(self, model: LanguageModel) -> None:
+        with self._lock:
+            self._codes.pop(model, None)
+
+    def code(self, model: LanguageModel) -> str | None:
+        """Return the code of the model's error, or None if it did not fail lately."""
+        with self._lock:
+            return self._codes.get(model)
+
+
+class WithFallback:
+    """A `LanguageModel`: `model`, or the first of `substitutes` that answers when it fails before its first word.
+
+    if_unknown: the model that answers when the server says that `model` does not exist.
+    on_takeover: is called with the substitute's name and the code of the failure.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        substitutes: Sequence[LanguageModel],
+        failed: Failed,
+        on_takeover: Callable[[str, str], None] | None = None,
+        if_unknown: LanguageModel | None = None,
+    ) -> None:
+        self.name = model.name
+        self._model, self._substitutes, self._if_unknown = model, tuple(substitutes), if_unknown
+        self._failed, self._on_takeover = failed, on_takeover
+
+    @property
+    def can_call_tools(self) -> bool:
+        return self._model.can_call_tools
+
+    @property
+    def window(self) -> int | None:
+        return self._model.window
+
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
+        """See `LanguageModel`.  When all models fail, raises the error of `model`."""
+        errors: dict[LanguageModel, ModelError] = {}
+        why = self._failed.code(self._model)
+        waiting = deque(sorted(self._candidates(why), key=lambda model: self._failed.code(model) is not None))
+        while waiting:
+            model = waiting.popleft()
+            announced, began = model is self._model, False
+            held: list[Chunk] = []  # chunks that say nothing yet: a client can still get another model's
+            try:
+                for event in model.answer(request if announced else _for_substitute(request)):
+                    if isinstance(event, Chunk) and not began and _is_silent(event):
+                        held.append(event)
+                        continue
+                    if not announced and not isinstance(event, Waiting):
+                        announced = True
+                        self._tell(model, why or "")
+                        yield Substitute(model.name)
+                    if not isinstance(event, Waiting | Thought):
+                        began = True
+                        yield from held
+                        held.clear()
+                    yield event
+                self._failed.remove(model)
+                return
+            except ModelError as error:
+                own = model is self._model and error.code in OF_THE_REQUEST
+                if began or own or request.call.stopped:
+                    raise
+                errors[model] = error
+            code = errors[model].code
+            self._failed.add(model, code)
+            if model is self._model:
+                why = code
+                unknown = self._if_unknown
+                if code == NOT_FOUND and unknown is not None and unknown not in (*errors, *waiting):
+                    waiting.appendleft(unknown)
+        raise self._all_failed(errors)
+
+    def _candidates(self, why: str | None) -> list[LanguageModel]:
+        """Return the models to ask. why: the code of the model's last failure."""
+        unknown = [self._if_unknown] if self._if_unknown is not None and why == NOT_FOUND else []
+        return list(dict.fromkeys([self._model, *unknown, *self._substitutes]))
+
+    def _tell(self, model: LanguageModel, code: str) -> None:
+        log.warning("another model answers", extra=logs.fields(model=model.name, instead_of=self.name, code=code))
+        if self._on_takeover is not None:
+            self._on_takeover(model.name, code)
+
+    def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
+        """Return the first model's error, with what became of the others."""
+        error = errors[self._model]
+        others = ", ".join(f"{model.name} ({one.code})" for model, one in errors.items() if model is not self._model)
+        if others:
+            told = f" The models that answer instead failed as well: {others}."
+            error.message += told
+            error.kept += told
+        return error
+
+
+def _for_substitute(request: ModelRequest) -> ModelRequest:
+    """Return the request without the name of a model that a client asks for."""
+    if request.client is None:
+        return request
+    return replace(request, client={name: value for name, value in request.client.items() if name != "model"})
+
+
+def _is_silent(chunk: Chunk) -> bool:
+    """Return whether a chunk holds nothing of an answer, as the first one that only names the role."""
+    choices = chunk.data.get("choices")
+    for choice in choices if isinstance(choices, list) else ():
+        delta = choice.get("delta") or choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(delta, dict) or choice.get("finish_reason"):
+            return False
+        if any(value for name, value in delta.items() if name != "role"):
+            return False
+    return True

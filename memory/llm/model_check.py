@@ -1,0 +1,212 @@
+"""Ask each configured model one small question, and tell what works and what was learned of its server."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from memory.errors import ModelError, RecapError
+from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
+from memory.llm.models import Models
+from memory.sections import Sections
+from search_index import Embedder, EmbeddingUnavailable
+
+if TYPE_CHECKING:
+    from memory.llm.completions import OpenAIModel
+
+QUESTION = "Answer with one short sentence: are you there?"
+SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+REPLY_CHARS = 300  # that are shown of an answer
+LOOKUP_SECONDS = 10.0
+OLLAMA_TOKENS = 4096  # Ollama's window on a computer with little video memory, whatever the model could read
+ROOM = 1.25  # of a window, for the answer beside the prompt
+PROSE = "it wrote no JSON. Such an answer becomes the summary as it is, and gives no facts. Choose another mini model."
+_WINDOWS = (
+    "max_model_len",  # vLLM
+    "loaded_context_length",  # LM Studio
+    "context_length",  # OpenRouter, Together
+    "context_window",  # Groq
+    "max_context_length",  # Mistral, LM Studio
+    "max_input_tokens",  # Anthropic
+)
+_NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """How a model answered. task: `main`, `mini`, `embeddings` or `fallback`. error: why it does not work.
+
+    window: tokens that it can read at a time, as far as its server says. learned: what the server does not take.
+    warnings: what to change.
+    """
+
+    task: str
+    model: str
+    address: str
+    seconds: float
+    reply: str = ""
+    error: RecapError | None = None
+    window: int | None = None
+    learned: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def works(self) -> bool:
+        return self.error is None
+
+    @property
+    def problem(self) -> str | None:
+        return self.error.message if self.error is not None else None
+
+
+def check_models(models: Models, context_tokens: int, embedder: Embedder | None = None) -> Iterator[ModelCheck]:
+    """Yield a check of each model at a server, the main model first. Nothing is stored.
+
+    context_tokens: the setting. embedder: what makes embeddings, if it is to be checked.
+    """
+    from memory.llm.completions import OpenAIModel  # which takes long to import
+
+    tasks = [("main", models.single_main), ("mini", models.single_mini)]
+    for task, model in [*tasks, *(("fallback", model) for model in models.fallbacks)]:
+        if isinstance(model, OpenAIModel):
+            yield _check(task, model, context_tokens)
+    if embedder is not None and not embedder.instant and models.embedding_endpoint is not None:
+        yield _check_embedder(embedder, models.embedding_endpoint.address)
+
+
+def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
+    json_mode = task == "mini"
+    system = f"Answer with one JSON object and nothing else, as {json.dumps({'answer': 'yes'})}." if json_mode else ""
+    messages = ChatMessage("system", system or "Be brief."), ChatMessage("user", QUESTION)
+    material = ReplyMaterial(QUESTION, datetime.now(UTC), Sections(), (), (), ())
+    request = ModelRequest(messages, material, SCHEMA if json_mode else None, stream=not json_mode)
+    began, error, text = time.monotonic(), None, ""
+    try:
+        text, _ = complete(model, request)
+    except ModelError as failed:
+        error = failed
+    seconds = time.monotonic() - began
+    is_prose = error is None and json_mode and not _holds_object(text)
+    window, is_ollama = _window(model) if error is None else (None, False)
+    return ModelCheck(
+        task,
+        model.name,
+        model.endpoint.address,
+        seconds,
+        " ".join(text.split())[:REPLY_CHARS],
+        error,
+        window,
+        _learned(model, json_mode=json_mode),
+        (*((PROSE,) if is_prose else ()), *_warnings(window, context_tokens, is_ollama=is_ollama)),
+    )
+
+
+def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:
+    name = embedder.name.partition(":")[2]
+    began = time.monotonic()
+    try:
+        vectors = embedder.embed([QUESTION])
+    except EmbeddingUnavailable as error:
+        failed = RecapError("embeddings_unavailable", str(error))
+        return ModelCheck("embeddings", name, address, time.monotonic() - began, error=failed)
+    reply = f"{vectors.shape[1]} numbers a text"
+    return ModelCheck("embeddings", name, address, time.monotonic() - began, reply)
+
+
+def _holds_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text[text.find("{") : text.rfind("}") + 1]), dict)
+    except ValueError:
+        return False
+
+
+def _learned(model: OpenAIModel, *, json_mode: bool) -> tuple[str, ...]:
+    form, learned = model.form, []
+    if form.without:
+        learned.append(f"does not take {', '.join(sorted(form.without))}")
+    if form.limit_name is not None:
+        learned.append(f"limits answers by {form.limit_name}")
+    if form.roles != "any":
+        learned.append("takes no system message" if form.roles == "no system" else "takes one system message, first")
+    if form.plain_messages:
+        learned.append("takes no additional fields of messages")
+    if json_mode:
+        modes = {"schema": "JSON by schema", "object": "JSON without a schema", "text": "JSON by instruction alone"}
+        learned.append(modes[form.json_mode])
+    return tuple(learned)
+
+
+def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tuple[str, ...]:
+    """Return what to do about a window that prompts do not fit."""
+    if window is None or window >= context_tokens:
+        return ()
+    larger = int(context_tokens * ROOM)
+    at_server = f"Start Ollama with OLLAMA_CONTEXT_LENGTH={larger}" if is_ollama else "Give it a larger window there"
+    return (
+        f"it reads {window} tokens at a time, and CONTEXT_TOKENS is {context_tokens}: the beginning of longer prompts "
+        f"is lost, or they are refused. {at_server}, or set CONTEXT_TOKENS={int(window / ROOM)} here.",
+    )
+
+
+# -- the window, as servers tell it
+
+
+def _window(model: OpenAIModel) -> tuple[int | None, bool]:
+    """Return the tokens that the model can read, None if its server does not say; and whether that is Ollama."""
+    root, version, _ = model.endpoint.address.rstrip("/").rpartition("/v1")
+    window = _listed(model, "/models")
+    if window or not version:  # the servers below have it in their addresses
+        return window, False
+    if window := _of_ollama(model, root):
+        return window, True
+    return _listed(model, f"{root}/api/v0/models"), False  # LM Studio's own protocol
+
+
+def _listed(model: OpenAIModel, path: str) -> int | None:
+    """Return the window in the server's list of models."""
+    entries = _fetched(model, path).get("data")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and str(entry.get("id")).removeprefix("models/") == model.name:
+            return next(filter(None, (_count(entry.get(name)) for name in _WINDOWS)), None)
+    return None
+
+
+def _of_ollama(model: OpenAIModel, root: str) -> int | None:
+    """Return the window of a model that Ollama runs: as it is loaded, as the model sets it, or Ollama's default."""
+    shown = _fetched(model, f"{root}/api/show", {"model": model.name})
+    info = shown.get("model_info")
+    if not isinstance(info, dict):
+        return None
+    loaded = _fetched(model, f"{root}/api/ps").get("models")
+    for entry in loaded if isinstance(loaded, list) else ():
+        names = {entry.get("name"), entry.get("model")} if isinstance(entry, dict) else set()
+        if {model.name, f"{model.name}:latest"} & names and (window := _count(entry.get("context_length"))):
+            return window
+    if num_ctx := _NUM_CTX.search(str(shown.get("parameters"))):
+        return int(num_ctx[1])
+    possible = next((_count(value) for name, value in info.items() if name.endswith(".context_length")), None)
+    return min(possible or OLLAMA_TOKENS, OLLAMA_TOKENS)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _fetched(model: OpenAIModel, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a JSON object of the server; an empty one if it has none there."""
+    endpoint = model.endpoint
+    try:
+        answer = json.loads(endpoint.fetch(path, body, endpoint.failures(model.name, "OPENAI_MODEL", LOOKUP_SECONDS)))
+    except (ModelError, ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}

@@ -1,0 +1,127 @@
+"""Endings: how the latest other conversations of a person ended, for a message that says nothing of its own.
+
+"Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
+summary and last messages, the two before it by a line each.
+
+Invariant: nothing of a conversation with a message that is not to be remembered comes up here, not even its title
+(tests/test_endings.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import bindparam, exists, select
+
+from memory import tokens
+from memory.domain import Excerpt, Gist, Message
+from memory.recall.excerpts import shown_in_part
+from memory.rendering import chat_block, one_line
+from memory.sections import Sections
+from memory.sessions.messages import MESSAGES, SHOWN
+from models import MessageRow, SessionRow, SummaryRow, Transaction
+
+TOKENS_MAX = 320  # of RECALL_TOKENS
+GIST_TOKENS, LINE_TOKENS = 80, 20  # of a summary: with its open questions, or in a line
+SESSIONS, MESSAGES_SHOWN = 3, 4
+CONSIDERED = 10  # of the latest sessions; the others are not read, however many there are
+
+_M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
+_SPOKEN = *SHOWN, _M.role.in_(("user", "assistant")), _M.content != ""
+PRIVATE = exists().where(_M.session_id == _S.id, _M.extra["memory"].as_string() == "off")
+"""True of sessions that have a message which is not to be remembered, replaced ones included."""
+NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
+COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
+_LATEST = (
+    select(_S.id)
+    .where(_S.owner_id == bindparam("owner"), _S.id != bindparam("session"))
+    .order_by(_S.updated_at.desc(), _S.id.desc())
+    .limit(CONSIDERED)
+)
+_ENDED = (
+    select(*COLUMNS)
+    .outerjoin(*NEWEST)
+    .where(_S.id.in_(_LATEST.scalar_subquery()), ~PRIVATE, exists().where(_M.session_id == _S.id, *_SPOKEN))
+    .order_by(_S.updated_at.desc(), _S.id.desc())
+    .limit(SESSIONS)
+)
+_LAST = (
+    MESSAGES.where(_M.session_id == bindparam("session"), *_SPOKEN, _M.id.not_in(bindparam("shown", expanding=True)))
+    .order_by(_M.position.desc())
+    .limit(MESSAGES_SHOWN)
+)
+
+
+def latest_endings(tx: Transaction, owner_id: int, session_row_id: int, budget: int, page: str) -> tuple[Excerpt, ...]:
+    """Return how the owner's latest conversations but this one ended, in at most `budget` tokens.
+
+    page: the address of Recap's page, see `chat_block`.
+    """
+    rows = tx.execute(_ENDED, {"owner": owner_id, "session": session_row_id}).all()
+    excerpts = [_excerpt(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
+    if excerpts:
+        excerpts[0] = replace(excerpts[0], messages=_last(tx, rows[0].id))
+    return _within(excerpts, budget, page)
+
+
+def own_ending(
+    tx: Transaction, session_row_id: int, shown: Collection[int], budget: int, page: str
+) -> tuple[Excerpt, ...]:
+    """Return the last messages of a session that are not `shown` anyway, in at most `budget` tokens."""
+    messages = _last(tx, session_row_id, shown)
+    excerpt = Excerpt(messages[0].session_id, "", messages, (), 1.0, {"latest": 1.0}) if messages else None
+    return _within([excerpt] if excerpt else [], budget, page)
+
+
+def gist_of(row: Any, *, in_full: bool) -> Gist:
+    """Return what is told of a session: the columns `id`, `title`, `updated_at`, `summary_id` and `sections`."""
+    sections = Sections.from_dict(row.sections) if row.sections else Sections()
+    title, topic = one_line(row.title), one_line(sections.topic)
+    if in_full:
+        questions = "; ".join(sections.open_questions)
+        lines = [f"Topic: {topic or title}", f"Open questions: {questions}" if questions else ""]
+        size = GIST_TOKENS // 2
+    else:
+        lines = [f"Topic: {title}: {topic}" if title and topic and title != topic else f"Topic: {topic or title}"]
+        size = LINE_TOKENS
+    clipped = tuple(tokens.clip(line, size) for line in lines if line)
+    return Gist(row.id, row.summary_id, row.updated_at, clipped, in_full)
+
+
+def read_gists(tx: Transaction, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:
+    """Return the gists of excerpts with the ids and titles of their sessions, by the row ids of these.
+
+    stored: row id of the session, id of the summary, and whether it was told in full.  What was erased is left out.
+    """
+    if not stored:
+        return {}
+    in_full = {row_id: full for row_id, _, full in stored}
+    summary_ids = [summary_id for _, summary_id, _ in stored if summary_id is not None]
+    query = select(*COLUMNS).outerjoin(SummaryRow.__table__, (_V.session_id == _S.id) & _V.id.in_(summary_ids))
+    rows = tx.execute(query.where(_S.id.in_(in_full)))
+    return {row.id: (gist_of(row, in_full=in_full[row.id]), row.public_id, row.title) for row in rows}
+
+
+def _excerpt(row: Any, rank: int, *, in_full: bool) -> Excerpt:
+    return Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist_of(row, in_full=in_full))
+
+
+def _last(tx: Transaction, session_row_id: int, shown: Collection[int] = ()) -> tuple[Message, ...]:
+    """Return the last messages of a session, each cut."""
+    rows = tx.execute(_LAST, {"session": session_row_id, "shown": list(shown)}).all()
+    return tuple(shown_in_part(Message._make(row), found=False) for row in reversed(rows))
+
+
+def _within(excerpts: Sequence[Excerpt], budget: int, page: str) -> tuple[Excerpt, ...]:
+    """Return the first excerpts that fit `budget`.  The oldest messages are left out first, then whole excerpts."""
+    kept = []
+    for excerpt in excerpts:
+        while (cost := tokens.estimate(chat_block(excerpt, page))) > budget and excerpt.messages:
+            excerpt = replace(excerpt, messages=excerpt.messages[1:])
+        if cost > budget or not (excerpt.messages or excerpt.gist):
+            break
+        budget -= cost
+        kept.append(excerpt)
+    return tuple(kept)

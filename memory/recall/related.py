@@ -1,0 +1,114 @@
+"""Related conversations: the person's other sessions that speak of the same entities, or whose summaries are near.
+
+Invariant: only sessions of the same owner are listed, and none with a message that is not to be remembered
+(tests/test_related.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select
+
+from memory.access.owners import find_session
+from memory.domain import Caller, Link
+from memory.facts.entities import SELF, Names, key
+from memory.facts.facts import held
+from memory.longterm.links import LINKED, READ_MAX
+from memory.recall.derived import derived
+from memory.recall.endings import PRIVATE
+from models import Database, FactRow, SessionRow, Transaction
+from search_index import NO_INDEX, Query, SearchIndex
+
+SUMMARIES = 50  # of the nearest that are compared
+NEAR = 0.5  # from which a summary is near
+NAMED_MAX = 8  # entities that are named for one session
+_LINKS = select(FactRow.session_id, FactRow.links).where(*LINKED, held(None), FactRow.session_id.is_not(None))
+_LINKS = _LINKS.order_by(FactRow.id.desc()).limit(READ_MAX)
+
+
+@dataclass(frozen=True)
+class RelatedSession:
+    """A session, how closely it is related (0 to 1), and why.
+
+    entities: names that facts of both sessions link.
+    summary: how near its summary is (0 to 1); not near: None.
+    """
+
+    session_id: str
+    title: str
+    updated_at: datetime
+    score: float
+    entities: tuple[str, ...]
+    summary: float | None
+
+
+@dataclass(frozen=True)
+class RelatedSessions:
+    """Finds them, on behalf of callers."""
+
+    database: Database
+    index: SearchIndex
+
+    def find(self, caller: Caller, session_id: str, limit: int) -> list[RelatedSession]:
+        """Return the sessions related to one, the closest first.  Raises NotFound."""
+        with self.database.read() as tx:
+            session = find_session(tx, caller, session_id)
+            owner_id, owner_key = session.owner_id, session.owner.index_key
+            shared = _shared(tx, owner_id, session.id)
+            summaries = {one.id: one for one in derived(tx, "summary", owner_id, None)}
+        near: dict[int, float] = {}
+        own = next((one for one in summaries.values() if one.session_row_id == session.id), None)
+        if own is not None and len(summaries) > 1:
+            topic = own.text.partition("\n")[0].partition(": ")[2]
+            hits = self.index.search(
+                owner_key,
+                self.index.prepare(Query(topic, SUMMARIES, alone=True), owner_key),
+                NO_INDEX,
+                [one.document for one in summaries.values()],
+            )
+            near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= NEAR}
+            near.pop(session.id, None)
+        with self.database.read() as tx:
+            rows = tx.execute(
+                select(SessionRow.id, SessionRow.public_id, SessionRow.title, SessionRow.updated_at).where(
+                    SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE
+                )
+            ).all()
+        found = []
+        for row in rows:
+            share, names = shared.get(row.id, (0.0, ()))
+            summary = near.get(row.id)
+            score = 1 - (1 - share) * (1 - (summary or 0.0))
+            found.append(RelatedSession(row.public_id, row.title, row.updated_at, score, names, summary))
+        return sorted(found, key=lambda one: (-one.score, one.session_id))[:limit]
+
+
+def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int, tuple[float, tuple[str, ...]]]:
+    """Return the other sessions that share entities with one, their share of its own by rarity, and names."""
+    rows = tx.execute(_LINKS, {"owner": owner_id}).all()
+    links = [(session_id, Link(**one)) for session_id, found in rows for one in found]
+    names, called = Names(link for _, link in links), dict[str, str]()
+    entities: dict[int, set[str]] = {}
+    for session_id, link in links:
+        for name in (link.subject, link.object):
+            entity = names.one(name)
+            if entity != SELF:
+                entities.setdefault(session_id, set()).add(entity)
+                if entity not in called or key(name) == entity:
+                    called[entity] = name
+    own = entities.pop(session_row_id, set())
+    count = Counter(entity for of_one in entities.values() for entity in of_one)
+    rarity = {entity: math.log(1 + (len(entities) + 1) / (count[entity] + 1)) for entity in own}
+    return {
+        session_id: (
+            sum(rarity[entity] for entity in both) / sum(rarity.values()),
+            tuple(called[entity] for entity in sorted(both, key=lambda one: (-rarity[one], one))[:NAMED_MAX]),
+        )
+        for session_id, of_one in entities.items()
+        if (both := own & of_one)
+    }

@@ -1,0 +1,51 @@
+"""Refusals: messages that a model server refused, which no prompt shows again.
+
+A refused message stays stored, listed and exported, with the reason.  No prompt, summary, search or excerpt has it (see
+`messages.QUOTABLE`), and the index loses it.  The same words sent again are tried again: a reply takes the mark away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import case, null, select, update
+
+from memory import tokens
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
+from memory.sessions.messages import QUOTABLE, skip_unread
+from memory.sessions.titles import renaming
+from models import REVISED, MessageRow, Refusal, SessionRow, Transaction
+
+REASON_TOKENS = 150
+_REASONS = {
+    CONTENT_REFUSED: "The content filter of the model server refused it",
+    CONTEXT_EXCEEDED: "It is longer than the model can read in one piece",
+}
+
+
+def reason_of(error: ModelError) -> str:
+    """Return the sentence for the person that says why a message was refused."""
+    return f"{_REASONS[error.code]}{f': {error.quoted}' if error.quoted else ''}."
+
+
+def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reason: str, now: datetime) -> None:
+    """Mark messages, of any role, as refused by a model server.
+
+    code: that of the error. reason: a sentence for the person.
+
+    Messages that were replaced, erased or marked before stay as they are.  The caller holds the session's lock, and
+    asks for the job that takes the messages out of the index.  Facts taken from them before stay.
+    """
+    which = MessageRow.id.in_(message_ids), *QUOTABLE
+    sessions = tx.scalars(
+        select(SessionRow).where(SessionRow.id.in_(select(MessageRow.session_id).where(*which)))
+    ).all()
+    unknown = MessageRow.indexed_in.is_(None)  # to every index, so none has to remove it
+    refusal = Refusal(code, tokens.clip(reason, REASON_TOKENS), now)
+    change = update(MessageRow).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
+    for row in sessions:
+        with renaming(tx, row):
+            tx.execute(change.where(MessageRow.session_id == row.id, *which))
+        if row.summary_version:
+            row.summary_through = skip_unread(tx, row, row.summary_through)

@@ -1,0 +1,306 @@
+"""Crooked answers of a mini model, over HTTP: what becomes of the summary and the facts, and what is asked again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.llm.mini import Unusable, json_objects
+from memory.sections import Sections
+from memory.summary.digest import read
+from tests.model_server import Status, Text
+from tests.remembering import Talk
+from tests.resources import digest_of, fact, said, soon_over
+
+LYON, NUTS = "Lives in Lyon", "Is allergic to peanuts"
+SAID = ["My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts."]
+FACTS = [fact(LYON, 1, "I live in Lyon"), fact(NUTS, 3, "allergic to peanuts")]
+GOOD = digest_of(*FACTS, topic="Ada", data=["Ada's home is Lyon"])
+TEXT = json.dumps(GOOD)
+SUMMARY = GOOD["summary"]
+STRINGS = [f"The user {LYON.lower()}.", NUTS, "The user owns a yacht", "Ada's friend lives in Oslo and sails"]
+COFFEE = '{"summary": {"topic": "coffee", "data": ["thought"]}, "facts": []}'
+PARAGRAPH = "Ada told where she lives."
+
+
+def renamed(**names: str) -> str:
+    text = TEXT
+    for old, new in names.items():
+        text = text.replace(f'"{old}":', f'"{new}":')
+    return text
+
+
+def numbers() -> str:
+    facts = [{**one, "source": str(one["source"]), "importance": "4", "supersedes": ["0"]} for one in FACTS]
+    return json.dumps({"summary": {**SUMMARY, "data": [1, 2.5]}, "facts": facts})
+
+
+def json5() -> str:
+    return re.sub(r'"(\w+)":', r"\1:", TEXT)
+
+
+WHOLE = {  # nothing is lost, and no second call is made
+    "fences": f"```json\n{json.dumps(GOOD, indent=2)}\n```",
+    "chatty": f"Sure! Here is the updated memory:\n\n```json\n{TEXT}\n```\n\nLet me know if you need {{more}}.",
+    "thoughts": f"<think>\nThey want JSON: {COFFEE}\n</think>\n\n{TEXT}",
+    "thoughts without a beginning": f"Perhaps {COFFEE}? No.\n</think>\n{TEXT}",
+    "thoughts that end in a line": f"Perhaps {COFFEE}? No.</think>{TEXT}",
+    "broken thoughts that end in a line": f"Perhaps {{'summary': {{'topic': 'coffee',}}, 'facts': []}}</think>{TEXT}",
+    "trailing commas": TEXT.replace("}]", "},]").replace("}, ", ",}, "),
+    "Python's quotes": str(GOOD),
+    "Python's values": str({**GOOD, "more": None, "sure": True}),
+    "comments": TEXT.replace('{"summary"', '{\n// the memory\n"summary"', 1).replace('"facts"', '/* new */ "facts"'),
+    "in a string": json.dumps(TEXT),
+    "in an array": f"[{TEXT}]",
+    "in another object": json.dumps({"result": GOOD}),
+    "numbers": numbers(),
+    "unquoted names": json5(),
+    "typographic quotes": re.sub(r'"([^"]*)"', r"“\1”", TEXT),
+    "raw newlines": TEXT.replace("home is", "home\nis"),
+    "two objects": f"{json.dumps({'summary': SUMMARY})}\n\n{json.dumps({'facts': FACTS})}",
+    "two summaries": f"{TEXT}\n{COFFEE.replace('facts', 'key_facts').replace('summary', 'memory')}",
+    "other names": renamed(summary="conversation_summary", facts="key_facts"),
+    "other names still": renamed(summary="Updated Memory", facts="userFacts", text="Statement", topic="Topic"),
+    "a missing end": TEXT[:-2],
+    "no quotes": json.dumps({**GOOD, "facts": [{"text": LYON}, {"fact": NUTS, "category": "identity"}]}),
+}
+AS_TEXT = {  # the text becomes a section, and facts stay
+    "a text as summary": json.dumps({"summary": PARAGRAPH, "facts": FACTS}),
+    "texts as summary": json.dumps({"memory": [PARAGRAPH], "memories": FACTS}),
+}
+AS_PROSE = {  # there are no facts
+    "prose": PARAGRAPH,
+    "a list": f"# Memory\n\n- {PARAGRAPH}\n- She mentioned peanuts.",
+    "YAML": f"summary:\n  topic: Ada\n  discussed:\n    - {PARAGRAPH}\nfacts:\n  - text: {LYON}\n",
+}
+REFUSED = {  # the last good summary stays
+    "a refusal": "I'm sorry, but I can't help with storing personal information about individuals.",
+    "a typographic refusal": "I’m unable to assist with this request.",
+    "a German refusal": "Es tut mir leid, aber ich kann keine persönlichen Daten speichern.",
+    "a Chinese refusal": "抱歉，我无法处理这些个人信息。",
+    "a refusal as summary": json.dumps({"summary": "I cannot provide a summary of this.", "facts": []}),
+    "nothing": "{}",
+    "an error": json.dumps({"error": {"message": "I can't do that."}}),
+    "German names": json.dumps({"zusammenfassung": {"thema": "Ada"}, "fakten": []}),
+    "half a summary": TEXT[: TEXT.index("home")],
+    "an inner object of a broken one": TEXT.replace('"summary":', '"summary"'),
+    "null": "null",
+    "an empty list": "```json\n[]\n```",
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_json_slightly_off_is_read_whole(talk: Talk, kind: str) -> None:
+    talk.say(*SAID)
+    done = talk.digest(Text(WHOLE[kind]))
+    assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada")
+    assert sorted(talk.texts()) == [NUTS, LYON]
+    assert done["latest"]["sections"]["data"] == (["1", "2.5"] if kind == "numbers" else ["Ada's home is Lyon"])
+    assert done["latest"]["usage"]["calls"] == 1
+
+
+@pytest.mark.parametrize("kind", [*AS_TEXT, *AS_PROSE])
+def test_a_text_is_what_was_discussed_beside_what_was_known(talk: Talk, kind: str) -> None:
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    talk.say("My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts.")
+    answer = (AS_TEXT | AS_PROSE)[kind].replace('"source": 3', '"source": 4').replace('"source": 1', '"source": 2')
+    done = talk.digest(Text(answer))
+    assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Tea")
+    assert any(PARAGRAPH in line for line in done["latest"]["sections"]["discussed"])
+    assert sorted(talk.texts()) == ([NUTS, LYON] if kind in AS_TEXT else [])
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_summary_is_repaired_once_and_refused(talk: Talk, kind: str) -> None:
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    talk.say(*SAID)
+    done = talk.digest(Text(REFUSED[kind]), Text(REFUSED[kind]))
+    assert (done["state"], done["latest"]["sections"]["topic"]) == ("pending", "Tea")
+    assert len(talk.digests()) == 3
+    assert "OPENAI_SUMMARY_MODEL" in done["error"]
+    if "refusal" in kind:
+        assert "declines the task" in done["error"]
+    assert "I am allergic to peanuts." in talk.prompt("And now?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user can't eat peanuts and is sorry that dinner can't be moved.",
+        "I can't eat peanuts.",
+        "Unfortunately the user cannot come on Friday.",
+        "Sorry news: Ada's cat died. " * 30 + "I can't help.",
+        "Leider verträgt die Person keine Nüsse.",
+    ],
+)
+def test_a_summary_of_what_somebody_cannot_do_is_no_refusal(talk: Talk, text: str) -> None:
+    talk.say(*SAID)
+    assert talk.digest(Text(text))["state"] == "current"
+
+
+def test_facts_without_a_quote_rest_on_the_persons_own_words_or_are_dropped(talk: Talk) -> None:
+    talk.say(*SAID, said("The moon is made of cheese.", "assistant"), "My sister Ida has 2 cats. Peanuts again?")
+    strings = [*STRINGS, "The moon is made of cheese", "My sister Ida has 2 cats", "Ida has 3 cats", "Ada hates Lyon"]
+    talk.digest({**GOOD, "facts": strings})
+    quotes = {one["text"]: one["quote"] for one in talk.facts()}
+    assert quotes == {
+        STRINGS[0]: "My name is Ada and I live in Lyon.",
+        NUTS: "I am allergic to peanuts.",
+        "My sister Ida has 2 cats": "My sister Ida has 2 cats",
+    }
+
+
+# -- answers that are cut off
+
+
+def numbered(prompt: Any) -> list[int]:
+    """The positions of the messages that the mini model was sent."""
+    return [int(number) for number in re.findall(r"^\[(\d+)\] ", prompt[1]["content"].split("<messages>")[1], re.M)]
+
+
+def read_by(talk: Talk) -> list[list[int]]:
+    return [numbered(prompt) for prompt in talk.digests()]
+
+
+def test_a_cut_answer_is_asked_for_again_with_half_of_the_messages(talk: Talk) -> None:
+    talk.say(*(f"I own {number} books." for number in range(1, 9)))
+
+    def cut(body: Any) -> Any:
+        few = len(numbered(body["messages"])) < 3
+        return digest_of(topic="Books") if few else Text(json.dumps(digest_of(*FACTS))[:-90], finish="length")
+
+    talk.server.mini.default = cut
+    done = talk.digest()
+    assert (done["state"], done["latest"]["through"], done["error"]) == ("current", 8, None)
+    assert read_by(talk) == [[*range(1, 9)], [1, 2, 3, 4], [1, 2], [3, 4], [5, 6], [7, 8]]
+    talk.say("I own 9 books.", "I own 10 books.", "I own 11 books.")
+    assert talk.digest()["state"] == "current"
+    assert read_by(talk)[6:] == [[9, 10, 11], [9], [10], [11]]  # another job begins anew
+
+
+def test_an_answer_that_is_always_cut_off_names_the_limit(talk: Talk) -> None:
+    talk.say("I like tea.", "And coffee.")
+    talk.server.mini.default = lambda _: Text(TEXT[:80] + " \n" * 300, finish="length")
+    failed = talk.digest()
+    assert (failed["state"], failed["latest"]) == ("pending", None)
+    assert "limit of tokens" in failed["error"]
+    assert all(name in failed["error"] for name in ("num_predict", "OLLAMA_CONTEXT_LENGTH", "OPENAI_SUMMARY_MODEL"))
+    assert read_by(talk) == [[1, 2], [1]]  # no repair, which would be longer still
+    assert "And coffee." in talk.prompt("What do I like?")
+
+
+def test_of_one_message_a_cut_answer_with_a_complete_summary_is_kept(talk: Talk) -> None:
+    talk.say(SAID[0])
+    done = talk.digest(Text(TEXT[: TEXT.index("allergic")], finish="length"))
+    assert (done["state"], talk.texts()) == ("current", [LYON])
+
+
+def test_a_complete_answer_counts_whatever_the_server_says_of_its_end(talk: Talk) -> None:
+    talk.say(*SAID)
+    done = talk.digest(Text(TEXT, finish="length"))
+    assert (done["state"], len(talk.digests()), len(talk.texts())) == ("current", 1, 2)
+
+
+# -- messages that the server does not take
+
+FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
+
+
+def test_a_message_that_the_server_refuses_does_not_block_the_others(talk: Talk) -> None:
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    messages = [f"I own {number} books." for number in range(2, 8)]
+    talk.say(*messages[:2], "POISON", *messages[2:])
+    talk.server.mini.default = lambda body: (
+        FILTERED if "POISON" in body["messages"][1]["content"] else digest_of(topic="Books")
+    )
+    done = talk.digest()
+    assert (done["state"], done["error"], done["latest"]["through"]) == ("current", None, 8)
+    assert done["latest"]["sections"]["topic"] == "Books"
+    assert [positions for positions in read_by(talk) if 4 not in positions] == [[1], [2], [3], [5, 6, 7, 8]]
+    kept = [one["content"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
+    assert "POISON" in kept  # nothing is lost
+    refused = [one["refused"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
+    assert [bool(one) for one in refused] == [place == 3 for place in range(8)], "only it, and for every later prompt"
+    assert "Filtered" in refused[3]["reason"]
+
+
+def test_a_conversation_of_one_refused_message_goes_on(talk: Talk) -> None:
+    talk.say("POISON")
+    assert talk.digest(FILTERED)["state"] == "current"
+    talk.say("I like tea.")
+    assert talk.digest(digest_of(topic="Tea"))["latest"]["sections"]["topic"] == "Tea"
+
+
+def test_a_message_that_is_too_long_is_read_in_part(talk: Talk) -> None:
+    talk.say("BEGINNING " + "and so on " * 2_000 + "ENDING", "I like tea.")
+    small = {"error": {"message": "Too long.", "type": "x", "param": "messages", "code": "context_length_exceeded"}}
+
+    def limited(body: Any) -> Any:
+        return Status(400, small) if len(body["messages"][1]["content"]) > 6_000 else digest_of(topic="Long")
+
+    talk.server.mini.default = limited
+    done = talk.digest()
+    assert (done["state"], done["latest"]["through"]) == ("current", 2)
+    taken = [prompt[1]["content"] for prompt in talk.digests() if len(prompt[1]["content"]) <= 6_000]
+    assert "BEGINNING" in taken[0] and "ENDING" in taken[0] and "..." in taken[0]
+    assert "I like tea." in taken[1]
+
+
+def test_a_window_too_small_for_anything_is_told(talk: Talk) -> None:
+    talk.say("and so on " * 200)
+    tiny = {"error": {"message": "Too long.", "type": "x", "param": "messages", "code": "context_length_exceeded"}}
+    talk.server.mini.default = lambda _: Status(400, tiny)
+    failed = talk.digest()
+    assert (failed["state"], failed["latest"]) == ("pending", None)
+    assert "longer than the model" in failed["error"]
+
+
+# -- whatever comes
+
+hostile = st.sampled_from(
+    [
+        '{"summary":',
+        '{"a":',
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "'",
+        "“",
+        ",",
+        ":",
+        "\\",
+        "/*",
+        "//",
+        "```json",
+        "</think>",
+        "(",
+        "x ",
+    ]
+)
+
+
+@given(st.lists(hostile | st.text(max_size=6), min_size=1, max_size=8).map("".join).filter(bool), st.booleans())
+def test_no_answer_is_too_much_to_read(pattern: str, opened: bool) -> None:
+    answer = (('{"summary": {"topic": "' if opened else "") + pattern * (100_000 // len(pattern)))[:100_000]
+    with soon_over(2.0):
+        try:
+            read(answer, Sections())
+        except Unusable as refused:
+            assert str(refused)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["{", "[", '{"a"', '{"a":', "{'a':", "{/*", "{//\n", '{"', "{]", "{a ", '"', "</think>{", "(={]}a*/", ";'"],
+)
+def test_brackets_without_end_are_read_fast(pattern: str) -> None:
+    with soon_over(2.0):
+        json_objects('{"summary": [' + pattern * (100_000 // len(pattern)))
+        json_objects(pattern * (100_000 // len(pattern)))

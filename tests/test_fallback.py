@@ -1,0 +1,275 @@
+"""Fallback models: another model answers when one fails before its first word, and everything says which one did."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app import services_of
+from config import FallbackModel
+from memory.errors import ModelError
+from memory.llm import Interrupted, ModelEvent, Piece, Substitute, complete
+from memory.llm.completions import OpenAIModel
+from memory.llm.fallback import Failed, WithFallback
+from tests import completing
+from tests.completing import talk, user
+from tests.conftest import MakeApp
+from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseError, Status, Text, ToolCalls
+from tests.openai_calls import ask as request
+from tests.openai_calls import both, connected
+from tests.resources import good
+from tests.talking import ask, at, chat, failed, said, stream, streamed_text
+from tests.test_metrics import scraped
+
+BACKUP = "backup-model"
+LASTING = Status(401)  # which no retry helps
+REFUSED = {"error": {"message": "The response was filtered.", "code": "content_filter", "param": "prompt"}}
+
+
+@pytest.fixture
+def other() -> Iterator[ModelServer]:
+    with ModelServer(reply="The other server answers.") as server:
+        yield server
+
+
+@pytest.fixture
+def app(make_app: MakeApp, model_server: ModelServer, other: ModelServer) -> Flask:
+    """An application with one fallback model, at another server."""
+    return make_app(**backed(model_server, other))
+
+
+def backed(server: ModelServer, other: ModelServer, **changes: Any) -> dict[str, Any]:
+    models = (FallbackModel(BACKUP, other.url),)
+    return at(server, openai_fallback_models=models, openai_fallback_api_key="other-key", model_timeout=1.5) | changes
+
+
+# -- who answers
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Status(401),
+        Status(402),
+        Status(404),
+        Status(429, None, {"Retry-After": "60"}),
+        Status(500),
+        Status(400, "maximum context length is 2048"),
+        HangUp(),
+        CutStream(0),
+        Html(),
+        Text(""),
+        SseError(0),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True], ids=["plain", "stream"])
+def test_a_model_that_fails_before_its_first_word_is_replaced(
+    app: Flask, model_server: ModelServer, other: ModelServer, reply: Any, streamed: bool
+) -> None:
+    client = app.test_client()
+    model_server.main.default = lambda body: reply
+    if streamed:
+        first, *parts, last, done = stream(client, "Hello", session_id="s")
+        assert (first["model"], last["model"], done) == (BACKUP, BACKUP, "[DONE]")
+        assert streamed_text(parts) == "The other server answers."
+    else:
+        answer = chat(client, "Hello", session_id="s")
+        assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
+    assert said(client, "s") == [("user", "Hello"), ("assistant", "The other server answers.")]
+    (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
+    assert turn["model"] == BACKUP
+    assert {request.headers["authorization"] for request in other.requests} == {"Bearer other-key"}
+
+
+@pytest.mark.parametrize("code", ["model_content_refused", "model_rejected_request"])
+def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(
+    app: Flask, model_server: ModelServer, other: ModelServer, code: str
+) -> None:
+    def refuse(*_: Any) -> Iterator[ModelEvent]:
+        raise ModelError(code, "No.", status=422)
+        yield
+
+    model = services_of(app).model_server.models.single_main
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "answer", refuse)
+        failed(ask(app.test_client(), "Hello"), 422, code)
+    assert not other.requests
+
+
+def test_after_the_first_word_nobody_else_is_asked(app: Flask, model_server: ModelServer, other: ModelServer) -> None:
+    client = app.test_client()
+    model_server.main.queue(CutStream(2), SseError(2))
+    for session in ("cut", "error"):
+        *_, last, _ = stream(client, "Hello", session_id=session)
+        assert said(client, session)[-1][1].startswith("piece 0 piece 1") and last["model"] == "main-model"
+    assert not other.requests
+
+
+def test_a_stopped_turn_asks_nobody_else(model_server: ModelServer, other: ModelServer) -> None:
+    with connected(model_server) as first, connected(other) as second:
+        model = WithFallback(first, [second], Failed())
+        asked = request(stream=True)
+        model_server.main.queue(lambda body: (asked.call.stop(), LASTING)[1])
+        with pytest.raises(Interrupted):
+            complete(model, asked)
+        assert not other.requests
+
+
+def test_the_first_of_several_that_answers_is_taken(
+    make_app: MakeApp, model_server: ModelServer, other: ModelServer
+) -> None:
+    models = (
+        FallbackModel("spare-main"),
+        FallbackModel("gone", "http://127.0.0.1:9/v1"),
+        FallbackModel(BACKUP, other.url),
+    )
+    client = make_app(**backed(model_server, other, openai_fallback_models=models)).test_client()
+    model_server.main.default = lambda body: LASTING
+    assert chat(client, "Hello")["model"] == BACKUP
+    assert [one.body["model"] for one in model_server.requests] == ["main-model", "spare-main"]
+    model_server.main.default = lambda body: LASTING if body["model"] == "main-model" else "Spare."
+    assert (
+        chat(make_app(**backed(model_server, other, openai_fallback_models=models)).test_client(), "Hello")["reply"]
+        == "Spare."
+    )
+
+
+def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
+    app: Flask, model_server: ModelServer, other: ModelServer
+) -> None:
+    client = app.test_client()
+    model_server.main.default = lambda body: LASTING
+    other.main.default = lambda body: Status(402)
+    for _ in range(2):  # the second time both are known to fail, and are asked all the same
+        error = failed(ask(client, "Hello", session_id="s"), 502, "model_key_refused")
+        assert f"failed as well: {BACKUP} (model_quota_exhausted)" in error["message"]
+        assert "Your message is kept" in error["message"]
+    model_server.main.default = lambda body: "Here I am."
+    assert chat(client, "Hello", session_id="s")["reply"] == "Here I am."
+    assert said(client, "s") == [("user", "Hello"), ("assistant", "Here I am.")]
+
+
+# -- what is remembered of a failure
+
+
+@both
+def test_a_failure_is_remembered_for_some_seconds(model_server: ModelServer, other: ModelServer, stream: bool) -> None:
+    now = [100.0]
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(connected(server)) for server in (model_server, other))
+        model = WithFallback(first, [second], Failed(lambda: now[0]))
+        model_server.main.default = lambda body: LASTING
+        for _ in range(3):
+            assert complete(model, request(stream))[0] == "The other server answers."
+        assert (len(model_server.requests), len(other.requests)) == (1, 3)
+        model_server.main.default = lambda body: "Back again."
+        now[0] += 19.0
+        assert complete(model, request(stream))[0] == "The other server answers."
+        now[0] += 2.0
+        assert complete(model, request(stream))[0] == "Back again."
+        assert len(other.requests) == 4
+
+
+def test_what_one_request_did_wrong_does_not_count_against_the_model(
+    app: Flask, model_server: ModelServer, other: ModelServer
+) -> None:
+    client = app.test_client()
+    model_server.main.queue(Status(400, "maximum context length is 2048"))
+    assert [chat(client, text)["model"] for text in ("A long one", "A short one")] == [BACKUP, "main-model"]
+
+
+# -- clients, mini model, and what tells of it
+
+
+def test_a_client_gets_the_substitutes_answer_under_its_name(
+    app: Flask, model_server: ModelServer, other: ModelServer
+) -> None:
+    client = app.test_client()
+    model_server.main.default = lambda body: LASTING
+    parameters: dict[str, Any] = {"temperature": 0.5, "of_theirs": 1}
+    response = completing.post(client, talk("Hello"), model="gpt-9", **parameters)
+    assert response.headers["X-Memory-Model"] == response.json["model"] == BACKUP
+    *chunks, done = completing.stream(client, talk("Hi"), "t", model="gpt-9", **parameters)
+    assert {part["model"] for part in chunks} == {BACKUP} and done == "[DONE]"
+    assert [part["choices"][0]["delta"].get("role") for part in chunks].count("assistant") == 1
+    bodies = [one.body for one in other.requests]
+    assert [body["model"] for body in bodies] == [BACKUP, BACKUP]
+    assert all(parameters.items() <= body.items() for body in bodies)
+
+
+def test_a_clients_stream_that_breaks_off_after_its_first_chunk_is_replaced_and_after_a_word_is_not(
+    app: Flask, model_server: ModelServer, other: ModelServer
+) -> None:
+    client = app.test_client()
+    model_server.main.queue(Text("", finish=None, done=False))  # the role alone
+    *chunks, done = completing.stream(client, talk("Hello"), model="gpt-9")
+    assert {part["model"] for part in chunks} == {BACKUP} and done == "[DONE]"
+    assert [part["choices"][0]["delta"].get("role") for part in chunks].count("assistant") == 1
+    model_server.main.queue(CutStream(1))
+    count = len(other.requests)
+    fresh = completing.stream(client, [user("Hello again")], "t", model="main-2")
+    assert "error" in fresh[-1] and len(other.requests) == count
+
+
+def test_a_model_that_is_silent_first_is_replaced_within_the_stream(
+    app: Flask, model_server: ModelServer, other: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.llm.client.QUIET_SECONDS", 0.03)
+    client = app.test_client()
+    model_server.main.queue(Delay(0.2, LASTING))
+    with ask(client, "Hello", stream=True, session_id="s") as response:
+        text = response.text
+    assert ": keep-alive" in text
+    *_, last, done = [part.removeprefix("data: ") for part in text.split("\n\n")[:-1] if part.startswith("data")]
+    assert done == "[DONE]" and json.loads(last)["model"] == BACKUP
+    (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
+    assert turn["model"] == BACKUP
+
+
+def test_a_failure_in_the_second_call_of_a_turn_is_replaced_as_well(app: Flask, model_server: ModelServer) -> None:
+    client = app.test_client()
+    chat(client, "My cat is called Miso.", session_id="s")
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), LASTING)
+    answer = chat(client, "What is my cat called?", session_id="s", recall="tools")
+    assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
+
+
+def test_the_mini_model_falls_back_too(app: Flask, model_server: ModelServer, other: ModelServer) -> None:
+    client = app.test_client()
+    model_server.mini.default = lambda body: LASTING
+    other.main.default = other.mini.default
+    chat(client, "My cat is called Miso.", session_id="s")
+    services_of(app).outbox.run_due()
+    (version,) = good(client.get("/api/sessions/s/summary/versions"))["items"]
+    assert version["model"] == BACKUP
+    assert [one.body["model"] for one in other.requests] == [BACKUP]
+    assert "response_format" in other.requests[0].body
+
+
+def test_log_and_metrics_say_who_took_over(
+    app: Flask, model_server: ModelServer, other: ModelServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = app.test_client()
+    model_server.main.queue(LASTING)
+    with caplog.at_level(logging.WARNING):
+        chat(client, "A secret word")
+    (line,) = [record for record in caplog.records if record.message == "another model answers"]
+    told = line.__dict__["fields"]
+    assert told == {"model": BACKUP, "instead_of": "main-model", "code": "model_key_refused"}
+    assert "secret" not in caplog.text
+    labels = {"model": "main", "by": BACKUP, "code": "model_key_refused"}
+    assert scraped(client)("recap_model_fallbacks_total", **labels) == 1
+
+
+def test_a_substitute_comes_before_its_words(model_server: ModelServer, other: ModelServer) -> None:
+    with connected(model_server) as first, connected(other, "second") as second:
+        model_server.main.queue(LASTING)
+        events = list(WithFallback(first, [second], Failed()).answer(request()))
+        assert events[:2] == [Substitute("second"), Piece("The other server answers.")]
+        assert isinstance(first, OpenAIModel) and first.name == WithFallback(first, [], Failed()).name

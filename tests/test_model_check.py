@@ -1,0 +1,152 @@
+"""`flask models check`, and the test on the page: each model is asked once, and what is wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import Result
+from cryptography.fernet import Fernet
+from flask import Flask
+
+from app import services_of
+from cli import register_commands
+from config import FallbackModel
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status
+from tests.resources import good, rows_of
+from tests.talking import at
+
+KEY = "sk-sentinel-of-the-check-5521"
+
+
+@pytest.fixture
+def other() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+def check(app: Flask) -> Result:
+    register_commands(app)
+    return app.test_cli_runner().invoke(args=["models", "check"])
+
+
+def told(app: Flask, code: int = 0) -> str:
+    """What the command says, in one line."""
+    result = check(app)
+    assert result.exit_code == code, result.output
+    return " ".join(result.output.split())
+
+
+def test_each_model_is_asked_once_and_nothing_is_stored(
+    make_app: MakeApp, model_server: ModelServer, other: ModelServer
+) -> None:
+    app = make_app(
+        **at(model_server, openai_api_key=KEY, embeddings="openai"),
+        openai_fallback_models=(FallbackModel("spare", other.url),),
+        openai_fallback_api_key=KEY,
+    )
+    before = rows_of(services_of(app))
+    text = told(app)
+    for line in (
+        f"main-model at {model_server.url}",
+        f"mini-model at {model_server.url}",
+        f'text-embedding-3-small at {model_server.url} answered: "256 numbers a text"',
+        f"spare at {other.url}",
+        'answered: "Reply to: Answer with one short sentence: are you there?"',
+        "JSON by schema",
+    ):
+        assert line in text
+    assert text.count("works") == 4 and "FAILS" not in text and "Warning" not in text and KEY not in text
+    asked = [one.body["model"] for server in (model_server, other) for one in server.requests if one.model != "other"]
+    assert sorted(asked) == ["main-model", "mini-model", "spare", "text-embedding-3-small"]
+    assert rows_of(services_of(app)) == before
+
+
+def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(
+    make_app: MakeApp, model_server: ModelServer, other: ModelServer
+) -> None:
+    model_server.main.default = lambda body: Status(401, {"error": {"message": f"The key {KEY} is wrong."}})
+    model_server.embeddings.default = lambda body: Status(404)
+    app = make_app(
+        **at(model_server, openai_api_key=KEY, embeddings="openai"),
+        openai_fallback_models=(FallbackModel("spare", other.url),),
+    )
+    text = told(app, 1)
+    assert "main FAILS" in text and "refused the key" in text and "Check OPENAI_API_KEY" in text and KEY not in text
+    assert "mini works" in text and "fallback works" in text
+    assert "embeddings FAILS" in text and "OPENAI_EMBEDDING_MODEL" in text
+
+
+def test_without_a_model_server_the_built_in_model_is_told(make_app: MakeApp) -> None:
+    assert "built-in model answers" in told(make_app())
+
+
+def test_what_a_server_does_not_take_is_told(make_app: MakeApp, model_server: ModelServer) -> None:
+    model_server.main.queue(Status(400, {"error": {"message": "Unrecognized request argument: stream_options"}}))
+    refusal = {"error": {"message": "This response_format type is unavailable now"}}
+    model_server.mini.queue(Status(400, refusal), Status(400, refusal))
+    text = told(make_app(**at(model_server)))
+    assert "does not take stream_options" in text and "JSON by instruction alone" in text
+
+
+def test_a_mini_model_that_writes_prose_is_warned_of(make_app: MakeApp, model_server: ModelServer) -> None:
+    model_server.mini.default = lambda body: "I am a {poet}."
+    assert "Warning: it wrote no JSON" in told(make_app(**at(model_server)))
+
+
+SHOWN = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}, "parameters": 'stop "x"'}
+LIST = "/v1/models"
+
+
+@pytest.mark.parametrize(
+    ("pages", "window", "setting"),
+    [
+        ({LIST: {"data": [{"id": "main-model", "max_model_len": 8192}]}}, 8192, "CONTEXT_TOKENS=6553"),
+        ({LIST: {"data": [{"id": "main-model", "context_length": 131_072}]}}, 131_072, None),
+        ({LIST: {"data": [{"id": "models/main-model", "context_window": 9000}]}}, 9000, "CONTEXT_TOKENS=7200"),
+        ({LIST: {"data": [{"id": "another", "context_length": 9000}]}}, None, None),
+        ({LIST: {"data": [{"id": "main-model", "max_context_length": True}, 7]}}, None, None),
+        ({LIST: ["main-model"]}, None, None),
+        ({"/api/show": SHOWN}, 4096, "OLLAMA_CONTEXT_LENGTH=20000"),
+        ({"/api/show": {**SHOWN, "parameters": "top_k 20\nnum_ctx      32768"}}, 32_768, None),
+        (
+            {"/api/show": SHOWN, "/api/ps": {"models": [{"name": "main-model:latest", "context_length": 8192}]}},
+            8192,
+            "OLLAMA_CONTEXT_LENGTH=20000",
+        ),
+        ({"/api/show": {"model_info": {"bert.context_length": 512}}}, 512, "OLLAMA_CONTEXT_LENGTH=20000"),
+        ({"/api/show": {"error": "Unexpected endpoint"}}, None, None),
+        (
+            {
+                "/api/v0/models": {
+                    "data": [{"id": "main-model", "max_context_length": 40_960, "loaded_context_length": 5000}]
+                }
+            },
+            5000,
+            "CONTEXT_TOKENS=4000",
+        ),
+    ],
+)
+def test_a_window_below_context_tokens_is_warned_of_with_the_setting_to_change(
+    make_app: MakeApp, model_server: ModelServer, pages: Any, window: int | None, setting: str | None
+) -> None:
+    model_server.pages = pages
+    text = told(make_app(**at(model_server, context_tokens=16_000)))
+    assert ("tokens at a time" in text) == (window is not None)
+    assert window is None or f"reads {window} tokens at a time" in text
+    assert (setting in text) if setting else ("Warning" not in text)
+
+
+def test_the_page_shows_the_same_report(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(encryption_key=Fernet.generate_key().decode(), model_timeout=5.0).test_client()
+    model_server.pages = {"/api/show": SHOWN}
+    model_server.mini.default = lambda body: Status(402)
+    body = {"base_url": model_server.url, "api_key": KEY, "main": "main-model", "mini": "mini-model"}
+    answer = client.post("/api/model-server/test", json=body)
+    main, mini = good(answer)["checks"]
+    assert (main["task"], main["works"], main["window"], main["problem"]) == ("main", True, 4096, None)
+    assert "OLLAMA_CONTEXT_LENGTH" in main["warnings"][0]
+    assert (mini["task"], mini["works"]) == ("mini", False) and "no credit left" in mini["problem"]
+    assert KEY not in answer.text

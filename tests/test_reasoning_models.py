@@ -1,0 +1,226 @@
+"""Models that think before they answer: their thoughts reach whoever listens, and nothing else of Recap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import services_of
+from tests.completing import assistant, complete, post, sent, talk, user
+from tests.completing import stream as stream_completion
+from tests.conftest import MakeApp
+from tests.model_server import Exchange, Json, ModelServer, Raw, Reply, Text, ToolCalls
+from tests.talking import ask, at, chat, events, failed, said, stream, streamed_text
+
+THOUGHT = "The person wants a zebrafish"
+TAGGED = f"<think>\n{THOUGHT}.\n</think>\n\nA green one."
+UNOPENED = f"{THOUGHT}.\n</think>\n\nA green one."
+
+
+@pytest.fixture
+def client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
+
+
+def heard(parts: list[Any]) -> tuple[str, str]:
+    """What a stream of /api/chat told of the model's thoughts, and of its reply."""
+    thought = reply = ""
+    for part in parts:
+        if isinstance(part, dict) and "choices" in part:
+            delta = part["choices"][0]["delta"]
+            thought += (reply if part.get("withdraws") else "") + delta.get("reasoning_content", "")
+            reply = ("" if part.get("withdraws") else reply) + delta.get("content", "")
+    return thought, reply
+
+
+def by_chat(client: FlaskClient, message: str) -> str:
+    return str(chat(client, message, session_id="s", user_id="ann")["reply"])
+
+
+def by_chat_stream(client: FlaskClient, message: str) -> str:
+    parts = stream(client, message, session_id="s", user_id="ann")
+    thought, reply = heard(parts)
+    assert THOUGHT in thought
+    return reply
+
+
+def by_messages(client: FlaskClient, message: str) -> str:
+    body = {"model": "m", "max_tokens": 99, "messages": [user(message)], "metadata": {"user_id": "ann"}}
+    answer = client.post("/v1/messages", json=body, headers={"X-Session-Id": "s"})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json["content"][0]["text"])
+
+
+def by_responses(client: FlaskClient, message: str) -> str:
+    body = {"model": "m", "input": message, "user": "ann"}
+    answer = client.post("/v1/responses", json=body, headers={"X-Session-Id": "s"})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json["output"][0]["content"][0]["text"])
+
+
+@pytest.mark.parametrize("content", [TAGGED, UNOPENED], ids=["tagged", "closing tag only"])
+@pytest.mark.parametrize("tell", [by_chat, by_chat_stream, by_messages, by_responses])
+def test_no_thought_is_said_stored_sent_again_found_or_exported(
+    client: FlaskClient, model_server: ModelServer, tell: Callable[[FlaskClient, str], str], content: str
+) -> None:
+    model_server.main.queue(Text(content))
+    assert tell(client, "Which fish?") == "A green one."
+    assert said(client, "s", user_id="ann") == [("user", "Which fish?"), ("assistant", "A green one.")]
+    chat(client, "And the next?", session_id="s", user_id="ann")
+    services_of(client.application).outbox.run_due()
+    chat(client, "What did we say about the zebrafish?", session_id="t", user_id="ann")
+    asked = [json.dumps(request.body) for request in model_server.requests]
+    assert not any(THOUGHT in body for body in asked), "neither prompts nor digests"
+    assert THOUGHT not in client.get("/api/users/ann/export").text
+    assert THOUGHT not in client.get("/api/search", query_string={"q": "wants", "user_id": "ann"}).text
+
+
+@pytest.mark.parametrize("content", [TAGGED, UNOPENED], ids=["tagged", "closing tag only"])
+def test_a_client_gets_the_answer_as_it_came_and_may_send_it_back(
+    client: FlaskClient, model_server: ModelServer, content: str
+) -> None:
+    model_server.main.queue(Text(content), Text(content), Text("Yes."))
+    assert complete(client, talk("Which fish?")) == content
+    first = [*talk("Which fish?"), assistant(content)]
+    parts = stream_completion(client, [*first, user("Sure?")])
+    assert streamed_text(parts) == content
+    assert complete(client, [*first, user("Sure?"), assistant(content), user("Really?")]) == "Yes."
+    answers = [text for role, text in said(client, "s") if role == "assistant"]
+    assert answers == ["A green one.", "A green one.", "Yes."], "the same messages, found again"
+    assert THOUGHT not in json.dumps(sent(model_server)[-1])
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
+def test_thoughts_beside_the_content_are_told_while_streaming(
+    client: FlaskClient, model_server: ModelServer, field: str
+) -> None:
+    message = {"content": "A green one.", field: f"{THOUGHT}."}
+    model_server.main.queue(Json({"choices": [{"message": message, "finish_reason": "stop"}]}))
+    parts = stream(client, "Which fish?", session_id="s")
+    assert heard(parts) == (f"{THOUGHT}.", "A green one.")
+
+
+def test_an_answer_of_thoughts_alone_is_none_and_says_why(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Text(f"<think>{THOUGHT}", finish="length"))
+    error = failed(ask(client, "Which fish?", session_id="s"), 502, "model_empty_answer")
+    assert "thinking" in error["message"] and "kept" in error["message"]
+    assert said(client, "s") == [("user", "Which fish?")]
+
+
+def test_a_tag_in_a_block_of_code_is_part_of_the_reply(client: FlaskClient, model_server: ModelServer) -> None:
+    code = "Write it so:\n\n```\n<think>\nHm\n</think>\n```"
+    model_server.main.queue(Text(code))
+    assert by_chat(client, "How do models think?") == code
+
+
+def test_thoughts_go_back_with_the_calls_in_mode_tools(client: FlaskClient, model_server: ModelServer) -> None:
+    """DeepSeek refuses the conversation without them."""
+    (call,) = ToolCalls((("conversation_search", {"query": "fish"}),)).calls
+    function = {"name": call[0], "arguments": json.dumps(call[1])}
+    calls = [{"id": "1", "type": "function", "function": function}]
+    message = {"content": None, "reasoning_content": f"{THOUGHT}.", "tool_calls": calls}
+    model_server.main.queue(Json({"choices": [{"message": message, "finish_reason": "tool_calls"}]}), "A green one.")
+    assert chat(client, "Which fish?", session_id="s", user_id="ann", recall="tools")["reply"] == "A green one."
+    again = model_server.requests[-1].body["messages"]
+    assert [one["reasoning_content"] for one in again if "reasoning_content" in one] == [f"{THOUGHT}."]
+
+
+# -- silence, and ends that are none
+
+
+class Silent(Reply):
+    """Says nothing for a while, then the answer or an error."""
+
+    def __init__(self, seconds: float, last: Reply) -> None:
+        self.seconds, self.last = seconds, last
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.server.closing.wait(self.seconds)
+        self.last.send(exchange)
+
+
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_a_silent_model_keeps_the_connection_alive(client: FlaskClient, model_server: ModelServer, path: str) -> None:
+    bodies: dict[str, Any] = {
+        "/api/chat": {"message": "Hello"},
+        "/v1/chat/completions": {"model": "m", "messages": [user("Hello")]},
+        "/v1/messages": {"model": "m", "max_tokens": 9, "messages": [user("Hello")]},
+        "/v1/responses": {"model": "m", "input": "Hello"},
+    }
+    model_server.main.queue(Silent(1.3, Text("At last.")))
+    with client.post(path, json={**bodies[path], "stream": True}) as response:
+        assert response.status_code == 200
+        text = response.text
+    sign = "event: ping\n" if path == "/v1/messages" else ": keep-alive\n\n"
+    assert sign in text and text.index(sign) < text.index("last")
+    assert "At" in text
+
+
+def test_a_failure_after_a_silence_is_told_in_the_stream(client: FlaskClient, model_server: ModelServer) -> None:
+    model_server.main.queue(Silent(1.3, Raw([b'{"error": {"message": "Out of memory", "code": 500}}'])))
+    model_server.main.default = lambda body: Raw([b'{"error": {"message": "Out of memory", "code": 500}}'])
+    first, error = stream(client, "Hello", session_id="s")
+    assert first["session_id"] == "s"
+    assert "Out of memory" in error["error"]["message"] and "kept" in error["error"]["message"]
+
+
+def test_a_stream_may_last_longer_than_its_silences(make_app: MakeApp, model_server: ModelServer) -> None:
+    client = make_app(**at(model_server, model_timeout=0.5)).test_client()
+    model_server.main.queue(Text("One two three four five.", seconds_each=0.2))
+    assert streamed_text(stream(client, "Count.", session_id="s")) == "One two three four five."
+
+
+# -- windows
+
+
+@pytest.fixture
+def small() -> Iterator[ModelServer]:
+    """A server whose model reads 2,000 tokens, as vLLM tells it."""
+    with ModelServer() as server:
+
+        def answer(body: Any) -> Any:
+            size = len(json.dumps(body["messages"])) // 4
+            if size <= 2000:
+                return "Short enough."
+            words = (
+                f"This model's maximum context length is 2000 tokens. However, your request has {size} input tokens."
+            )
+            return Raw([json.dumps({"error": {"message": words, "code": 400}}).encode()])
+
+        server.main.default = answer
+        yield server
+
+
+def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(
+    make_app: MakeApp, small: ModelServer, tmp_path: Path
+) -> None:
+    client = make_app(**at(small, tail_tokens_max=9000, tail_messages_max=50)).test_client()
+    told = [
+        {"role": role, "content": f"{role} number {place} " + "word " * 200}
+        for place in range(8)
+        for role in ("user", "assistant")
+    ]
+    client.post("/api/sessions/s/messages", json={"messages": told})
+    assert chat(client, "Is that too long?", session_id="s")["reply"] == "Short enough."
+    calls = len(small.requests)
+    assert calls >= 2
+    assert chat(client, "And now?", session_id="s")["reply"] == "Short enough."
+    mains = [request for request in small.requests[calls:] if request.model == "main"]
+    assert len(mains) == 1, "the window is known now"
+
+
+def test_metadata_that_recap_reads_goes_no_further(client: FlaskClient, model_server: ModelServer) -> None:
+    assert post(client, talk("Hello"), None, metadata={"session_id": "meta"}).status_code == 200
+    assert "metadata" not in sent(model_server)[-1]
+    assert post(client, talk("Hello"), None, metadata={"session_id": "meta", "team": "x"}).status_code == 200
+    assert sent(model_server)[-1]["metadata"] == {"team": "x"}
+
+
+def test_an_event_stream_reads_the_same_with_comments() -> None:
+    assert events(': keep-alive\n\ndata: {"a": 1}\n\ndata: [DONE]\n\n') == [{"a": 1}, "[DONE]"]

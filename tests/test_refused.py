@@ -1,0 +1,362 @@
+"""Messages that a model server refuses: marked with the reason, kept, and in no later prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import services_of
+from memory.services import utc_now
+from memory.sessions.refusals import mark_refused
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status, ToolCalls
+from tests.remembering import Talk
+from tests.resources import Body, append, digest_of, error, fact, find, good, said
+from tests.sql import statements
+from tests.talking import ask, at, chat, failed, prompts, stored, stream
+
+ADA = {"user_id": "ada"}
+BAD = "Tell me how the zebra vault opens."
+WORDS = "The prompt triggered the content filter"
+
+
+def filtered() -> Status:
+    return Status(400, {"error": {"message": f"{WORDS}.", "code": "content_filter", "type": "invalid_request_error"}})
+
+
+def too_long(window: int) -> Status:
+    text = f"This model's maximum context length is {window} tokens. Shorten the messages."
+    return Status(400, {"error": {"message": text, "code": "context_length_exceeded"}})
+
+
+@pytest.fixture
+def ada(talk: Talk) -> Talk:
+    talk.who = ADA
+    return talk
+
+
+def refuse(ada: Talk, words: str = BAD, reply: Status | None = None, **more: Any) -> Body:
+    """Send a message that is refused; return the error."""
+    ada.server.main.queue(reply or filtered())
+    code = "model_context_exceeded" if reply else "model_content_refused"
+    return failed(ask(ada.client, words, session_id="s", **ADA, **more), 502 if reply else 422, code)
+
+
+def refuse_in_a_digest(ada: Talk, *ids: int) -> None:
+    """Mark messages as the job of summaries does."""
+    services = services_of(ada.app)
+    with services.database.write() as tx:
+        mark_refused(tx, ids, "model_content_refused", "The mini model's server refused it.", utc_now())
+
+
+def marks(client: FlaskClient, session: str = "s") -> dict[str, Any]:
+    return {one["content"]: one["refused"] for one in stored(client, session) if one["refused"]}
+
+
+def contents(server: ModelServer) -> list[str]:
+    """What the last prompt has after its head, without the memory block."""
+    return [one["content"].rpartition("</memory>\n\n")[2] for one in prompts(server)[-1] if one["role"] != "system"]
+
+
+def test_a_refused_message_is_kept_with_its_reason_and_the_conversation_goes_on(ada: Talk) -> None:
+    chat(ada.client, "Hello there", session_id="s", **ADA)
+    told = refuse(ada)["message"]
+    last = stored(ada.client, "s")[-1]
+    assert f"`replaces`: {last['id']}" in told and "erase" in told and WORDS in told
+    assert "left out of later prompts" in told and "send it again" not in told
+    assert last["content"] == BAD and last["refused"]["at"].endswith("+00:00")
+    assert last["refused"]["code"] == "model_content_refused"
+    assert last["refused"]["reason"] == f"The content filter of the model server refused it: {WORDS}."
+    turns = good(ada.client.get("/api/sessions/s/turns"))["items"]
+    assert [turn["state"] for turn in turns] == ["refused", "finished"]
+    assert good(ada.client.get(f"/api/sessions/s/turns/{last['id']}"))["state"] == "refused"
+    after = chat(ada.client, "And the weather?", session_id="s", **ADA)
+    assert contents(ada.server)[0] == "Hello there" and contents(ada.server)[-1] == "And the weather?"
+    assert "zebra" not in str(prompts(ada.server)[-1])
+    good(ada.client.delete(f"/api/sessions/s/messages/{last['id']}"))
+    assert marks(ada.client) == {}
+    again = chat(ada.client, "And the weather?", session_id="s", replaces=after["user_message_id"], **ADA)
+    assert again["usage"]["full_history_tokens"] == after["usage"]["full_history_tokens"], "it saved none of it"
+
+
+SERVERS: dict[str, Status] = {
+    "Azure": Status(
+        400,
+        {
+            "error": {
+                "message": "The response was filtered due to the prompt triggering our content management policy.",
+                "code": "content_filter",
+                "innererror": {"code": "ResponsibleAIPolicyViolation"},
+            }
+        },
+    ),
+    "Gemini": Status(400, {"error": {"code": 400, "message": "Blocked: PROHIBITED_CONTENT", "status": "INVALID"}}),
+    "OpenRouter": Status(
+        403, {"error": {"code": 403, "message": "This model requires moderation. Input was flagged."}}
+    ),
+}
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(ada: Talk, server: str) -> None:
+    def answer(body: Body) -> Any:
+        return SERVERS[server] if "zebra" in str(body["messages"]) else "Fine."
+
+    ada.server.main.default = ada.server.mini.default = answer
+    chat(ada.client, "Hello there", session_id="s", **ADA)
+    failed(ask(ada.client, "And zebras?", session_id="s", **ADA), 422, "model_content_refused")
+    services = services_of(ada.app)
+    for session, text in (("s", "And the weather?"), ("s", "And as I said before?"), ("t", "What did I ask of zoos?")):
+        assert chat(ada.client, text, session_id=session, recall="always", **ADA)["reply"] == "Fine."
+        services.outbox.run_due()
+    assert list(marks(ada.client)) == ["And zebras?"]
+    assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["error"]]
+
+
+def test_the_first_message_of_a_session_may_be_refused_also_in_a_stream(ada: Talk) -> None:
+    assert "left out of later prompts" in refuse(ada, stream=True)["message"]
+    assert list(marks(ada.client)) == [BAD]
+    stream(ada.client, "And the weather?", session_id="s", **ADA)
+    assert contents(ada.server) == ["And the weather?"]
+
+
+def test_a_message_longer_than_half_of_the_models_window_is_refused_and_a_shorter_one_is_not(ada: Talk) -> None:
+    long = "The weather was fine. " * 100
+    assert "left out of later prompts" in refuse(ada, long, too_long(800))["message"]
+    assert marks(ada.client)[long]["code"] == "model_context_exceeded"
+    assert "800" in marks(ada.client)[long]["reason"]
+    assert "send it again" in refuse(ada, "And the weather?", too_long(800))["message"]
+    assert list(marks(ada.client)) == [long]
+    chat(ada.client, "And the weather?", session_id="s", **ADA)
+    assert len(stored(ada.client, "s")) == 3 and contents(ada.server) == ["And the weather?"]
+
+
+@pytest.mark.parametrize("key", ["k1", None])
+def test_the_same_words_are_tried_again_and_a_reply_takes_the_mark_away(ada: Talk, key: str | None) -> None:
+    refuse(ada, key=key)
+    refuse(ada, key=key)
+    assert list(marks(ada.client)) == [BAD] and len(stored(ada.client, "s")) == 1, "the same message"
+    assert good(ada.client.get("/api/sessions/s"))["title"] == "", "other programs' models read titles too"
+    chat(ada.client, BAD, session_id="s", key=key, **ADA)
+    assert contents(ada.server) == [BAD] and marks(ada.client) == {}
+    assert good(ada.client.get("/api/sessions/s"))["title"] == BAD
+    (turn,) = good(ada.client.get("/api/sessions/s/turns"))["items"]
+    assert turn["state"] == "finished"
+    services_of(ada.app).outbox.run_due(["index"])
+    assert [one["content"] for one in find(ada.client, "zebra", role="user", **ADA)] == [BAD]
+    chat(ada.client, "Thanks", session_id="s", **ADA)
+    assert contents(ada.server)[0] == BAD
+
+
+def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada: Talk) -> None:
+    ada.hear("The bike is red.", said("Nice.", "assistant"), reply=digest_of(topic="Bikes"))
+    refuse(ada, key="k1")
+    assert ada.summary()["state"] == "current", "nothing is left to summarise"
+    chat(ada.client, "The cat is Tom.", session_id="s", **ADA)
+    assert ada.digest(digest_of(topic="Cats"))["state"] == "current"
+    assert "zebra" not in str(ada.digests())
+    chat(ada.client, BAD, session_id="s", key="k1", **ADA)
+    assert ada.digest(digest_of(topic="All"))["state"] == "current"
+    assert "zebra" in str(ada.digests()[-1]) and "Tom" in str(ada.digests()[-1])
+
+
+def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada: Talk) -> None:
+    ada.say(BAD, said("Noted.", "assistant"), "The locker code is 1111.", said("Fine.", "assistant"))
+    services = services_of(ada.app)
+    services.outbox.run_due(["index"])
+    assert find(ada.client, "zebra vault", **ADA)
+    refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
+    for indexed in (False, True):
+        if indexed:
+            services.outbox.run_due(["index"])
+        assert BAD not in str(find(ada.client, "zebra vault", **ADA))
+        window = str(find(ada.client, "locker code", window=3, **ADA)[0]["window"])
+        assert "zebra" not in window and "Noted." in window
+        block = good(ada.client.post("/api/recall", json={"message": "How does the zebra vault open?", **ADA}))
+        assert "zebra" not in block["block"]
+        chat(ada.client, "What did I say of the zebra vault?", recall="always", temporary=True, **ADA)
+        assert "vault opens" not in str(prompts(ada.server)[-1])
+        ada.server.main.queue(ToolCalls((("conversation_search", {"query": "zebra vault"}), ("recent_chats", {}))))
+        chat(ada.client, "Look it up.", recall="tools", temporary=True, **ADA)
+        looked_up = str([one for one in prompts(ada.server)[-1] if one["role"] == "tool"])
+        assert "zebra" not in looked_up and "1111" in looked_up
+    (verified,) = [one for one in services.indexing.verify() if one.messages]
+    assert verified.consistent and (verified.messages, verified.indexed, verified.waiting) == (3, 3, 0)
+    assert stored(ada.client, "s")[0]["content"] == BAD, "the person still sees it"
+
+
+def test_another_programs_model_reads_a_conversation_without_it(ada: Talk) -> None:
+    ada.say(BAD, said("Noted.", "assistant"))
+    refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": {"id": "s"}}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    shown = ada.client.post("/mcp?user_id=ada", json=call, headers=headers).text
+    assert "zebra" not in shown and "left out" in shown and "Noted." in shown
+
+
+def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada: Talk) -> None:
+    ada.say(BAD, said("Zebra vaults open with a crowbar.", "assistant"), "The locker code is 1111.")
+    refuse_in_a_digest(ada, *(one["id"] for one in stored(ada.client, "s")[:2]))
+    assert len(marks(ada.client)) == 2
+    assert ada.digest(digest_of(topic="Codes"))["state"] == "current"
+    assert "1111" in str(ada.digests()) and "ebra" not in str(ada.digests())
+    ada.say("And another zebra.")
+    refuse_in_a_digest(ada, stored(ada.client, "s")[3]["id"])
+    assert ada.summary()["state"] == "current", "nothing is left to read"
+
+
+def test_erasing_it_leaves_the_summaries_that_never_read_it(ada: Talk) -> None:
+    ada.hear("The bike is red.", said("Nice.", "assistant"), reply=digest_of(topic="Bikes"))
+    refuse(ada)
+    chat(ada.client, "The cat is Tom.", session_id="s", **ADA)
+    assert ada.digest(digest_of(topic="Cats"))["state"] == "current"
+    good(ada.client.delete(f"/api/sessions/s/messages/{stored(ada.client, 's')[2]['id']}"))
+    assert ada.topics() == ["2 Cats", "1 Bikes"]
+
+
+def test_facts_taken_from_it_in_an_earlier_try_go(ada: Talk) -> None:
+    ada.server.main.default = lambda _: Status(500)
+    assert ask(ada.client, "I own a zebra.", session_id="s", key="k1", **ADA).status_code == 502
+    ada.say(said("Hm.", "assistant"))
+    ada.digest(digest_of(fact("Owns a zebra", 1, "I own a zebra", scope="user")))
+    assert ada.texts() == ["Owns a zebra"]
+    refuse(ada, "I own a zebra.", key="k1")
+    assert ada.texts() == []
+
+
+def test_another_owners_words_stay_as_they_are(ada: Talk) -> None:
+    bob = Talk(ada.app, ada.server, "b", "bob")
+    bob.say(BAD, said("Noted.", "assistant"))
+    refuse(ada)
+    assert marks(ada.client, "b") == {}
+    assert BAD in str(find(ada.client, "zebra", user_id="bob"))
+    error(ada.client.get("/api/sessions/s/messages", query_string={"user_id": "bob"}), 404)
+
+
+def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada: Talk) -> None:
+    chat(ada.client, "Hello there", session_id="s", **ADA)
+    refuse(ada)
+    first = stored(ada.client, "s")[-1]["id"]
+    chat(ada.client, "Tell me of horses.", session_id="s", replaces=first, **ADA)
+    assert marks(ada.client) == {} and "zebra" not in str(prompts(ada.server)[-1])
+    good(ada.client.post(f"/api/sessions/s/messages/{first}/restore"))
+    assert list(marks(ada.client)) == [BAD]
+    services_of(ada.app).outbox.run_due(["index"])
+    assert BAD not in str(find(ada.client, "zebra", **ADA))
+    document, mark = good(ada.client.get("/api/users/ada/export")), marks(ada.client)
+    good(ada.client.delete("/api/users/ada"))
+    good(ada.client.post("/api/import", json=document, query_string=ADA))
+    assert marks(ada.client) == mark
+    good(ada.client.post("/api/sessions/s/messages/hide", json={"first": 3, "last": 3}))
+    good(ada.client.post("/api/sessions/s/messages/show", json={}))
+    chat(ada.client, "And the weather?", session_id="s", **ADA)
+    assert "zebra" not in str(prompts(ada.server)[-1]) and marks(ada.client) == mark
+
+
+def test_an_export_as_markdown_tells_it_and_is_read_back_without_it_in_the_words(ada: Talk) -> None:
+    refuse(ada)
+    text = ada.client.get("/api/users/ada/export?format=markdown").text
+    assert ", refused by a model server\n" in text
+    good(ada.client.delete("/api/users/ada"))
+    good(ada.client.post("/api/import", data=text.encode(), content_type="application/octet-stream", query_string=ADA))
+    (session,) = good(ada.client.get("/api/sessions", query_string=ADA))["items"]
+    assert [one["content"] for one in stored(ada.client, session["id"])] == [BAD]
+
+
+CLIENTS: dict[str, Any] = {
+    "/v1/chat/completions": lambda messages: {"messages": messages},
+    "/v1/messages": lambda messages: {"messages": messages, "max_tokens": 100},
+    "/v1/responses": lambda messages: {"input": messages},
+}
+
+
+@pytest.mark.parametrize("path", CLIENTS)
+def test_a_client_that_sends_it_with_each_request_is_answered(ada: Talk, path: str) -> None:
+    history: list[Body] = []
+
+    def send(*newest: Body) -> Any:
+        history.extend(newest)
+        body = {"model": "gpt-4o", **CLIENTS[path](history)}
+        return ada.client.post(path, json=body, headers={"X-Session-Id": "s", "X-OpenWebUI-User-Id": "ada"})
+
+    good(send(said("Hello there")))
+    history.append(said(stored(ada.client, "s")[-1]["content"], "assistant"))
+    ada.server.main.queue(filtered(), filtered())
+    for newest in ([said(BAD)], []):
+        answer = send(*newest)
+        assert answer.status_code == 400, answer.text
+        assert WORDS in answer.text and "left out of later prompts" in answer.text
+        assert contents(ada.server)[-1] == BAD, "it is the newest, so it is tried"
+    good(send(said("And the weather?")))
+    assert contents(ada.server)[-1] == "And the weather?" and contents(ada.server)[0] == "Hello there"
+    assert "zebra" not in str(prompts(ada.server)[-1])
+    history.append(said(stored(ada.client, "s")[-1]["content"], "assistant"))
+    good(send(said("Thanks")))
+    assert "zebra" not in str(prompts(ada.server)[-1]) and "weather" in str(prompts(ada.server)[-1])
+    assert list(marks(ada.client)) == [BAD] and len(stored(ada.client, "s")) == 7
+
+
+def test_a_refused_result_of_a_tool_goes_with_its_call(ada: Talk) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    history: list[Body] = [
+        said("Read the page."),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "zebra words"},
+    ]
+
+    def send() -> Any:
+        body = {"model": "gpt-4o", "messages": history}
+        return ada.client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": "s"})
+
+    ada.server.main.queue(filtered())
+    assert send().status_code == 400
+    assert list(marks(ada.client)) == ["zebra words"]
+    history.append(said("And the weather?"))
+    good(send())
+    assert contents(ada.server) == ["Read the page.", "And the weather?"]
+
+
+def test_a_refusal_after_the_model_looked_back_or_of_a_temporary_turn_marks_nothing(ada: Talk) -> None:
+    ada.say("The locker code is 1111.", said("Fine.", "assistant"))
+    ada.server.main.queue(ToolCalls((("conversation_search", {"query": "locker"}),)), filtered())
+    failed(ask(ada.client, "What is the code?", session_id="t", recall="tools", **ADA), 422, "model_content_refused")
+    assert marks(ada.client, "t") == {}
+    ada.server.main.queue(filtered())
+    told = failed(ask(ada.client, BAD, session_id="s", temporary=True, **ADA), 422, "model_content_refused")
+    assert "kept" not in told["message"] and marks(ada.client) == {}
+
+
+def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(ada: Talk) -> None:
+    done = chat(ada.client, "I like tea", session_id="s", **ADA)
+    refuse_in_a_digest(ada, done["user_message_id"])
+    body = {"session_id": "s", "message_id": done["message_id"]}
+    assert error(ada.client.post("/api/examples", json=body), 404)["code"] == "exchange_not_found"
+    again = chat(ada.client, "I like coffee", session_id="s", **ADA)
+    body = {"session_id": "s", "message_id": again["message_id"], "thumbs": "down", "text": "Shorter!"}
+    good(ada.client.post("/api/feedback", json=body))
+    refuse_in_a_digest(ada, again["message_id"])
+    before = len(ada.digests())
+    services_of(ada.app).outbox.run_due(["feedback"])
+    assert len(ada.digests()) == before, "the mini model reads nothing of it"
+    assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "feedback"]
+
+
+def test_an_ordinary_turn_asks_nothing_more_for_it(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server))
+    append(app.test_client(), "s", [said("Hello."), said("Hi.", "assistant")])
+    with statements(services_of(app).database) as sent:
+        chat(app.test_client(), "And the weather?", session_id="s")
+    alone = [one for one in sent if "messages.refused IS NOT NULL" in one and "EXISTS" not in one]
+    assert alone == [] and not [one for one in sent if one.startswith("UPDATE messages")]
+
+
+def test_words_that_are_recalled_and_refused_do_not_mark_the_message(ada: Talk) -> None:
+    """They may be older than the mark, or come from a model without a filter."""
+    append(ada.client, "old", [said("The zebra vault opens at noon.")], **ADA)
+    ada.server.main.default = lambda body: filtered() if "zebra vault opens" in str(body["messages"]) else "I see."
+    answer = chat(ada.client, "When does my zebra vault open?", session_id="s", **ADA)
+    assert answer["reply"] == "I see."
+    assert answer["memory"]["excerpts"] == [] and "refused" in answer["memory"]["recall"]["reason"]
+    assert marks(ada.client) == {} and len(prompts(ada.server)) == 2

@@ -1,0 +1,113 @@
+"""Relations between conversations: what they share, whose they are, and links that a question follows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from app import services_of
+from tests.model_server import ModelServer
+from tests.remembering import Talk
+from tests.resources import digest_of, error, fact, find, good, link
+
+SISTER = [link("user", "sister", "Ida", "person person")]
+
+
+def told(
+    app: Flask, server: ModelServer, session: str, text: str, links: Any = (), user: str = "ada", **more: Any
+) -> Talk:
+    """A session with one message, a fact with these links, and a summary."""
+    talk = Talk(app, server, session, user)
+    found = [fact(text, 1, text, links=list(links))] if links else []
+    talk.hear(text, reply=digest_of(*found, **{"topic": text, **more}))
+    return talk
+
+
+def related(talk: Talk, session: str = "", **query: Any) -> list[dict[str, Any]]:
+    address = f"/api/sessions/{session or talk.session}/related"
+    items: list[dict[str, Any]] = good(talk.client.get(address, query_string={**talk.who, **query}))["items"]
+    return items
+
+
+def test_conversations_that_name_the_same_entities_are_related(model_app: Flask, model_server: ModelServer) -> None:
+    first = told(model_app, model_server, "one", "My sister Ida paints boats.", SISTER)
+    told(
+        model_app,
+        model_server,
+        "two",
+        "My sister has rented a studio.",
+        [link("my sister", "rents", "studio", "person place")],
+    )
+    told(model_app, model_server, "three", "The bakery is closed.")
+    told(
+        model_app,
+        model_server,
+        "four",
+        "Ida called me, bob.",
+        [link("user", "friend", "Ida", "person person")],
+        user="bob",
+    )
+    (item,) = related(first)
+    assert (item["session_id"], item["why"]["entities"]) == ("two", ["Ida"]), "an alias leads to the same"
+    assert 0 < item["score"] <= 1
+    assert related(first, "three") == []
+    assert error(first.client.get("/api/sessions/four/related?user_id=ada"), 404)["code"] == "session_not_found"
+
+
+def test_conversations_with_near_summaries_are_related_the_closest_first(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    first = told(model_app, model_server, "one", "Repairing the roof of the summer house")
+    told(model_app, model_server, "two", "Costs of repairing a roof")
+    told(model_app, model_server, "three", "Recipes with lentils")
+    told(model_app, model_server, "other", "Repairing the roof of the summer house", user="bob")
+    good(
+        first.client.post("/api/chat", json={"session_id": "private", "message": "Hi", "remember": False, **first.who})
+    )
+    model_server.mini.queue(digest_of(topic="Repairing the roof of the summer house"))
+    services_of(model_app).outbox.run_due(["summary"])
+    (item,) = related(first)
+    assert item["session_id"] == "two" and item["why"]["entities"] == []
+    assert 0 < item["why"]["summary"] <= 1
+    assert related(first, limit=1) == [item]
+    assert error(first.client.get("/api/sessions/one/related?limit=0"), 422)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_question_follows_links_up_to_three_steps(model_app: Flask, model_server: ModelServer, steps: int) -> None:
+    chain = ["Ida", "Marlin", "Bergen", "Rasmus", "Hof"]
+    talk = Talk(model_app, model_server, "s", "ada")
+    texts = [f"{one} goes with {other}." for one, other in pairwise(chain)]
+    noise = [f"The city council wrote about waste bin {number}." for number in range(30)]
+    talk.say(*texts, *noise)
+    facts = [
+        fact(text, number, text, links=[link(one, "goes with", other)])
+        for number, (text, one, other) in enumerate(zip(texts, chain, chain[1:], strict=False), 1)
+    ]
+    talk.digest(digest_of(*facts))
+    found = [one["content"] for one in find(talk.client, "What about Ida?", user_id="ada", limit=10)]
+    assert texts[steps - 1] in found, found
+    assert found.index(texts[0]) <= found.index(texts[steps - 1])
+    assert texts[3] not in found
+
+
+def test_links_that_an_alias_makes_equal_are_one(model_app: Flask, model_server: ModelServer) -> None:
+    talk = told(
+        model_app, model_server, "one", "My sister Ida lives in Porto.", [*SISTER, link("Ida", "lives in", "Porto")]
+    )
+    talk.hear(
+        "My sister lives in Porto, by the river.",
+        reply=digest_of(
+            fact(
+                "The sister lives in Porto by the river",
+                2,
+                "My sister lives in Porto, by the river",
+                links=[link("my sister", "lives in", "Porto")],
+            )
+        ),
+    )
+    edges = good(talk.client.get("/api/graph?user_id=ada&entity=Ida"))["items"]
+    assert [one["relation"] for one in edges].count("lives in") == 1

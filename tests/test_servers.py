@@ -1,0 +1,224 @@
+"""Model servers: one for each task, each with its own key; and Azure's older addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from app import services_of
+from config import FallbackModel, Settings, SettingsError
+from memory.llm import complete
+from memory.llm.client import Endpoint
+from memory.llm.completions import OpenAIModel
+from tests.conftest import MakeApp
+from tests.model_server import ModelServer, Status
+from tests.openai_calls import ask as request
+from tests.openai_calls import failure
+from tests.resources import append, find, good
+from tests.talking import ask, at, chat, failed
+
+
+@pytest.fixture
+def mini() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def embedder() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+def keys(server: ModelServer) -> set[str]:
+    return {request.headers["authorization"].removeprefix("Bearer ") for request in server.requests}
+
+
+def of_tasks(mini: ModelServer, embedder: ModelServer, **changes: Any) -> dict[str, Any]:
+    return {
+        "openai_summary_base_url": mini.url,
+        "openai_summary_api_key": "mini-key",
+        "openai_summary_model": "mini-model",
+        "embedding_base_url": embedder.url,
+        "embedding_api_key": "embedding-key",
+        "embeddings": "openai",
+        "model_timeout": 5.0,
+        **changes,
+    }
+
+
+def test_each_task_has_a_server_and_a_key_of_its_own(
+    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer
+) -> None:
+    app = make_app(**{**at(model_server), **of_tasks(mini, embedder)})
+    client = app.test_client()
+    assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
+    services_of(app).outbox.run_due()
+    (version,) = good(client.get("/api/sessions/s/summary/versions"))["items"]
+    assert version["model"] == "mini-model"
+    good(client.post("/v1/embeddings", json={"model": "e", "input": ["a"]}))
+    asked = [{one.model for one in server.requests} for server in (model_server, mini, embedder)]
+    assert asked == [{"main"}, {"mini"}, {"embeddings"}]
+    assert [keys(server) for server in (model_server, mini, embedder)] == [
+        {"test-key"},
+        {"mini-key"},
+        {"embedding-key"},
+    ]
+
+
+def test_the_main_key_goes_to_no_other_server(
+    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer
+) -> None:
+    changes = of_tasks(mini, embedder, openai_summary_api_key="", embedding_api_key="")
+    app = make_app(**{**at(model_server), **changes})
+    chat(app.test_client(), "My cat is called Miso.", session_id="s")
+    services_of(app).outbox.run_due()
+    assert mini.requests and embedder.requests
+    assert keys(mini) == keys(embedder) == {"no-key-needed"}
+
+
+def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
+    make_app: MakeApp, mini: ModelServer, embedder: ModelServer
+) -> None:
+    app = make_app(**of_tasks(mini, embedder))
+    client = app.test_client()
+    answer = chat(client, "My cat is called Miso.", session_id="s")
+    assert answer["model"] == "recap-extractive" and "built-in model answers" in answer["notice"]
+    services_of(app).outbox.run_due()
+    assert "mini-model" in [one.body.get("model") for one in mini.requests]
+    assert good(client.get("/health/ready"))["model"] == {
+        "main": "recap-extractive",
+        "mini": "mini-model",
+        "builtin": True,
+    }
+    append(client, "t", [{"role": "user", "content": "The bakery opens at seven."}])
+    services_of(app).outbox.run_due()
+    assert find(client, "when does the bakery open", session_id="t")
+    assert keys(embedder) == {"embedding-key"}
+
+
+def test_embeddings_need_a_server(make_app: MakeApp) -> None:
+    with pytest.raises(SettingsError, match="EMBEDDING_BASE_URL"):
+        make_app(embeddings="openai")
+
+
+def test_a_stored_server_leaves_the_other_tasks_theirs(
+    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer
+) -> None:
+    app = make_app(**of_tasks(mini, embedder), encryption_key=Fernet.generate_key().decode())
+    client = app.test_client()
+    body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "stored-mini"}
+    stored = good(client.put("/api/model-server", json=body))
+    assert (stored["source"], stored["main"], stored["mini"]) == ("stored", "main-model", "mini-model")
+    assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
+    services_of(app).outbox.run_due()
+    assert [keys(server) for server in (model_server, mini, embedder)] == [
+        {"sk-stored"},
+        {"mini-key"},
+        {"embedding-key"},
+    ]
+
+
+@pytest.mark.parametrize("setting", ["openai_summary_api_key", "embedding_api_key"])
+def test_a_key_without_an_address_is_for_openai_and_never_for_a_stored_server(
+    make_app: MakeApp, model_server: ModelServer, setting: str
+) -> None:
+    app = make_app(**{setting: "sk-of-openai"}, encryption_key=Fernet.generate_key().decode())
+    body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "mini-model"}
+    good(app.test_client().put("/api/model-server", json=body))
+    models = services_of(app).model_server.models
+    servers = [one.server for one in (models.endpoint, models.mini_endpoint, models.embedding_endpoint) if one]
+    assert {(one.key, one.url) for one in servers} >= {("sk-of-openai", "https://api.openai.com/v1")}
+    assert {one.url for one in servers if one.key == "sk-of-openai"} == {"https://api.openai.com/v1"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "variables"),
+    [
+        ({}, Status(401), ["OPENAI_SUMMARY_API_KEY"]),
+        ({"openai_summary_api_key": ""}, Status(404), ["OPENAI_SUMMARY_MODEL", "OPENAI_SUMMARY_BASE_URL"]),
+    ],
+)
+def test_an_error_names_the_settings_of_its_own_server(
+    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, changes: Any, status: Status, variables: list[str]
+) -> None:
+    own = {"openai_summary_base_url": mini.url, "openai_summary_api_key": "mini-key", **changes}
+    app = make_app(**at(model_server, **own), summary_mode="inline")
+    mini.mini.default = lambda body: status
+    chat(app.test_client(), "My cat is called Miso.", session_id="s")
+    (job,) = [one for one in app.test_client().get("/api/jobs").json["items"] if one["kind"] == "summary"]
+    assert all(f"{variable}" in job["error"] for variable in variables)
+    assert "OPENAI_API_KEY" not in job["error"] and "OPENAI_BASE_URL" not in job["error"]
+
+
+def test_a_wrong_address_names_its_variable(make_app: MakeApp, model_server: ModelServer) -> None:
+    for name, variable in (
+        ("openai_summary_base_url", "OPENAI_SUMMARY_BASE_URL"),
+        ("embedding_base_url", "EMBEDDING_BASE_URL"),
+    ):
+        with pytest.raises(SettingsError, match=f"^{variable} must be"):
+            make_app(**at(model_server, **{name: "127.0.0.1:11434"}))
+
+
+def test_a_fallback_model_without_an_address_needs_a_main_server(make_app: MakeApp, mini: ModelServer) -> None:
+    changes = {"openai_summary_base_url": mini.url, "openai_summary_model": "mini-model"}
+    app = make_app(**changes, openai_fallback_models=(FallbackModel("gpt-4o"), FallbackModel("spare", mini.url)))
+    models = services_of(app).model_server.models
+    assert [model.endpoint.server.url for model in models.fallbacks] == [mini.url], "OpenAI is asked by nobody's wish"
+
+
+# -- Azure
+
+
+def azure(server: ModelServer, path: str, name: str = "gpt-4o") -> OpenAIModel:
+    settings = Settings(openai_base_url=server.url.removesuffix("/v1") + path, openai_api_key="azure-key")
+    return OpenAIModel(Endpoint(settings.servers.main, 5.0), name, backoff=0.005)
+
+
+@pytest.mark.parametrize(
+    ("path", "came"),
+    [
+        ("/openai/deployments/talker?api-version=2024-10-21", "/openai/deployments/talker"),
+        ("/openai/deployments/talker/chat/completions?api-version=2024-10-21", "/openai/deployments/talker"),
+        ("/?api-version=2024-10-21", "/openai/deployments/gpt-4o"),
+        ("/openai?api-version=2024-10-21", "/openai/deployments/gpt-4o"),
+        ("/hub/openai/deployments/talker/?api-version=2024-10-21", "/hub/openai/deployments/talker"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+def test_azures_older_addresses_work(mini: ModelServer, path: str, came: str, stream: bool) -> None:
+    assert complete(azure(mini, path), request(stream))[0] == "Reply to: Hello, how are you?"
+    (received,) = mini.requests
+    assert received.path == f"{came}/chat/completions?api-version=2024-10-21"
+    assert received.headers["api-key"] == "azure-key" and "authorization" not in received.headers
+
+
+@pytest.mark.parametrize("path", ["/openai/v1/", "/openai/v1/?api-version=preview"])
+def test_azures_new_address_is_any_other(mini: ModelServer, path: str) -> None:
+    assert complete(azure(mini, path), request())
+    (received,) = mini.requests
+    assert received.path == "/openai/v1/chat/completions" + path.removeprefix("/openai/v1/")
+    assert received.headers["authorization"] == "Bearer azure-key"
+
+
+def test_an_azure_deployment_that_is_missing_is_told(mini: ModelServer) -> None:
+    missing = {"error": {"code": "DeploymentNotFound", "message": "The API deployment does not exist. azure-key"}}
+    mini.main.queue(Status(404, missing))
+    error = failure(azure(mini, "/?api-version=2024-10-21"), request())
+    assert error.code == "model_not_found" and "azure-key" not in error.message
+
+
+def test_a_name_with_a_slash_stays_one_deployment(mini: ModelServer) -> None:
+    complete(azure(mini, "/?api-version=2024-10-21", "../admin?x"), request())
+    assert mini.requests[0].path.startswith("/openai/deployments/..%2Fadmin%3Fx/chat/completions?")
+
+
+def test_a_turn_works_at_an_azure_deployment(make_app: MakeApp, mini: ModelServer) -> None:
+    base = mini.url.removesuffix("/v1") + "/openai/deployments/talker?api-version=2024-10-21"
+    client = make_app(**at(mini, openai_base_url=base)).test_client()
+    assert chat(client, "Hello")["reply"]
+    mini.close()
+    failed(ask(client, "Hello"), 502, "model_unreachable")
