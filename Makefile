@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall \
+.PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
 	bench-references bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
@@ -68,6 +68,9 @@ bench-fairness: $(VENV)/.dev  ## Measure health checks and another tenant's read
 
 bench-replay: $(VENV)/.dev  ## Import a recorded conversation, search it and chat about it, over HTTP: make bench-replay OPTIONS="--turns 10"
 	$(BIN)/python -m benchmarks.replay $(CONVERSATIONS) $(OPTIONS)
+
+bench-meaning: $(VENV)/.dev  ## Measure searches in other words, and what is shown of what nobody told: make bench-meaning SETS=folder OPTIONS="--set EMBEDDINGS=minilm"
+	$(BIN)/python -m benchmarks.meaning $(SETS) $(OPTIONS)
 
 bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)

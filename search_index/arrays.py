@@ -198,6 +198,11 @@ class Candidates:
         among[self.order] = True
         return np.split(among, ends[:-1])
 
+    @property
+    def sizes(self) -> Ints:
+        """How many distinct terms each message has."""
+        return np.concatenate([block.sizes for block in self.blocks])[self.order]
+
     def rarest(self) -> NDArray[np.int32]:
         """In how many messages the rarest term of each message is, 0 where it has no term."""
         starts = np.cumsum([0, *(len(block.rows) for block in self.blocks)])

@@ -147,14 +147,13 @@ class SearchIndex:
             return prepared
         key = owner, " ".join(text.split())
         try:
-            texts = [text, self._analysis.content(text)]
-            vectors = self._found.get(key) or packed(self._space.embedder, texts, WAIT_SECONDS)
+            vectors = self._found.get(key) or packed(self._space.embedder, [text], WAIT_SECONDS)
             self._found.put(key, vectors, len(text) + _HIT_BYTES)
         except EmbeddingUnavailable as error:
             log.warning("searching by words alone: %s", error)
             return prepared._replace(failure=str(error))
         self._space.measure_soon()
-        return prepared._replace(vector=vectors[0], content=vectors[1])
+        return prepared._replace(vector=vectors[0], content=vectors[0])
 
     def search(
         self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int] = ()

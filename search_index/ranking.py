@@ -29,7 +29,7 @@ from search_index.arrays import Candidates, Floats, Ints
 K1, B = 0.9, 0.4
 REACH = 2  # messages on either side that belong to what was said: a question, its answer, and what was said to that
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
-FEW_WORDS = 0.4  # of a query's words around any message, by weight: with fewer, meaning decides
+FEW_WORDS = 0.5  # of a query's words around any message, by weight: with fewer, meaning decides
 NEAREST_SPAN = 5.0  # places after the nearest in which what nearness adds falls to a half
 TIE = 1e-6  # by which words, then nearness, order what fits as well
 NEAR_WEIGHT = 0.7  # of nearness beside words, in how well a message fits
@@ -192,9 +192,10 @@ def nearest(asked: Asked) -> Floats:
     return NEAREST_SPAN / (NEAREST_SPAN + place)
 
 
-def overlap(asked: Asked) -> Floats:
-    """The share of the query's words that it has."""
-    return np.minimum(asked.counts, 1.0).sum(axis=0) / asked.candidates.asked
+def jaccard(asked: Asked) -> Floats:
+    """How many of its and the query's distinct words both have, by their stems: other forms of a word match."""
+    common = np.minimum(asked.counts, 1.0).sum(axis=0)
+    return common / np.maximum(asked.candidates.sizes + asked.candidates.asked - common, 1)
 
 
 def cosine(asked: Asked) -> Floats:
@@ -257,8 +258,8 @@ CONTEXT = Recipe(
     )
 )
 WORDS = Recipe((Part(words),), "plain")
-# For comparison: a study's formula.
-FUZZY = Recipe((Part(overlap, 0.4), Part(cosine, 0.4), Part(age, 0.2)), "plain", least=0.3, most=5)
+# For comparison: a study's formula, with its threshold and its number of hits.
+FUZZY = Recipe((Part(jaccard, 0.4), Part(cosine, 0.4), Part(age, 0.2)), "plain", least=0.3, most=5)
 MEANING = ("meaning", "nearest")  # the parts that need vectors
 RECIPES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 

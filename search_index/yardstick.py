@@ -40,7 +40,8 @@ class Yardstick:
     def of(cls, embedder: Embedder) -> Yardstick:
         """Measure an embedder, with one call for all texts.  Raises EmbeddingUnavailable."""
         pairs = json.loads(PAIRS.read_text("utf-8"))
-        texts = [ENGLISH.content(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
+        asked = ENGLISH.content if embedder.instant else str
+        texts = [asked(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
         vectors = _units(rows_of(packed(embedder, texts)).astype(float))
         questions, answers = vectors[: len(pairs)], vectors[len(pairs) :]
         common = answers.mean(axis=0)

@@ -162,15 +162,15 @@ def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about() ->
 
 
 def test_fuzzy_is_the_studys_formula(tmp_path: Path) -> None:
-    """Two fifths by the words that are shared, two by the cosine of their counts, one by how old it is."""
+    """Two fifths by the share of all words that both have, two by the cosine of their counts, one by how old it is."""
     said = (("kettle tea", 0), ("kettle kettle boat", 12), ("tea boat", 48), ("boat", 0))
     now = datetime.now(UTC)
     messages = [message(n, text, created_at=now - timedelta(hours=age)) for n, (text, age) in enumerate(said, 1)]
     found = {hit.message_id: hit for hit in search(tmp_path, RECIPES["fuzzy"], Query("kettle tea"), messages)}
     assert {number: tuple(hit.why.values()) for number, hit in found.items()} == {
         1: pytest.approx((0.4, 0.4, 0.2), abs=0.001),  # since time goes on
-        2: pytest.approx((0.2, 0.4 * 2 / math.sqrt(5 * 2), 0.2 * 0.85), abs=0.001),
-        3: pytest.approx((0.2, 0.4 / 2, 0.2 * 0.7), abs=0.001),
+        2: pytest.approx((0.4 / 3, 0.4 * 2 / math.sqrt(5 * 2), 0.2 * 0.85), abs=0.001),
+        3: pytest.approx((0.4 / 3, 0.4 / 2, 0.2 * 0.7), abs=0.001),
     }
 
 

