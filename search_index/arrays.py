@@ -176,19 +176,20 @@ class Candidates:
 
     def near(self, vector: bytes, yardstick: Yardstick) -> Floats:
         """How near each message is to the packed `vector` (see `yardstick`); 0 where it has no such vector."""
-        alike = [len(block.rows) > 0 and block.vectors.shape[1] == len(vector) for block in self.blocks]
         total, count = np.zeros(len(vector), np.int64), 0
-        for block, shown, is_alike in zip(self.blocks, self.shown, alike, strict=True):
-            if is_alike:
-                hidden = ~shown
-                total += block.unit_sum - unit_sum(block.vectors[hidden], block.lengths[hidden])
+        for block, shown in zip(self.blocks, self.shown, strict=True):
+            if block.vectors.shape[1] == len(vector):
+                total += block.unit_sum
                 count += int(np.count_nonzero(block.lengths[shown]))
+                if not shown.all():
+                    total -= unit_sum(block.vectors[~shown], block.lengths[~shown])
         view = yardstick.view(vector, total, count)
-        found = [
-            view.near(block.vectors, block.lengths) if is_alike else np.zeros(len(block.rows))
-            for block, is_alike in zip(self.blocks, alike, strict=True)
-        ]
-        return np.concatenate(found)[self.order]
+        compared, lengths = list[NDArray[np.float32]](), list[NDArray[np.float32]]()
+        for block in self.blocks:
+            is_alike = block.vectors.shape[1] == len(vector)
+            compared.append(view.products(block.vectors) if is_alike else np.zeros((2, len(block.rows)), np.float32))
+            lengths.append(block.lengths if is_alike else np.zeros_like(block.lengths))
+        return view.near(np.concatenate(compared, axis=1), np.concatenate(lengths))[self.order]
 
     @cached_property
     def shown(self) -> list[NDArray[np.bool_]]:

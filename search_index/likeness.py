@@ -37,7 +37,7 @@ class Nearness:
         measured = slice(None if of_one else 0)
         total, count = unit_sum(rows[measured], lengths[measured]), int((lengths[measured] > 0).sum())
         view = yardstick.view(vector, total, count)
-        near: list[float] = view.near(rows, lengths).tolist()
+        near: list[float] = view.near(view.products(rows), lengths).tolist()
         return near
 
     def alike(self, text: str, others: Sequence[str]) -> list[bool]:

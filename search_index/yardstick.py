@@ -72,12 +72,16 @@ class View:
     centre: Floats
     step: float
 
-    def near(self, rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> Floats:
+    def products(self, rows: NDArray[np.int8]) -> NDArray[np.float32]:
+        """The products of rows with the direction and with the mean, for `near`."""
+        return products(rows, np.array([self.towards, self.centre], np.float32))
+
+    def near(self, products: NDArray[np.float32], lengths: NDArray[np.float32]) -> Floats:
         """How near each row is, of these `lengths`; 0 for one without a vector."""
         spread = self.yardstick.like - self.yardstick.unlike
         if spread < _LEAST_SPREAD:
-            return np.zeros(len(rows))
-        along, across = products(rows, np.array([self.towards, self.centre], np.float32)).astype(float)
+            return np.zeros(len(lengths))
+        along, across = products.astype(float)
         sizes = np.where(lengths > 0, lengths, 1).astype(float)
         size = np.linalg.norm(self.towards) or 1.0
         own, middle = along / (sizes * size), across * self.step / sizes
