@@ -19,16 +19,18 @@ from mcp_types import Tool, ToolAnnotations
 
 from memory import tokens
 from memory.access.keys import ADMIN, READ
-from memory.domain import Caller, Fact, FactDraft, Message
 from memory.errors import InvalidRequest
 from memory.facts.facts import READ_MAX
 from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, encode_cursor
 from memory.rendering import plain
-from memory.sections import Sections
 from memory.services import Services, utc_now
 from memory.turn.values import TurnRequest
+from models.facts import Fact, FactDraft
+from models.messages import Message
+from models.owners import Caller
+from models.sections import Sections
 from schemas import facts, mcp, sessions
 from schemas.errors import flat
 from schemas.fields import page_of

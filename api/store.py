@@ -9,7 +9,7 @@ from flask import g
 from api.blueprint import caller, resource, services
 from api.door import need_scope
 from memory.access.keys import CHAT, READ
-from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
+from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
 from schemas.receipt import Receipt
 

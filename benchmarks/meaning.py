@@ -40,13 +40,15 @@ from benchmarks.conversation import Conversation
 from benchmarks.results import load_line, machine_line, percentiles
 from config import Settings
 from memory import tokens
-from memory.domain import Caller, Excerpt, Fact
 from memory.facts.ranking import Ranking
 from memory.recall.recall import Past
 from memory.recall.triggers import about
 from memory.rendering import chat_block
 from memory.services import Services
 from models import OwnerRow
+from models.facts import Fact
+from models.messages import Excerpt
+from models.owners import Caller
 
 BEGAN = datetime(2024, 1, 1, 9, tzinfo=UTC)
 HOURS = 17  # between two sessions

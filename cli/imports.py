@@ -10,8 +10,8 @@ from flask.cli import with_appcontext
 
 from api.blueprint import services
 from cli.commands import Command
-from memory.domain import Caller
 from memory.services import Services
+from models.owners import Caller
 from schemas.imports import checked
 
 

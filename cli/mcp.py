@@ -19,8 +19,8 @@ from api.blueprint import services
 from api.mcp_server import INSTRUCTIONS, McpServer, error_data
 from cli.commands import Command
 from memory.access.keys import KeyHolder
-from memory.domain import Caller
 from memory.errors import RecapError
+from models.owners import Caller
 
 T = TypeVar("T")
 

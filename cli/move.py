@@ -9,12 +9,12 @@ from sqlalchemy import select
 from api.blueprint import services
 from app import on_database
 from cli.commands import Command
-from memory.domain import Caller
 from memory.errors import Conflict
 from memory.ops.backup import DataLock
 from memory.ops.moving import count, move
 from memory.services import Services, utc_now
 from models import MessageRow, OwnerRow
+from models.owners import Caller
 
 SAMPLES = 20  # persons of whom one search is compared
 

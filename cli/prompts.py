@@ -10,9 +10,9 @@ import click
 
 from api.blueprint import services
 from cli.commands import Commands
-from memory.domain import Caller
 from memory.services import stated_facts
 from memory.summary.compare import Comparison, compare, read_messages
+from models.owners import Caller
 
 prompts = Commands("prompts", help="The instructions the models are given.")
 

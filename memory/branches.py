@@ -24,7 +24,6 @@ from sqlalchemy.orm import aliased
 
 from config import Settings
 from memory.access.owners import find_session
-from memory.domain import Caller, Message
 from memory.errors import NotFound
 from memory.facts.corrections import withdraw
 from memory.leases import Leases
@@ -35,6 +34,8 @@ from memory.sessions.sessions import SessionInfo, Sessions
 from memory.sessions.titles import renaming
 from memory.summary.summaries import use_newest_left
 from models import REVISED, Database, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models.messages import Message
+from models.owners import Caller
 
 
 @dataclass(frozen=True)

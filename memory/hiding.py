@@ -21,15 +21,15 @@ from sqlalchemy import Row, bindparam, or_, select, update
 
 from config import Settings
 from memory.access.owners import find_session
-from memory.domain import Caller
 from memory.errors import InvalidRequest
 from memory.leases import Leases
-from memory.sections import Sections
 from memory.sessions.fold import show_newest
 from memory.sessions.messages import SAID, skip_unread
 from memory.sessions.sessions import Sessions
 from memory.summary.summaries import add_version, find_version
 from models import MessageRow, SessionRow, SummaryRow, Transaction
+from models.owners import Caller
+from models.sections import Sections
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from datetime import date, datetime
 from functools import lru_cache
 from urllib.parse import quote
 
-from memory.domain import Excerpt, Fact, Message
-from memory.sections import Sections
+from models.facts import Fact
+from models.messages import Excerpt, Message
+from models.sections import Sections
 
 GAP = "..."  # stands for messages that are left out
 BLOCKS = ("memory", "chat", "message", "summary", "facts", "profile", "examples")

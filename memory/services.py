@@ -19,7 +19,6 @@ from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.branches import Branches
-from memory.domain import Message
 from memory.facts.facts import Facts
 from memory.hiding import Hiding
 from memory.jobs.listing import Jobs
@@ -53,7 +52,6 @@ from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
 from memory.recall.related import RelatedSessions
-from memory.sections import Sections
 from memory.sessions.sessions import Sessions
 from memory.sessions.thoughts import Cleaning
 from memory.store.items import Items
@@ -67,7 +65,9 @@ from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
 from models import Database
 from models.errors import Trouble, trouble_of
+from models.messages import Message
 from models.schema import revision_of
+from models.sections import Sections
 from search_index import RECIPES, Embedder, MiniLMEmbedder, Recipe, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:

@@ -1,25 +1,19 @@
 """The rows, and the one place that opens transactions."""
 
-from models.archives import ArchiveRow
 from models.base import Base, Refusal, UTCDateTime
 from models.database import Database, Transaction, Upsert, engine_options, locked, retried
-from models.items import ItemRow, ItemSourceRow, ItemVersionRow
-from models.rows import (
-    REVISED,
-    FactRevisionRow,
-    FactRow,
-    JobRow,
-    KeyRow,
-    MessageRow,
-    ModelServerRow,
-    OwnerRow,
-    PromptRow,
-    QueueRow,
-    SessionRow,
-    SpendingRow,
-    SummaryRow,
-    TurnRow,
-)
+from models.facts import FactRevisionRow, FactRow
+from models.jobs import JobRow, QueueRow
+from models.keys import KeyRow
+from models.messages import REVISED, MessageRow
+from models.model_server import ModelServerRow
+from models.owners import OwnerRow, SpendingRow
+from models.prompts import PromptRow
+from models.retention import ArchiveRow
+from models.sessions import SessionRow
+from models.store import ItemRow, ItemSourceRow, ItemVersionRow
+from models.summaries import SummaryRow
+from models.turns import TurnRow
 
 __all__ = [
     "REVISED",

@@ -13,11 +13,11 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load
 
-from memory.domain import Usage
 from memory.errors import RecapError
 from memory.llm import Piece, ToolCall, Waiting
 from memory.llm.passing import is_object
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
+from models.owners import Usage
 from schemas.errors import anthropic_error
 from schemas.fields import PARTS_MAX, Input, Items, about, integer
 from schemas.openai import MESSAGES_MAX, STREAM

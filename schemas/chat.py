@@ -9,13 +9,13 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate
 
-from memory.domain import RECALL_MODES
-from memory.domain import Excerpt as ExcerptValue
-from memory.domain import Fact as FactValue
 from memory.errors import RecapError
 from memory.llm import Piece, Thought, Waiting
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
+from models.facts import Fact as FactValue
+from models.messages import Excerpt as ExcerptValue
+from models.turns import RECALL_MODES
 from schemas.errors import error_body
 from schemas.examples import Example
 from schemas.facts import Fact

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.domain import RECALL_MODES
 from memory.longterm.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
-from memory.sections import SECTIONS
+from models.sections import SECTIONS
+from models.turns import RECALL_MODES
 from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, about, integer, list_of, one_of
 
 

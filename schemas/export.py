@@ -14,17 +14,18 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, Link, Usage
-from memory.domain import Fact as FactValue
-from memory.domain import FactRevision as FactRevisionValue
 from memory.facts.entities import key
 from memory.facts.grounding import NAME_CHARS_MAX
 from memory.people.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
-from memory.store.values import Item as ItemValue
-from memory.store.values import ItemVersion, Source
 from memory.summary.digest import LINKS_MAX
 from memory.summary.summaries import SummaryVersion as SummaryVersionValue
 from memory.turn.values import TurnUsage
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Link
+from models.facts import Fact as FactValue
+from models.facts import FactRevision as FactRevisionValue
+from models.owners import Usage
+from models.store import Item as ItemValue
+from models.store import ItemVersion, Source
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,

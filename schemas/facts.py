@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.domain import FACT_CATEGORIES
 from memory.facts.grounding import TEXT_CHARS_MAX
+from models.facts import FACT_CATEGORIES
 from schemas.fields import (
     AS_OF,
     CallerQuery,

@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from memory.store.values import Delete, Get, ListNamespaces, Operation, Put, Search
+from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas.fields import (
     INT32_MAX,
     INT64_MAX,

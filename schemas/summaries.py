@@ -6,9 +6,9 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
-from memory.sections import Excluded as ExcludedValue
-from memory.sections import Sections as SectionsValue
+from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
+from models.sections import Excluded as ExcludedValue
+from models.sections import Sections as SectionsValue
 from schemas.fields import EXPECTED_VERSION, CallerQuery, Input, Items, Text, UtcDateTime, ValueSchema, about, page_of
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memory.domain import Excerpt, Fact, Message
 from memory.llm import DigestMaterial, ModelRequest, ReplyMaterial, complete
 from memory.llm.builtin import BuiltinModel
-from memory.sections import Sections
+from models.facts import Fact
+from models.messages import Excerpt, Message
+from models.sections import Sections
 
 MODEL = BuiltinModel()
 START = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

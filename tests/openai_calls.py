@@ -15,7 +15,7 @@ from memory.errors import ModelError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
 from memory.llm.client import Endpoint
 from memory.llm.completions import OpenAIModel
-from memory.sections import Sections
+from models.sections import Sections
 from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

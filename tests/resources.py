@@ -18,12 +18,12 @@ from werkzeug.test import TestResponse
 from app import create_app, services_of
 from config import Settings
 from memory.access.owners import find_user
-from memory.domain import Caller
-from memory.sections import Sections
 from memory.services import Services
 from memory.store import documents
-from memory.store.values import Item, Put
 from models import Base
+from models.owners import Caller
+from models.sections import Sections
+from models.store import Item, Put
 
 Body = dict[str, Any]
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.domain import FACT_CATEGORIES, Excerpt
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
-from memory.sections import Excluded, Sections
 from memory.summary.digest import read
+from models.facts import FACT_CATEGORIES
+from models.messages import Excerpt
+from models.sections import Excluded, Sections
 from tests.builtin_calls import (
     ADA,
     MODEL,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from memory.clients.conversation import Conversation, Sent, said
 from memory.clients.prompt import client_messages
-from memory.domain import Message
 from memory.sessions.messages import MESSAGE_CHARS_MAX
+from models.messages import Message
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lyon", "days": 2}'}}

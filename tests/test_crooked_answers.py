@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.llm.mini import Unusable, json_objects
-from memory.sections import Sections
 from memory.summary.digest import read
+from models.sections import Sections
 from tests.model_server import Status, Text
 from tests.remembering import Talk
 from tests.resources import digest_of, fact, said, soon_over

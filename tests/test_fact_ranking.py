@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from config import FactWeights, Settings
 from memory import tokens
-from memory.domain import Fact
 from memory.facts.ranking import Ranking
 from memory.rendering import fact_line
+from models.facts import Fact
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import good, read_all

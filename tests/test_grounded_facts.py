@@ -14,10 +14,11 @@ from flask import Flask
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.domain import FactDraft, Message
 from memory.facts.grounding import Grounding, Ungrounded, repeats, same_text
 from memory.llm import DigestMaterial
-from memory.sections import Sections
+from models.facts import FactDraft
+from models.messages import Message
+from models.sections import Sections
 from tests.model_server import Body, ModelServer
 from tests.remembering import Talk
 from tests.resources import append, digest_of, fact, good, read_all, said, soon_over

@@ -19,9 +19,9 @@ from werkzeug.test import TestResponse
 import api.users
 import memory.people.imports
 from app import services_of
-from memory.domain import Caller
 from memory.errors import Conflict
 from memory.people.export import SessionRecord
+from models.owners import Caller
 from schemas.export import ExportDocument
 from schemas.imports import checked
 from tests.model_server import ModelServer

@@ -16,14 +16,14 @@ from sqlalchemy.exc import OperationalError
 from app import services_of
 from config import SettingsError
 from memory.access.owners import find_session
-from memory.domain import Caller
 from memory.errors import Conflict
 from memory.jobs.order import NEXT
 from memory.jobs.outbox import JobRequest
 from memory.services import utc_now
 from memory.sessions.refusals import mark_refused
-from memory.store.values import Get, Put, Search
 from models import JobRow, locked
+from models.owners import Caller
+from models.store import Get, Put, Search
 from search_index import SearchIndex
 from search_index.postgres_tables import SIZED, TABLES
 from tests.model_server import ModelServer

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from app import services_of
 from config.when import when
 from memory.access.owners import find_user
-from memory.domain import Caller
+from models.owners import Caller
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import append, derived, digest_of, error, fact, good, read_all, said

@@ -16,13 +16,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import services_of
-from memory.domain import Caller
 from memory.errors import InvalidRequest
 from memory.services import Services
 from memory.store import documents
 from memory.store.items import Items
-from memory.store.values import Delete, Get, Item, Put, Search
 from models import ItemRow
+from models.owners import Caller
+from models.store import Delete, Get, Item, Put, Search
 from tests.conftest import empty
 from tests.jobbing import Bench
 from tests.resources import an_app, append, derived, rows_of, said

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memory import tokens
 from memory.llm.mini import Unusable
-from memory.sections import ITEM_CHARS_MAX, Excluded, Sections
 from memory.summary.digest import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, read
+from models.sections import ITEM_CHARS_MAX, Excluded, Sections
 from tests.resources import digest_of, fact, soon_over
 
 NOTHING = Sections()

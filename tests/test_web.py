@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from memory.sections import SECTIONS
+from models.sections import SECTIONS
 from web import TEXTS
 
 STATIC = Path(__file__).resolve().parent.parent / "web" / "static"

@@ -24,7 +24,7 @@ from flask import Blueprint, Response, make_response, render_template, request, 
 from flask_swagger_ui import get_swaggerui_blueprint
 
 from memory.errors import NotFound
-from memory.sections import SECTIONS
+from models.sections import SECTIONS
 
 POLICY = "; ".join(
     (

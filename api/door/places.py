@@ -19,8 +19,8 @@ from typing import Any
 from flask import g, request
 
 from config import Settings
-from memory.domain import Caller
 from memory.errors import LimitReached, RecapError
+from models.owners import Caller
 
 SPARE = 8  # threads that slow calls leave, a quarter where there are few, and half of it for reads alone
 RETRY_SECONDS = 2.0  # until somebody's turn may be over

@@ -20,9 +20,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.access.owners import find_or_make_owner, owner_or_none
-from memory.domain import Caller, Usage
 from memory.errors import LimitReached
 from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction, Upsert
+from models.owners import Caller, Usage
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy import BigInteger, Select, bindparam, select
 from sqlalchemy.orm import contains_eager
 
-from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound, user_not_found
 from models import OwnerRow, SessionRow, Transaction, Upsert, locked
+from models.owners import Caller
 
 _SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
 _NAMED = _SESSIONS.where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))

@@ -23,10 +23,12 @@ from memory.access.owners import owned, session_or_none
 from memory.branches import replace_from
 from memory.clients.conversation import ClientRequest, Sent, said
 from memory.clients.reconcile import Said, common, reconcile
-from memory.domain import INTERRUPTED, Caller, Message
 from memory.leases import Leases
 from memory.sessions.messages import MessageDraft, append, find
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
+from models.messages import Message
+from models.owners import Caller
+from models.turns import INTERRUPTED
 
 AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
 LATEST = 32  # stored messages that are compared with one that came alone

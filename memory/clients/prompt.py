@@ -15,9 +15,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memory.clients.conversation import KEPT, Conversation, Raw, Sent, answered, calls_of, text_of
-from memory.domain import Message
 from memory.llm import ChatMessage
 from memory.rendering import quoted, spoken, unmarked
+from models.messages import Message
 
 
 def client_messages(

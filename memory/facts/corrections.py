@@ -18,10 +18,11 @@ from itertools import takewhile
 
 from sqlalchemy import ColumnElement, delete, select
 
-from memory.domain import Fact, FactDraft, Link, Message
 from memory.facts.entities import Names
 from memory.facts.grounding import DATE, NEGATION, stems, straight, tokens
 from models import FactRow, MessageRow, Transaction
+from models.facts import Fact, FactDraft, Link
+from models.messages import Message
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
 CORRECTS = re.compile(

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-from memory.domain import Fact
 from memory.facts.corrections import Sole, excludes, may_correct, sole_value
 from memory.facts.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, straight, tokens
+from models.facts import Fact
 
 ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
 NEARLY = 0.5  # that of two facts which are one but for a value

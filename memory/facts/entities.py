@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memory.domain import Link
 from memory.rendering import one_line
+from models.facts import Link
 from search_index.analysis import ENGLISH, PAIRED
 from search_index.caches import cached
 

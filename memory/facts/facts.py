@@ -17,7 +17,6 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, upda
 
 from config import Settings
 from memory.access.owners import find_or_make_owner, find_session, owned, whose
-from memory.domain import Caller, Fact, FactDraft, FactRevision, Link, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.corrections import corrected_by, line_up_to
 from memory.facts.entities import SELF, bare
@@ -26,6 +25,9 @@ from memory.facts.ranking import Ranking
 from memory.llm import DigestMaterial
 from memory.paging import Page, page_of, rows_of_page
 from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, locked
+from models.facts import Fact, FactDraft, FactRevision, Link
+from models.messages import Message
+from models.owners import Caller
 from search_index import Nearness
 
 log = logging.getLogger(__name__)

@@ -27,11 +27,12 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 
-from memory.domain import Fact, FactDraft, Link, Message
 from memory.facts.entities import SELF, bare, key, named
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.rendering import one_line, plain, without_blocks
+from models.facts import Fact, FactDraft, Link
+from models.messages import Message
 from search_index.analysis import ENGLISH, PAIRED
 
 TEXT_CHARS_MAX = 500

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 from config import Settings
 from memory import tokens
-from memory.domain import Fact, FactScore
 from memory.languages import analysis_in
 from memory.rendering import fact_line
+from models.facts import Fact, FactScore
 from search_index import Nearness
 from search_index.caches import cached
 

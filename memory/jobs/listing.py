@@ -15,11 +15,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, RowMapping, Update, delete, func, select, tuple_, update
 
 from memory.access.owners import find_session
-from memory.domain import Caller
 from memory.errors import Conflict, NotFound
 from memory.jobs.order import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from models.owners import Caller
 
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
 LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another

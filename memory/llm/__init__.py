@@ -16,8 +16,10 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from memory import tokens
-from memory.domain import Excerpt, Fact, Message, Usage
-from memory.sections import Sections
+from models.facts import Fact
+from models.messages import Excerpt, Message
+from models.owners import Usage
+from models.sections import Sections
 
 
 class Interrupted(Exception):

@@ -15,12 +15,12 @@ from itertools import chain
 from typing import Any
 
 from memory import tokens
-from memory.domain import Usage
 from memory.errors import ModelError
 from memory.llm import Chunk, Finish, ModelEvent, ModelRequest, Piece, Thought, ToolCall, Waiting, estimate_prompt
 from memory.llm.failures import Failures
 from memory.llm.passing import as_completion, for_client, is_object
 from memory.llm.thoughts import ThoughtSplitter
+from models.owners import Usage
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")

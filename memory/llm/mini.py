@@ -18,13 +18,13 @@ import json_repair
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
-from memory.domain import Usage
 from memory.llm import ChatMessage, LanguageModel, Material, ModelRequest, complete
 from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import without_thoughts
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt
 from memory.rendering import escape
+from models.owners import Usage
 
 T = TypeVar("T")
 

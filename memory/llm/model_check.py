@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from memory.errors import ModelError, RecapError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
 from memory.llm.models import Models
-from memory.sections import Sections
+from models.sections import Sections
 from search_index import Embedder, EmbeddingUnavailable
 
 if TYPE_CHECKING:

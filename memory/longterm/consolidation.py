@@ -25,7 +25,6 @@ from sqlalchemy.orm import aliased
 
 from config import Settings
 from memory.access.owners import find_user, lock_owner
-from memory.domain import Caller, Fact
 from memory.errors import InvalidRequest, NotFound
 from memory.facts.duplicates import Pair, pairs_of
 from memory.facts.facts import FACTS, close, held, merge, reopen
@@ -38,6 +37,8 @@ from memory.longterm.when import follow_up
 from memory.prompts.prompts import Prompt, Prompts
 from memory.rendering import block, fact_line
 from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models.facts import Fact
+from models.owners import Caller
 
 log = logging.getLogger(__name__)
 

@@ -25,13 +25,14 @@ from typing import Any
 
 from config import Settings
 from memory.access.owners import find_or_make_owner, owner_or_none
-from memory.domain import Caller, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
 from memory.prompts.prompts import NAME
 from memory.store import documents
-from memory.store.values import OWN, Put
 from models import Database, OwnerRow, SessionRow, Transaction
+from models.messages import Message
+from models.owners import Caller
+from models.store import OWN, Put
 from search_index.caches import cached
 
 NAMESPACE = (OWN, "types")

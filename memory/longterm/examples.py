@@ -13,13 +13,13 @@ from datetime import datetime
 from typing import Any
 
 from memory.access.owners import WHOSE, find_or_make_owner, find_session, owner_or_none
-from memory.domain import Caller
 from memory.longterm.exchanges import Exchange, find_exchange
 from memory.paging import Page, page_of, rows_of_page
 from memory.store import documents
 from memory.store.finding import found
-from memory.store.values import OWN, Item, Put
 from models import Database, ItemRow, Transaction
+from models.owners import Caller
+from models.store import OWN, Item, Put
 from search_index import Query, SearchIndex
 
 NAMESPACE = (OWN, "examples")

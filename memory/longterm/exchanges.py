@@ -7,10 +7,11 @@ from typing import NamedTuple
 from sqlalchemy import or_, select
 
 from memory.access.owners import find_session
-from memory.domain import Caller, Message
 from memory.errors import InvalidRequest, NotFound
 from memory.sessions.messages import MESSAGES, QUOTABLE, SAID
 from models import MessageRow, SessionRow, Transaction, TurnRow
+from models.messages import Message
+from models.owners import Caller
 
 
 class Exchange(NamedTuple):

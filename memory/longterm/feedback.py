@@ -21,7 +21,6 @@ from itertools import pairwise
 
 from config import Settings
 from memory.access.owners import lock_owner
-from memory.domain import Caller, Message
 from memory.facts.grounding import stands_in, stems
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm import FeedbackMaterial
@@ -33,8 +32,10 @@ from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, unmarked, without_blocks
 from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
-from memory.store.values import MODEL, OWN, Item, Put
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from models.messages import Message
+from models.owners import Caller
+from models.store import MODEL, OWN, Item, Put
 
 NAMESPACE = (OWN, "feedback")
 WAITING = "waiting"  # for the mini model

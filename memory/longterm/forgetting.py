@@ -16,15 +16,15 @@ from typing import Any
 
 from sqlalchemy import Select
 
-from memory.domain import Fact
 from memory.facts.grounding import stems
 from memory.longterm import instructions
 from memory.longterm.patch import Profile
 from memory.longterm.profile import KEY
 from memory.longterm.profile import NAMESPACE as PROFILE
 from memory.store import documents
-from memory.store.values import Namespace, Put, Source
 from models import ItemRow, Transaction
+from models.facts import Fact
+from models.store import Namespace, Put, Source
 
 
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:

@@ -16,12 +16,12 @@ from difflib import unified_diff
 from typing import Any
 
 from memory.access.owners import find_or_make_owner, owner_or_none
-from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts.prompts import NAME
 from memory.store import documents
-from memory.store.values import OWN, Item, ItemVersion, Namespace, Put
 from models import Database, OwnerRow, Transaction
+from models.owners import Caller
+from models.store import OWN, Item, ItemVersion, Namespace, Put
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
 TEXT_CHARS = 4_000  # of one instruction

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, select
 
 from memory.access.owners import whose
-from memory.domain import Caller, Fact, Link
 from memory.facts.entities import SELF, Names, key
 from memory.facts.facts import FACTS, held, in_scope
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRow, Transaction
+from models.facts import Fact, Link
+from models.owners import Caller
 
 READ_MAX = 5_000  # facts of one person whose links are read at once, the newest first
 RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds

@@ -23,12 +23,13 @@ from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
 from jsonschema import Draft202012Validator
 
-from memory.domain import FactDraft, Message
 from memory.facts.corrections import CORRECTS
 from memory.facts.grounding import NEGATIVE, Grounding, Ungrounded, stems, straight
 from memory.llm import DigestMaterial
 from memory.llm.mini import Unusable
-from memory.sections import Sections
+from models.facts import FactDraft
+from models.messages import Message
+from models.sections import Sections
 
 log = logging.getLogger(__name__)
 

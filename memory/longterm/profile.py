@@ -20,7 +20,6 @@ from sqlalchemy import func, select
 from config import Settings
 from memory import tokens
 from memory.access.owners import find_or_make_owner, find_user, lock_owner, owner_or_none
-from memory.domain import Caller, Fact, Message
 from memory.errors import InvalidRequest, ModelError
 from memory.facts.facts import as_fact, close
 from memory.facts.grounding import stems
@@ -35,9 +34,12 @@ from memory.prompts.prompts import Prompts
 from memory.rendering import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
-from memory.store.values import MODEL, Item, ItemVersion, Put
 from memory.summary.updates import BATCH_TOKENS
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models.facts import Fact
+from models.messages import Message
+from models.owners import Caller
+from models.store import MODEL, Item, ItemVersion, Put
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key

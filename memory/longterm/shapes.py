@@ -7,11 +7,11 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from memory.domain import RECALL_MODES
 from memory.llm.mini import INTEGER, TEXT, list_of, object_of
 from memory.longterm import conversation_types, examples, feedback, instructions, unhelpful
-from memory.sections import SECTIONS
-from memory.store.values import Item, ItemVersion
+from models.sections import SECTIONS
+from models.store import Item, ItemVersion
+from models.turns import RECALL_MODES
 
 _TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
 _BUDGET = {"type": ["integer", "null"], "minimum": 0}

@@ -15,14 +15,15 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.access.owners import whose
-from memory.domain import Caller, Message
 from memory.errors import NotFound
 from memory.longterm.exchanges import find_exchange
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE
 from memory.store import documents
-from memory.store.values import OWN, Put
 from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
+from models.messages import Message
+from models.owners import Caller
+from models.store import OWN, Put
 
 NAMESPACE = (OWN, "unhelpful")
 HITS_MAX = 100  # of one excerpt

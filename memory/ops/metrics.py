@@ -30,8 +30,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from memory.domain import Usage
 from memory.errors import RecapError
+from models.owners import Usage
 
 log = logging.getLogger(__name__)
 

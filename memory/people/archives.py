@@ -25,13 +25,13 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import defer
 
 from memory.access.owners import owned
-from memory.domain import Caller
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.people.export import Archive, Export, as_archive
 from memory.people.imports import Document, Import, Imports
 from memory.people.users import messages_of
 from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, locked
+from models.owners import Caller
 
 WriteExport = Callable[[Export], Iterable[str]]
 """Writes an export as a document, piece by piece."""

@@ -22,7 +22,6 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 
 from config import Settings
 from memory.access.owners import find_session, find_user, owned
-from memory.domain import Caller, Fact
 from memory.errors import NotFound, RecapError
 from memory.facts.corrections import line_up_to, withdraw
 from memory.facts.facts import as_fact
@@ -37,7 +36,6 @@ from memory.people.erased_message import erase_message
 from memory.people.users import count_of
 from memory.store import documents
 from memory.store.items import Items, item_not_found
-from memory.store.values import Delete
 from memory.summary.summaries import reword_newest
 from models import (
     ArchiveRow,
@@ -56,6 +54,9 @@ from models import (
     locked,
     retried,
 )
+from models.facts import Fact
+from models.owners import Caller
+from models.store import Delete
 from search_index import SearchIndex
 
 SOON = 5.0  # seconds within which erased messages and facts are gathered for one job

@@ -21,11 +21,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, false, func, select
 from sqlalchemy.orm import aliased, defer
 
-from memory.domain import Fact, FactRevision, Link
 from memory.facts.facts import as_fact, as_revision, links_of
 from memory.sessions.messages import MessageDraft
 from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
-from memory.store.values import Item, ItemVersion, Source
 from memory.summary.summaries import SummaryVersion, as_version
 from memory.turn.values import TurnUsage
 from models import (
@@ -41,6 +39,8 @@ from models import (
     Transaction,
     TurnRow,
 )
+from models.facts import Fact, FactRevision, Link
+from models.store import Item, ItemVersion, Source
 
 PAGE = 200
 

@@ -18,7 +18,6 @@ from typing import Any
 from sqlalchemy import select
 
 from memory.access.owners import find_or_make_owner, lock_owner
-from memory.domain import Caller
 from memory.errors import Conflict
 from memory.leases import Leases
 from memory.longterm.shapes import well_made
@@ -39,6 +38,7 @@ from models import (
     TurnRow,
     retried,
 )
+from models.owners import Caller
 
 BATCH = 500  # facts or items in one transaction: others write in between
 

@@ -20,13 +20,13 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Select, case, exists, false, func, or_, select
 
 from memory.access.owners import find_or_make_owner, lock_session, owner_or_none
-from memory.domain import Caller
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.people.archives import Archives
 from memory.people.erasing import Erasing
 from memory.store import documents
-from memory.store.values import OWN, Put
 from models import Database, FactRow, JobRow, SessionRow, Transaction, retried
+from models.owners import Caller
+from models.store import OWN, Put
 
 log = logging.getLogger(__name__)
 

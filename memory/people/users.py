@@ -10,11 +10,11 @@ from sqlalchemy import ColumnElement, Select, func, select
 
 from memory.access.budgets import spent_today
 from memory.access.owners import find_user
-from memory.domain import Caller
 from memory.people.export import Export
 from memory.sessions.messages import SAID
 from memory.store.documents import alive
 from models import ArchiveRow, Database, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models.owners import Caller
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, select
 
-from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts import sandbox
 from models import Database, PromptRow, Transaction, retried
+from models.owners import Caller
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 TEXT_CHARS_MAX = 20_000

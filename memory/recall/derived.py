@@ -11,8 +11,8 @@ from typing import NamedTuple
 from sqlalchemy import null, select
 
 from memory.facts.facts import held
-from memory.sections import Sections
 from models import FactRow, SessionRow, SummaryRow, Transaction
+from models.sections import Sections
 from search_index import Document
 
 READ_MAX = 2_000  # facts, or summaries, of an owner that are searched, the newest first

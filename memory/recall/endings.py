@@ -16,12 +16,12 @@ from typing import Any
 from sqlalchemy import bindparam, exists, select
 
 from memory import tokens
-from memory.domain import Excerpt, Gist, Message
 from memory.recall.excerpts import shown_in_part
 from memory.rendering import chat_block, one_line
-from memory.sections import Sections
 from memory.sessions.messages import MESSAGES, SHOWN
 from models import MessageRow, SessionRow, SummaryRow, Transaction
+from models.messages import Excerpt, Gist, Message
+from models.sections import Sections
 
 TOKENS_MAX = 320  # of RECALL_TOKENS
 GIST_TOKENS, LINE_TOKENS = 80, 20  # of a summary: with its open questions, or in a line

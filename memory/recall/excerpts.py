@@ -13,10 +13,10 @@ from typing import NamedTuple
 from sqlalchemy import and_, bindparam, or_, select, true
 
 from memory import tokens
-from memory.domain import Excerpt, Message
 from memory.rendering import GAP, undated_line
 from memory.sessions.messages import COLUMNS, QUOTABLE
 from models import MessageRow, SessionRow, Transaction
+from models.messages import Excerpt, Message
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long

@@ -18,7 +18,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.access.owners import whose
-from memory.domain import Caller, Excerpt, Message
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.languages import analysis_in
 from memory.llm.mini import Mini
@@ -34,6 +33,8 @@ from memory.recall.statements import empty_exchanges, statements
 from memory.recall.times import time_ranges
 from memory.recall.waiting import waiting
 from models import Database, OwnerRow
+from models.messages import Excerpt, Message
+from models.owners import Caller
 from search_index import NO_INDEX, Hit, IndexLost, Prepared, Query, SearchIndex
 
 log = logging.getLogger(__name__)

@@ -15,13 +15,14 @@ from datetime import datetime
 from sqlalchemy import select
 
 from memory.access.owners import find_session
-from memory.domain import Caller, Link
 from memory.facts.entities import SELF, Names, key
 from memory.facts.facts import held
 from memory.longterm.links import LINKED, READ_MAX
 from memory.recall.derived import derived
 from memory.recall.endings import PRIVATE
 from models import Database, FactRow, SessionRow, Transaction
+from models.facts import Link
+from models.owners import Caller
 from search_index import NO_INDEX, Query, SearchIndex
 
 SUMMARIES = 50  # of the nearest that are compared

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from memory import tokens
-from memory.domain import Usage
 from memory.errors import ModelError
 from memory.llm import Interrupted, ModelRequest, RankMaterial, estimate_prompt
 from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.ops import logs
 from memory.recall.excerpts import Stored
 from memory.rendering import block, escape, undated_line
+from models.owners import Usage
 from search_index import Hit
 
 log = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from memory.domain import Message
 from memory.languages import pattern
 from memory.recall.excerpts import Stored
+from models.messages import Message
 from search_index import Hit
 
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know

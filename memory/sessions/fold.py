@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from sqlalchemy import bindparam, func, select
 
 from config import Settings
-from memory.domain import Message
 from memory.sessions.messages import SAID, Figures
 from models import JobRow, MessageRow, SessionRow, Transaction
+from models.messages import Message
 
 TURN = 2  # messages: a question and its answer
 

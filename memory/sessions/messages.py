@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, case, func, insert, or_, select, update
 
 from memory import tokens
-from memory.domain import Message
 from memory.errors import Conflict, TooLarge
 from memory.leases import Lease
 from models import MessageRow, Refusal, SessionRow, Transaction
+from models.messages import Message
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _INSERT = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)

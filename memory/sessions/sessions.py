@@ -18,7 +18,6 @@ from sqlalchemy import ColumnDefault, and_, or_, select
 
 from config import Settings
 from memory.access.owners import find_session, owned, session_or_none
-from memory.domain import Caller, Message
 from memory.errors import Conflict, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.leases import Leases
@@ -34,6 +33,8 @@ from memory.sessions.messages import (
     remains,
 )
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, locked, retried
+from models.messages import Message
+from models.owners import Caller
 
 INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 

@@ -17,9 +17,9 @@ from memory import tokens
 from memory.access.owners import lock_session
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.llm.thoughts import without_thoughts
-from memory.sections import SECTIONS, Excluded, Sections
 from memory.sessions.messages import MessageDraft
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models.sections import SECTIONS, Excluded, Sections
 
 BATCH = 500  # rows that one transaction reads
 QUIET = 5.0  # seconds after the last change of an owner until their index is made anew

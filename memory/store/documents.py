@@ -17,10 +17,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
 from memory.access.owners import owned
-from memory.domain import Caller
 from memory.errors import Conflict, NotFound
-from memory.store.values import OWN, Item, ItemVersion, Namespace, Put, Source
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models.owners import Caller
+from models.store import OWN, Item, ItemVersion, Namespace, Put, Source
 
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
 _COLUMNS = (

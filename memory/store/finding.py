@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory.store.values import Item
+from models.store import Item
 from search_index import NO_INDEX, Document, Prepared, SearchIndex
 
 CANDIDATES = 1_000

@@ -16,14 +16,25 @@ from typing import Any
 from sqlalchemy import select
 
 from memory.access.owners import find_or_make_owner, owner_or_none
-from memory.domain import Caller
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.store import documents
 from memory.store.filters import condition
 from memory.store.finding import CANDIDATES, found
-from memory.store.values import ANY_PART, OWN, Delete, Get, Item, ListNamespaces, Namespace, Operation, Put, Search
 from models import Database, ItemRow, JobRow, Transaction
+from models.owners import Caller
+from models.store import (
+    ANY_PART,
+    OWN,
+    Delete,
+    Get,
+    Item,
+    ListNamespaces,
+    Namespace,
+    Operation,
+    Put,
+    Search,
+)
 from search_index import Prepared, Query, SearchIndex
 
 SCRUB_SECONDS = 60.0  # within which erased items are gathered: programs erase often, and rewriting the files is long

@@ -14,11 +14,11 @@ from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.budgets import Budgets
 from memory.access.owners import find_user
-from memory.domain import Caller
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.sessions.messages import SHOWN
 from memory.summary.updates import BATCH_TOKENS
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models.owners import Caller
 
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
 

@@ -13,15 +13,17 @@ from functools import partial
 from typing import Any
 
 from memory import tokens
-from memory.domain import Fact, Message, Usage
 from memory.errors import SummaryRefused
 from memory.facts.grounding import Grounding, Ungrounded
 from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
 from memory.llm.mini import ask
 from memory.prompts.prompts import Prompt
-from memory.sections import Sections
 from memory.summary.digest import digest
+from models.facts import Fact
+from models.messages import Message
+from models.owners import Usage
+from models.sections import Sections
 from search_index.analysis import Analysis
 
 HELD_SHARE = 0.6

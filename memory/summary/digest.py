@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory import tokens
-from memory.domain import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link, Message
 from memory.errors import SummaryRefused
 from memory.facts.grounding import find_quotes, straight
 from memory.languages import pattern
@@ -23,7 +22,9 @@ from memory.llm.mini import INTEGER, TEXT, Answer, CutOff, Unusable, json_object
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.rendering import block, fact_line, message_lines, one_line, summary_json
-from memory.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link
+from models.messages import Message
+from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
 MAX_WORDS = 400
 FACTS_MAX = 40

@@ -16,18 +16,19 @@ from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
 from memory.access.owners import find_session
-from memory.domain import Caller, Fact
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.facts.facts import Facts
 from memory.facts.grounding import told_back, words_of
 from memory.jobs.outbox import JobRequest, Outbox
 from memory.paging import Page, page_of, rows_of_page
-from memory.sections import SECTIONS, Sections
 from memory.sessions.fold import show_newest, summary_state
 from memory.sessions.messages import skip_unread
 from memory.sessions.titles import name_after
 from memory.summary.digest import SUMMARY_TOKENS_MAX, item_text
 from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retried
+from models.facts import Fact
+from models.owners import Caller
+from models.sections import SECTIONS, Sections
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from sqlalchemy import func, select
 from config import Settings
 from memory import tokens
 from memory.access.owners import find_session, lock_session
-from memory.domain import Caller, Message, Usage
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.facts.facts import Facts
 from memory.leases import Leases
@@ -30,7 +29,6 @@ from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.rendering import GAP
-from memory.sections import Sections
 from memory.sessions.fold import show_newest
 from memory.sessions.messages import LINE_AFTER, SHOWN
 from memory.sessions.refusals import mark_refused, reason_of
@@ -38,6 +36,9 @@ from memory.sessions.sessions import Sessions
 from memory.summary.digest import CUT_OFF, Digest, digest
 from memory.summary.summaries import add_version, find_version, reword
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models.messages import Message
+from models.owners import Caller, Usage
+from models.sections import Sections
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,6 @@ from memory.access.owners import find_session, session_or_none
 from memory.branches import replace_from
 from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
 from memory.clients.conversation import Sent
-from memory.domain import INTERRUPTED, UNREMEMBERED, Message
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.sessions.fold import fold
@@ -35,6 +34,8 @@ from memory.turn.head import remember
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow, retried
+from models.messages import UNREMEMBERED, Message
+from models.turns import INTERRUPTED
 
 
 @retried

@@ -17,7 +17,6 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import WHOSE
 from memory.clients.conversation import Conversation, Sent
-from memory.domain import Message
 from memory.errors import TooLarge
 from memory.facts.facts import held, in_scope
 from memory.longterm import conversation_types, examples, instructions, profile, unhelpful
@@ -27,15 +26,16 @@ from memory.longterm.profile import ShownProfile
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.recall.recall import Past
 from memory.rendering import block, fact_line, spoken, summary_block
-from memory.sections import Sections
 from memory.sessions.fold import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
-from memory.store.values import MODEL
 from memory.turn import turns
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, Head, MemoryReport, StoredHead, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
+from models.messages import Message
+from models.sections import Sections
+from models.store import MODEL
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600

@@ -25,7 +25,6 @@ from time import perf_counter
 
 from memory.clients.arrival import opening
 from memory.clients.conversation import said
-from memory.domain import INTERRUPTED, UNREMEMBERED
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
@@ -40,6 +39,8 @@ from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import SessionRow, retried
+from models.messages import UNREMEMBERED
+from models.turns import INTERRUPTED
 
 log = logging.getLogger(__name__)
 

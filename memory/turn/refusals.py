@@ -13,7 +13,6 @@ from sqlalchemy import null, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
-from memory.domain import Message
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.facts.corrections import withdraw
 from memory.hiding import follow_shown
@@ -25,6 +24,7 @@ from memory.sessions.titles import renaming
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted
 from models import FactRow, MessageRow, SessionRow, Transaction, retried
+from models.messages import Message
 
 log = logging.getLogger(__name__)
 

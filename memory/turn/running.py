@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory import tokens
-from memory.domain import CUT_OFF, INTERRUPTED, Usage
 from memory.errors import Conflict, ModelError, RecapError
 from memory.llm import (
     Chunk,
@@ -37,6 +36,8 @@ from memory.turn import refusals, turns
 from memory.turn.parts import Parts
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, RecallCall, TurnFinished, TurnRequest
+from models.owners import Usage
+from models.turns import CUT_OFF, INTERRUPTED
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,6 @@ from sqlalchemy.orm import aliased
 
 from memory.access.owners import find_session
 from memory.clients.conversation import calls_of
-from memory.domain import CUT_OFF, INTERRUPTED, Caller, Excerpt, Fact, FactScore, Message
 from memory.errors import Conflict, NotFound
 from memory.facts.facts import as_fact
 from memory.leases import Lease, Leases
@@ -30,6 +29,10 @@ from memory.recall.recall import Recalled
 from memory.sessions.messages import MESSAGES, QUOTABLE, remains
 from memory.turn.values import MemoryReport, RecallCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import Database, FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, locked
+from models.facts import Fact, FactScore
+from models.messages import Excerpt, Message
+from models.owners import Caller
+from models.turns import CUT_OFF, INTERRUPTED
 
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)

@@ -10,14 +10,16 @@ from typing import Any, Literal
 
 from config import Settings
 from memory.clients.conversation import ClientRequest, Sent
-from memory.domain import Caller, Fact, Message, Usage
 from memory.errors import ModelError
 from memory.leases import Lease
 from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
 from memory.longterm.examples import Example
 from memory.recall.recall import Past, Recalled
-from memory.sections import Sections
 from memory.sessions.messages import MessageDraft
+from models.facts import Fact
+from models.messages import Message
+from models.owners import Caller, Usage
+from models.sections import Sections
 
 _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
 

@@ -19,7 +19,7 @@ from memory.longterm.profile import KEY, NAMESPACE
 from memory.longterm.profile_schema import LINE_CHARS, LINES_MAX
 from memory.people.export import ItemRecord
 from memory.sessions.messages import MessageDraft
-from memory.store.values import Item, ItemVersion
+from models.store import Item, ItemVersion
 from schemas.sources.values import Record, branch, chat, digest, drafts, mapping, moment, objects, text
 
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.domain import Fact
 from memory.errors import InvalidRequest
 from memory.people.export import FactRecord, ItemRecord, SessionRecord
 from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from models.facts import Fact
 from schemas.fields import ID, UNSTORABLE
 
 Record = SessionRecord | FactRecord | ItemRecord

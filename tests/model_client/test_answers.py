@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.domain import Usage
 from memory.llm import Finish, Piece, Thought, Waiting, complete
 from memory.llm.answers import events
 from memory.llm.completions import OpenAIModel
+from models.owners import Usage
 from tests.model_server import ModelServer, Raw, Text
 from tests.openai_calls import KEY, ask, both, chunk, data
 

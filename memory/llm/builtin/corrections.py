@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from memory.llm.builtin.language import OF_A_KIND, SWAPS, patterns, straight, terms
 from memory.llm.builtin.reading import Origin, Statement
-from memory.sections import Excluded
+from models.sections import Excluded
 
 _CHANGES, _FIGURES = patterns("changes"), patterns("figures")
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-from memory.domain import FactDraft
 from memory.llm import DigestMaterial
 from memory.llm.builtin.corrections import corrects
 from memory.llm.builtin.language import is_small_talk, patterns
 from memory.llm.builtin.reading import Statement, links
 from memory.llm.builtin.record import Record
 from memory.rendering import one_line
-from memory.sections import Excluded, Sections
+from models.facts import FactDraft
+from models.sections import Excluded, Sections
 
 _LASTING = ("identity", "preference", "relationship", "work")
 _UNDERTAKING = patterns("reading")["undertaking"]

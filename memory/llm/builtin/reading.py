@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cached_property
 
-from memory.domain import Link
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, straight, terms
 from memory.rendering import one_line
+from models.facts import Link
 
 MAX_READ, MAX_SENTENCE = 20_000, 400
 MOST_WORDS = 14  # of an object

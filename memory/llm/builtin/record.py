@@ -14,12 +14,13 @@ from heapq import merge
 from itertools import filterfalse
 from operator import attrgetter
 
-from memory.domain import Fact, Message
 from memory.llm.builtin.corrections import correction, refusal, reopening
 from memory.llm.builtin.language import asks, is_question, is_small_talk, straight, terms
 from memory.llm.builtin.reading import Origin, Statement, clauses, sentences, statements
 from memory.rendering import one_line
-from memory.sections import Sections
+from models.facts import Fact
+from models.messages import Message
+from models.sections import Sections
 
 _ITEMS = ("requirements", "constraints", "excluded", "data", "discussed")
 Noted = tuple[Statement, Sequence[Statement]]  # what a clause put on record, and what that replaced

@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory.domain import Message
 from memory.llm import ReplyMaterial
 from memory.llm.builtin.corrections import corrects
 from memory.llm.builtin.digest import summary
@@ -20,7 +19,8 @@ from memory.llm.builtin.language import asks, is_question, is_small_talk, phrase
 from memory.llm.builtin.reading import Origin, Statement, sentences
 from memory.llm.builtin.record import Noted, Record
 from memory.rendering import one_line
-from memory.sections import SECTIONS, Sections
+from models.messages import Message
+from models.sections import SECTIONS, Sections
 
 MAX_QUOTES, MAX_LISTED = 3, 15
 MAX_QUOTE = 200  # characters

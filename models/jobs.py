@@ -1,0 +1,62 @@
+"""Store jobs and the order in which tenants are served."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import NEVER_REUSED, Base, BigId
+
+
+class JobRow(Base):
+    """A job: background work, one row for each `kind` and `key`.  The row of a finished job is deleted.
+
+    `state` is `pending`, `running` or `failed`.  `revision` counts the requests for the job, so that a request which
+    arrives while the job runs is not lost when it ends.  A job that outlives its owner has no `owner_id`.  `round` is
+    its place in the tenant's queue (see `memory.jobs.order`).
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("kind", "key"),
+        Index("ix_jobs_due", "kind", "state", "run_at"),
+        Index("ix_jobs_queue", "kind", "state", "tenant", "round", "run_at", "id", "updated_at"),
+        Index("ix_jobs_owner_kind", "owner_id", "kind", "round"),
+        Index("ix_jobs_tenant", "tenant", "id"),
+        NEVER_REUSED,
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(16))
+    key: Mapped[str] = mapped_column(String(64))
+    tenant: Mapped[str] = mapped_column(String(64))
+    owner_id: Mapped[int | None] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    session_id: Mapped[int | None] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), index=True)
+    payload: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    state: Mapped[str] = mapped_column(String(8))
+    revision: Mapped[int] = mapped_column(default=1)
+    attempts: Mapped[int] = mapped_column(default=0)
+    round: Mapped[int] = mapped_column(default=0)
+    run_at: Mapped[datetime]
+    lease_token: Mapped[str | None] = mapped_column(String(64))
+    lease_until: Mapped[datetime | None]
+    error: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class QueueRow(Base):
+    """A tenant's jobs of one kind: the highest `round` that one was taken of, and when that was.
+
+    `served` counts the jobs of that kind taken of all tenants, up to this tenant's last one; a clock may be put back.
+    """
+
+    __tablename__ = "queues"
+
+    kind: Mapped[str] = mapped_column(String(16), primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64), primary_key=True)
+    served: Mapped[int] = mapped_column(BigInteger)
+    round: Mapped[int]

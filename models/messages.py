@@ -1,0 +1,122 @@
+"""Store messages, and hold them as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Refusal
+from models.base import NEVER_REUSED, Base, BigId
+
+_UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
+
+
+REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
+
+
+class MessageRow(Base):
+    """One message, kept as it was said.
+
+    `branch` is 0 on the session's current line.  Messages that were replaced together share a branch of their own and
+    keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
+    `indexed_in` is the index generation that knows the message: that holds it, or has removed it
+    after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
+    one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.  A
+    hidden one (`hidden_at`) keeps everything, and stays out of its session's prompts; a `refused` one stays out of
+    every prompt, and of the index.
+    """
+
+    __tablename__ = "messages"
+    __table_args__ = (
+        UniqueConstraint("session_id", "branch", "position"),
+        Index("uq_messages_session_external", "session_id", "external_id", unique=True),
+        Index("ix_messages_owner_indexed", "owner_id", "indexed_in"),
+        Index("ix_messages_unshown", "session_id", "branch", sqlite_where=_UNSHOWN, postgresql_where=_UNSHOWN),
+        NEVER_REUSED,
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    session_id: Mapped[int] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"))
+    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
+    branch: Mapped[int] = mapped_column(default=0, server_default="0")
+    position: Mapped[int]
+    role: Mapped[str] = mapped_column(String(16))
+    name: Mapped[str | None] = mapped_column(String(128))
+    content: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    external_id: Mapped[str | None] = mapped_column(String(256))
+    tokens: Mapped[int]
+    extra: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # beside its words, as calls of tools
+    indexed_in: Mapped[str | None] = mapped_column(String(32))
+    replaced_after: Mapped[int | None] = mapped_column(BigId)
+    erased_at: Mapped[datetime | None]
+    hidden_at: Mapped[datetime | None]
+    refused: Mapped[Refusal | None]
+
+
+UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that is not remembered
+
+
+class Message(NamedTuple):
+    """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
+
+    `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
+    an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session, and
+    one that a model server `refused` is in no prompt at all, unless it is sent again.
+    """
+
+    id: int
+    session_id: str
+    position: int
+    role: str
+    content: str
+    created_at: datetime
+    tokens: int
+    name: str | None = None
+    external_id: str | None = None
+    extra: Mapping[str, Any] | None = None
+    hidden_at: datetime | None = None
+    refused: Refusal | None = None
+
+    @property
+    def remembered(self) -> bool:
+        """Whether it may be recalled in other sessions, and read for facts."""
+        return (self.extra or {}).get("memory") != "off"
+
+
+@dataclass(frozen=True)
+class Gist:
+    """The lines that an excerpt shows of its session's summary.
+
+    session_row_id, summary_id: the rows they were made from, for the record of a turn; no summary: None.
+    updated_at: when the session was last talked in.
+    in_full: with the open questions, not only title and topic.
+    """
+
+    session_row_id: int
+    summary_id: int | None
+    updated_at: datetime
+    lines: tuple[str, ...]
+    in_full: bool = False
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """What is recalled of one session: messages that were found and those around them, in order, with gaps.
+
+    `hits` are the ids of the messages that were found, `score` is the best one's, and `why` are its parts.
+    gist: lines of the session's summary, before the messages or in their place.
+    """
+
+    session_id: str
+    title: str
+    messages: tuple[Message, ...]
+    hits: tuple[int, ...]
+    score: float
+    why: Mapping[str, float] = field(default_factory=dict)
+    gist: Gist | None = None

@@ -1,0 +1,89 @@
+"""Store who owns what is remembered, and the tokens a day of each owner."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlalchemy import BigInteger, Date, ForeignKey, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import NEVER_REUSED, Base, BigId
+
+
+class OwnerRow(Base):
+    """A tenant's user, a session that was made without a user and so is its own owner, or the tenant itself.
+
+    `kind` is `user`, `session` or `tenant`, `name` the user_id, the session's id, or nothing: a session called `ada`
+    and a user called `ada` are different owners.
+    """
+
+    __tablename__ = "owners"
+    __table_args__ = (UniqueConstraint("tenant", "kind", "name"), NEVER_REUSED)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64))
+    kind: Mapped[str] = mapped_column(String(8))
+    name: Mapped[str] = mapped_column(String(256))
+    created_at: Mapped[datetime]
+    profile_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact it was made from
+    consolidated_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact compared
+    consolidated_at: Mapped[datetime | None]  # when the mini model was last asked for it
+
+    @property
+    def user_id(self) -> str | None:
+        return self.name if self.kind == "user" else None
+
+    @property
+    def index_key(self) -> str:
+        """The owner's name for the search index.
+
+        It includes the row's id and creation time, so that no owner inherits the index of an erased owner, or of
+        one in another database that was at this place before.
+        """
+        made = self.created_at.isoformat()
+        return hashlib.sha256(f"{self.tenant}\0{self.kind}\0{self.name}\0{self.id}\0{made}".encode()).hexdigest()
+
+
+class SpendingRow(Base):
+    """The tokens an owner's model calls took on one day of UTC, the main model's and the mini model's."""
+
+    __tablename__ = "spending"
+
+    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True)
+    day: Mapped[date] = mapped_column(Date, primary_key=True)
+    tokens: Mapped[int] = mapped_column(BigInteger, default=0)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """On whose behalf a call is made: a tenant, and within it a user where the application named one."""
+
+    tenant: str = "default"
+    user_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of model calls, as the provider reports them; `estimated` when it reported none.
+
+    `cached_tokens` are those of the prompt that the provider read from its cache, as far as it says so.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool = False
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.estimated or other.estimated,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens

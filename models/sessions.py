@@ -1,0 +1,59 @@
+"""Store sessions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from models.base import NEVER_REUSED, Base, BigId
+from models.owners import OwnerRow
+
+
+class SessionRow(Base):
+    """A thread of messages, what its prompt's head shows, and who is taking a turn in it.
+
+    The head shows summary version `head_version` (0: none yet) and the facts `head_facts`; the tail is every message
+    after position `head_through`.  They change together, when the tail folds.  All figures are of the current line.
+    """
+
+    __tablename__ = "sessions"
+    __table_args__ = (
+        UniqueConstraint("tenant", "public_id"),
+        Index("ix_sessions_tenant_updated", "tenant", "updated_at", "id"),
+        NEVER_REUSED,
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64))
+    public_id: Mapped[str] = mapped_column(String(128))
+    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
+    title: Mapped[str] = mapped_column(String(200), default="")
+    system_prompt: Mapped[str | None] = mapped_column(Text)
+    pinned: Mapped[bool] = mapped_column(default=False)
+    archived: Mapped[bool] = mapped_column(default=False)
+    type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
+    recognised_type: Mapped[str | None] = mapped_column(String(64))  # by the mini model; "": none fits, None: not asked
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    imported_at: Mapped[datetime | None]  # when messages of it were last imported; theirs is when they were said
+    opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session
+
+    message_count: Mapped[int] = mapped_column(default=0)  # also the last message's position
+    tokens: Mapped[int] = mapped_column(default=0)  # of all messages
+    summary_version: Mapped[int] = mapped_column(default=0)  # the newest; 0: none yet
+    summary_through: Mapped[int] = mapped_column(default=0)  # the last position the newest version covers
+    facts_through: Mapped[int] = mapped_column(default=0)  # the last position facts were taken from
+    head_version: Mapped[int] = mapped_column(default=0)
+    head_through: Mapped[int] = mapped_column(default=0)
+    head_tokens: Mapped[int] = mapped_column(default=0)  # of all messages up to head_through
+    head_facts: Mapped[list[int] | None] = mapped_column(default=None)  # None: not chosen yet
+    head_type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was then
+    head_at: Mapped[datetime | None]  # when they were chosen, and with them the documents of long-term memory
+
+    lease_token: Mapped[str | None] = mapped_column(String(64))
+    lease_until: Mapped[datetime | None]
+    stop_token: Mapped[str | None] = mapped_column(String(64))  # the lease whose turn is to end now
+
+    owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
