@@ -13,11 +13,11 @@ import api
 import web
 from api.blueprint import EXTENSION
 from config import Settings
+from memory.engine import Services
 from memory.ops import logs
-from memory.services import Services
+from memory.transfer.export_format import text_of
 from models import Base, engine_options
 from models.schema import MIGRATIONS
-from schemas.export import text_of
 
 VERSION = "0.1.0"
 

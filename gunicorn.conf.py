@@ -52,7 +52,7 @@ def when_ready(server):
     """Before the workers start: refuse a port that others can reach without a key, load what the workers share, and let
     Ctrl-C drain as SIGTERM does."""
     from app import services_of
-    from memory.access.anonymous import refuse_strangers
+    from memory.access.keys import refuse_strangers
 
     services = services_of(server.app.wsgi())
     try:

@@ -40,7 +40,7 @@ from api import (
     users,
 )
 from api.blueprint import EXTENSION, Int64
-from memory.services import Services
+from memory.engine import Services
 from schemas.errors import Error
 
 _SCHEME = {

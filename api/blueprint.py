@@ -18,9 +18,9 @@ from werkzeug.routing import IntegerConverter
 from api.door import ANY_SCOPE
 from api.door.bodies import BodyParser
 from memory.access.keys import ADMIN, READ, KeyHolder
+from memory.engine import Services
 from memory.errors import Forbidden, user_not_found
 from memory.ops import logs
-from memory.services import Services
 from models.owners import Caller
 from schemas.errors import REFUSALS, UNREADABLE, Error
 

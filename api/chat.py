@@ -12,9 +12,9 @@ from flask import Response, jsonify, stream_with_context
 from api import door
 from api.blueprint import caller, resource, retry_key, services
 from memory.access.keys import CHAT
+from memory.engine import Services
 from memory.errors import RecapError
 from memory.ops import logs
-from memory.services import Services
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from schemas.chat import ChatReply, ChatRequest, ReplyWriter
 

@@ -15,8 +15,8 @@ from flask import Response, request
 from api import chat
 from api.blueprint import LIMITED, caller, retry_key, services
 from memory.access.keys import USER_CHARS
-from memory.clients.conversation import ClientRequest, Conversation
 from memory.llm.models import MAIN
+from memory.transcripts.transcript import ClientRequest, Conversation
 from memory.turn.values import TurnRequest, TurnStarted
 from schemas.fields import ID, UNSTORABLE
 

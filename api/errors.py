@@ -15,9 +15,8 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
 from api import door, mcp
-from memory.errors import InvalidRequest, RecapError, Unauthenticated
+from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_failed
 from memory.ops import logs
-from memory.ops.database_errors import database_failed
 from schemas.errors import REFUSALS, anthropic_error, error_body, flat, openai_error
 from schemas.fields import WRONG_MAX
 

@@ -16,9 +16,9 @@ import mcp_types as mcp
 from api.door import need_scope
 from api.mcp_tools import TOOLS
 from memory.access.keys import READ, KeyHolder
+from memory.engine import Services
 from memory.errors import InvalidRequest, NotFound, RecapError
-from memory.rendering import plain
-from memory.services import Services
+from memory.quoting import plain
 from models.owners import Caller
 from schemas.mcp import session_uri
 

@@ -19,13 +19,13 @@ from mcp_types import Tool, ToolAnnotations
 
 from memory import tokens
 from memory.access.keys import ADMIN, READ
+from memory.engine import Services, utc_now
 from memory.errors import InvalidRequest
-from memory.facts.facts import READ_MAX
-from memory.facts.grounding import Grounding, Ungrounded, repeats, words_of
+from memory.knowledge.facts import READ_MAX
+from memory.knowledge.grounding import Grounding, Ungrounded, repeats, words_of
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, encode_cursor
-from memory.rendering import plain
-from memory.services import Services, utc_now
+from memory.quoting import plain
 from memory.turn.values import TurnRequest
 from models.facts import Fact, FactDraft
 from models.messages import Message

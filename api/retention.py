@@ -9,11 +9,11 @@ from flask import Response
 
 from api.blueprint import caller, resource, services, whole_tenant
 from memory.access.keys import ADMIN
-from memory.people.retention import Policy
+from memory.erasing.retention import Policy
+from memory.transfer.export_format import ExportDocument
+from memory.transfer.import_reader import Imported, checked
 from schemas import retention as schema
-from schemas.export import ExportDocument
 from schemas.fields import CallerQuery
-from schemas.imports import Imported, checked
 from schemas.receipt import Receipt
 
 blueprint = resource("retention", "How long sessions stay, and the archives of those that were taken out of memory.")

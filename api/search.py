@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from api.blueprint import caller, resource, services
-from memory.services import utc_now
+from memory.engine import utc_now
 from schemas import search as schema
 
 blueprint = resource("search", "Find past messages by their words.")

@@ -11,9 +11,8 @@ from flask import Response, g, request, stream_with_context
 from api.blueprint import caller, resource, services
 from api.door import ANY_SCOPE
 from memory.access.keys import ADMIN
-from schemas.export import ExportDocument, ExportQuery, text_of
-from schemas.export_markdown import markdown_of
-from schemas.imports import Imported, ImportQuery, checked
+from memory.transfer.export_format import ExportDocument, ExportQuery, markdown_of, text_of
+from memory.transfer.import_reader import Imported, ImportQuery, checked
 from schemas.receipt import Receipt
 from schemas.users import Backlog, Me, User
 

@@ -38,9 +38,9 @@ from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.results import load_line, machine_line, rows
 from config import Settings
 from config.when import When
+from memory.engine import Services
 from memory.llm import ConsolidationMaterial, Finish, LanguageModel, ModelEvent, ModelRequest, Piece
 from memory.llm.builtin import BuiltinModel
-from memory.services import Services
 from models.owners import Caller, Usage
 
 DUPLICATES, NEAR_MISSES = 0.3, 0.1  # of all facts

@@ -40,11 +40,11 @@ from benchmarks.conversation import Conversation
 from benchmarks.results import load_line, machine_line, percentiles
 from config import Settings
 from memory import tokens
-from memory.facts.ranking import Ranking
+from memory.engine import Services
+from memory.knowledge.fact_ranking import Ranking
+from memory.quoting import chat_block
 from memory.recall.recall import Past
 from memory.recall.triggers import about
-from memory.rendering import chat_block
-from memory.services import Services
 from models import OwnerRow
 from models.facts import Fact
 from models.messages import Excerpt

@@ -15,11 +15,11 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
+from memory.quoting import chat_block
 from memory.recall.excerpts import Stored, cost_of, fit, shown_in_part
 from memory.recall.gate import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
-from memory.rendering import chat_block
 from models.messages import Message
 from search_index import RECIPES, Document, Embedder, Hit, Query, Recipe, SearchIndex
 from search_index.vectors import cosines, lengths_of, packed, rows_of

@@ -10,9 +10,9 @@ from flask.cli import with_appcontext
 from api.blueprint import services
 from app import on_database
 from cli.commands import Command
+from memory.engine import utc_now
 from memory.ops.backup import back_up
 from memory.ops.backup import restore as put_back
-from memory.services import utc_now
 
 
 @click.command("backup", cls=Command)

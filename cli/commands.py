@@ -9,8 +9,7 @@ from flask.cli import AppGroup
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import SettingsError
-from memory.errors import RecapError
-from memory.ops.database_errors import database_failed
+from memory.errors import RecapError, database_failed
 
 
 class Command(click.Command):

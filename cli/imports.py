@@ -10,9 +10,9 @@ from flask.cli import with_appcontext
 
 from api.blueprint import services
 from cli.commands import Command
-from memory.services import Services
+from memory.engine import Services
+from memory.transfer.import_reader import checked
 from models.owners import Caller
-from schemas.imports import checked
 
 
 @click.command("import", cls=Command)

@@ -10,9 +10,9 @@ import click
 
 from api.blueprint import services
 from cli.commands import Commands
-from memory.jobs.listing import JobInfo
+from memory.engine import Services
+from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
-from memory.services import Services
 from models import JobRow
 
 STATES = ("pending", "running", "failed")

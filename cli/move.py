@@ -9,10 +9,10 @@ from sqlalchemy import select
 from api.blueprint import services
 from app import on_database
 from cli.commands import Command
+from memory.engine import Services, utc_now
 from memory.errors import Conflict
 from memory.ops.backup import DataLock
-from memory.ops.moving import count, move
-from memory.services import Services, utc_now
+from memory.ops.move import count, move
 from models import MessageRow, OwnerRow
 from models.owners import Caller
 

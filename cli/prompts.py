@@ -10,8 +10,8 @@ import click
 
 from api.blueprint import services
 from cli.commands import Commands
-from memory.services import stated_facts
-from memory.summary.compare import Comparison, compare, read_messages
+from cli.prompt_comparison import Comparison, compare, read_messages
+from memory.engine import stated_facts
 from models.owners import Caller
 
 prompts = Commands("prompts", help="The instructions the models are given.")

@@ -16,7 +16,7 @@ class JobRow(Base):
 
     `state` is `pending`, `running` or `failed`.  `revision` counts the requests for the job, so that a request which
     arrives while the job runs is not lost when it ends.  A job that outlives its owner has no `owner_id`.  `round` is
-    its place in the tenant's queue (see `memory.jobs.order`).
+    its place in the tenant's queue (see `memory.job_schedule`).
     """
 
     __tablename__ = "jobs"

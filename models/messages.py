@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Refusal
-from models.base import NEVER_REUSED, Base, BigId
+from models.base import NEVER_REUSED, Base, BigId, Refusal
 
 _UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
 

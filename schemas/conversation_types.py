@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.longterm.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
+from memory.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
 from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, about, integer, list_of, one_of

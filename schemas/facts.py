@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.facts.grounding import TEXT_CHARS_MAX
+from memory.knowledge.grounding import TEXT_CHARS_MAX
 from models.facts import FACT_CATEGORIES
 from schemas.fields import (
     AS_OF,

@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from memory.longterm.feedback import FEEDBACK_CHARS
+from memory.feedback import FEEDBACK_CHARS
 from schemas.fields import OPTIONAL, CallerQuery, SessionId, Text, UtcDateTime, about, integer, one_of
 
 

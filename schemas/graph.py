@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.facts.entities import SELF
-from memory.facts.grounding import NAME_CHARS_MAX
-from memory.longterm.links import DEPTH_MAX
+from memory.knowledge.entities import SELF
+from memory.knowledge.graph import DEPTH_MAX
+from memory.knowledge.grounding import NAME_CHARS_MAX
 from schemas.fields import AS_OF, PageQuery, SessionId, Text, UtcDateTime, about, number, page_of
 
 

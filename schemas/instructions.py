@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.longterm.instructions import TEXT_CHARS
+from memory.instructions import TEXT_CHARS
 from schemas.fields import EXPECTED_VERSION, CallerQuery, Text, UtcDateTime, about, list_of
 
 _DIFF = about("What it changes, as lines of the unified format.")

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
 from memory import tokens
-from memory.facts.grounding import TEXT_CHARS_MAX
-from memory.rendering import message_lines
+from memory.knowledge.grounding import TEXT_CHARS_MAX
+from memory.quoting import message_lines
 from models.facts import FACT_CATEGORIES
 from models.messages import Message
 from schemas.fields import ID, Input, Text, UtcDateTime, about, integer, limit, one_of

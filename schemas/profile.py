@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.longterm.profile import OPERATIONS_MAX
+from memory.knowledge.profile import OPERATIONS_MAX
 from schemas.fields import EXPECTED_VERSION, INT32_MAX, Input, Items, Text, UtcDateTime, about, integer, one_of, page_of
 from schemas.store import JsonValue
 

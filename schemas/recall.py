@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from memory.longterm.unhelpful import HITS_MAX
+from memory.recall.unhelpful import HITS_MAX
 from schemas.chat import ExcerptMessage, Memory, Question
 from schemas.fields import (
     OPTIONAL,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from memory.people.retention import Policy
-from schemas.export import Archive
+from memory.erasing.retention import Policy
+from memory.transfer.export_format import Archive
 from schemas.fields import INT32_MAX, OPTIONAL, PageQuery, SessionId, ValueSchema, about, integer, page_of
 
 DAYS_MAX = 36_500

@@ -21,8 +21,8 @@ from sqlalchemy import Engine, create_engine, text
 from app import create_app, services_of
 from benchmarks.postgres import server_in
 from config import Settings
+from memory.engine import Services
 from memory.llm.completions import OpenAIModel
-from memory.services import Services
 from search_index import SearchIndex
 from tests.jobbing import Bench, Clock
 from tests.model_server import ModelServer

@@ -11,11 +11,11 @@ from sqlalchemy import create_engine
 
 from api.blueprint import EXTENSION
 from app import services_of
+from memory.engine import Services
 from memory.errors import ModelError
-from memory.jobs.outbox import JobRequest
-from memory.services import Services
+from memory.jobs import JobRequest
+from memory.transfer.export_format import text_of
 from models import JobRow, OwnerRow
-from schemas.export import text_of
 from tests.resources import read_all
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memory.services import Services
+from memory.engine import Services
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.talking import at, prompts

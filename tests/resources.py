@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 from app import create_app, services_of
 from config import Settings
 from memory.access.owners import find_user
-from memory.services import Services
+from memory.engine import Services
 from memory.store import documents
 from models import Base
 from models.owners import Caller

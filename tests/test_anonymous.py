@@ -10,7 +10,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from app import services_of
 from config import ApiKey, SettingsError
-from memory.access.anonymous import refuse_strangers
+from memory.access.keys import refuse_strangers
 from tests.conftest import MakeApp
 from tests.resources import good
 from tests.serving import migrated_server

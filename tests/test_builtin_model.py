@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory import tokens
+from memory.knowledge.summary_update import read
 from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
-from memory.summary.digest import read
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import Excluded, Sections

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from config.when import when
-from memory.longterm.consolidation import PAIRS_MAX
+from memory.knowledge.consolidation import PAIRS_MAX
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock
 from tests.model_server import ModelServer

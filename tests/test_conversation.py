@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.clients.conversation import Conversation, Sent, said
-from memory.clients.prompt import client_messages
 from memory.sessions.messages import MESSAGE_CHARS_MAX
+from memory.transcripts.transcript import Conversation, Sent, client_messages, said
 from models.messages import Message
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}

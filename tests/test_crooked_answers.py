@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.knowledge.summary_update import read
 from memory.llm.mini import Unusable, json_objects
-from memory.summary.digest import read
 from models.sections import Sections
 from tests.model_server import Status, Text
 from tests.remembering import Talk

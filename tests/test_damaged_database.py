@@ -174,7 +174,7 @@ def test_a_reply_that_cannot_be_stored_says_that_the_message_is_kept(
 def test_jobs_do_not_spin_nor_fill_the_log(
     make: Callable[..., Flask], file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.jobs.outbox.POLL_SECONDS", 0.05)
+    monkeypatch.setattr("memory.jobs.POLL_SECONDS", 0.05)
     overwrite(file, pages_of(file, "ix_jobs_queue"))
     engine = services_of(make())
     with caplog.at_level(logging.ERROR):

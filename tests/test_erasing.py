@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import update
 
 from app import services_of
-from memory.people import erasing
+from memory.erasing import erasing
 from models import JobRow
 from tests.model_server import Delay, ModelServer, Status
 from tests.resources import append, derived, digest_of, error, fact, good, link, read_all, said

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-import memory.people.erasing
+import memory.erasing.erasing
 from app import services_of
 from tests.completing import Person, complete, post, sent, talk, user
 from tests.conftest import MakeApp
@@ -21,7 +21,7 @@ SECRET = f"{SENTINEL} is my secret."
 
 @pytest.fixture
 def app(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
-    monkeypatch.setattr(memory.people.erasing, "SOON", 0.0)
+    monkeypatch.setattr(memory.erasing.erasing, "SOON", 0.0)
     model_server.main.default = lambda body: "Noted."
     return make_app(**at(model_server))
 

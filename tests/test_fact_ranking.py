@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from config import FactWeights, Settings
 from memory import tokens
-from memory.facts.ranking import Ranking
-from memory.rendering import fact_line
+from memory.knowledge.fact_ranking import Ranking
+from memory.quoting import fact_line
 from models.facts import Fact
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer

@@ -14,7 +14,7 @@ from flask import Flask
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.facts.grounding import Grounding, Ungrounded, repeats, same_text
+from memory.knowledge.grounding import Grounding, Ungrounded, repeats, same_text
 from memory.llm import DigestMaterial
 from models.facts import FactDraft
 from models.messages import Message

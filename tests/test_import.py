@@ -17,13 +17,13 @@ from marshmallow import Schema, fields
 from werkzeug.test import TestResponse
 
 import api.users
-import memory.people.imports
+import memory.transfer.imports
 from app import services_of
 from memory.errors import Conflict
-from memory.people.export import SessionRecord
+from memory.transfer.export import SessionRecord
+from memory.transfer.export_format import ExportDocument
+from memory.transfer.import_reader import checked
 from models.owners import Caller
-from schemas.export import ExportDocument
-from schemas.imports import checked
 from tests.model_server import ModelServer
 from tests.resources import Body, append, derived, digest_of, error, fact, good, read_all, rows_of, said
 from tests.talking import chat, prompts
@@ -194,7 +194,7 @@ def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: FlaskClie
 
 
 def test_a_large_export_comes_in_in_batches(talk: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.people.imports, "BATCH", 7)
+    monkeypatch.setattr(memory.transfer.imports, "BATCH", 7)
     append(talk, "long", [said(f"number {number}", external_id=f"n{number}") for number in range(50)], user_id="ada")
     for number in range(20):
         good(talk.post("/api/facts", json={"user_id": "ada", "text": f"fact {number}", "session_id": "long"}))

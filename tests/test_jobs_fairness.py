@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from config import ApiKey
+from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.recall.indexing import BATCH
-from memory.summary.updates import BATCH_TOKENS
 from models import JobRow
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock, fail

@@ -15,9 +15,9 @@ from flask import Flask
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from memory.jobs.outbox import BACKOFF_FIRST
+from memory.engine import Services
+from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
-from memory.services import Services
 from models import JobRow, SessionRow
 from tests.conftest import MakeApp
 from tests.jobbing import Bench

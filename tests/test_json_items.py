@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import json_items
-from schemas.json_items import Apart, NotJson, is_array, walk
+from memory.transfer import json_reader
+from memory.transfer.json_reader import Apart, NotJson, is_array, walk
 
 names = st.sampled_from(["a", "b"]) | st.text(max_size=4)
 values = st.recursive(
@@ -101,7 +101,7 @@ def test_what_is_wrong_is_said(text: bytes, told: str) -> None:
     ],
 )
 def test_an_item_without_end_does_not_fill_the_memory(text: bytes, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_items, limit, 1 << 21)
+    monkeypatch.setattr(json_reader, limit, 1 << 21)
     several = json.dumps(["x" * 1_000_000] * 5).encode()
     assert len(read(several)) == 5 and len(read(b"[" + b"[0]," * 50_000 + b"0]")) == 50_001
     with pytest.raises(NotJson, match="too large, or has too many values"):

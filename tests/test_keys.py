@@ -15,8 +15,8 @@ from app import services_of
 from cli import register_commands
 from config import ApiKey
 from memory.access.keys import KNOWN_SECONDS, PREFIX, SCOPES, KeyHolder, Keys
+from memory.engine import Services, utc_now
 from memory.errors import InvalidRequest
-from memory.services import Services, utc_now
 from models import Database
 from tests.resources import append, error, good, said
 from tests.sql import statements

@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from app import services_of
+from memory.engine import Services
 from memory.ops.backup import back_up
-from memory.services import Services
 from models import Database
 from models.errors import DatabaseLost
 from tests.conftest import MakeApp

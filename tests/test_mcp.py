@@ -26,7 +26,7 @@ from api.mcp_tools import TOKENS_MAX, TOOLS
 from app import services_of
 from benchmarks.serving import ROOT, Server
 from memory import tokens
-from memory.services import Services
+from memory.engine import Services
 from tests.conftest import MakeApp
 from tests.live import Loopback
 from tests.resources import append, error, good, said

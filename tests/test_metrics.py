@@ -18,8 +18,8 @@ from sqlalchemy import select
 from app import services_of
 from benchmarks.serving import ROOT
 from config import ApiKey
+from memory.engine import Services
 from memory.ops.metrics import Metrics, Standing
-from memory.services import Services
 from models import JobRow
 from tests.completing import stream, talk
 from tests.conftest import MakeApp

@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import services_of
-from memory.jobs.outbox import BACKOFF_FIRST
+from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from tests.completing import Person, complete, failed, post, sent, stream, talk, user
 from tests.conftest import MakeApp
@@ -96,7 +96,7 @@ def test_a_mistake_of_our_own_keeps_nobody_from_an_answer(
     def mistaken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("reconciling went wrong")
 
-    monkeypatch.setattr("memory.clients.arrival.reconcile", mistaken)
+    monkeypatch.setattr("memory.transcripts.matching.reconcile", mistaken)
     passed_on(server, post(client, LIST), "memory_failed")
     assert "reconciling went wrong" in caplog.text
     failed(client.get("/v1/nothing"), 404)

@@ -81,7 +81,7 @@ RETRY = {"X-Stainless-Retry-Count": "1"}
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is repeated at once: each request comes long after the one before."""
-    monkeypatch.setattr("memory.clients.arrival.AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr("memory.transcripts.matching.AGAIN_SECONDS", -1.0)
 
 
 def session_of(person: Person) -> str:
@@ -141,7 +141,7 @@ def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(
     ada.says("Hi")
     ada.regenerates()
     assert said(client, session_of(ada)) == [("user", "Hi"), ("assistant", "Answer 2.")]
-    monkeypatch.setattr("memory.clients.arrival.AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr("memory.transcripts.matching.AGAIN_SECONDS", -1.0)
     ada.messages.pop()
     assert ada.sends(ada.messages, RETRY) == "Answer 2."
     ada.says("What is new?")  # after the second answer

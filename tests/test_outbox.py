@@ -12,9 +12,9 @@ import pytest
 from flask import Flask
 
 from app import services_of
+from memory import jobs
 from memory.errors import ModelError
-from memory.jobs import outbox
-from memory.jobs.outbox import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
+from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
 from tests.jobbing import Bench, fail
@@ -130,11 +130,11 @@ def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, capl
 
     bench.work = work
     bench.ask("a")
-    with caplog.at_level(logging.ERROR, "memory.jobs.outbox"):
+    with caplog.at_level(logging.ERROR, "memory.jobs"):
         bench.services.outbox.run_due(["probe"])
     assert bench.job()["error"].startswith("ZeroDivisionError; the log has more")
     assert "how it ends" not in bench.job()["error"]  # what it says may be what a person said
-    (record,) = [record for record in caplog.records if record.name == "memory.jobs.outbox"]
+    (record,) = [record for record in caplog.records if record.name == "memory.jobs"]
     assert record.exc_info is not None
     assert "Traceback" in caplog.text
 
@@ -270,7 +270,7 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
 
 
 def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "POLL_SECONDS", 60.0)
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
     bench.work = lambda job: bench.ask("b") if job.key == "a" else None
     bench.services.outbox.start({"probe": 2, "index": 1})
     bench.ask("a")

@@ -22,7 +22,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import services_of
-from memory.people.retention import Policy
+from memory.erasing.retention import Policy
 from models.owners import Caller
 from tests.resources import Body, an_app, append, error, good, listings, read_all, said
 from tests.sql import statements

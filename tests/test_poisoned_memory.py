@@ -19,7 +19,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import services_of
-from memory.rendering import escape
+from memory.quoting import escape
 from tests import completing
 from tests.injections import INJECTIONS, LONG, MARKS, UNSTORABLE
 from tests.model_server import ModelServer, ToolCalls

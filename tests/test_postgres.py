@@ -16,10 +16,10 @@ from sqlalchemy.exc import OperationalError
 from app import services_of
 from config import SettingsError
 from memory.access.owners import find_session
+from memory.engine import utc_now
 from memory.errors import Conflict
-from memory.jobs.order import NEXT
-from memory.jobs.outbox import JobRequest
-from memory.services import utc_now
+from memory.job_schedule import NEXT
+from memory.jobs import JobRequest
 from memory.sessions.refusals import mark_refused
 from models import JobRow, locked
 from models.owners import Caller

@@ -12,9 +12,9 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
+from memory.conversation_types import BUILT_IN
+from memory.knowledge.summary_update import schema
 from memory.llm.mini import instruction
-from memory.longterm.conversation_types import BUILT_IN
-from memory.summary.digest import schema
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.remembering import Talk

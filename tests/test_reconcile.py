@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.clients.reconcile import Plan, Said, reconcile
+from memory.transcripts.reconcile import Plan, Said, reconcile
 
 
 def user(text: str) -> Said:

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import services_of
-from memory.services import utc_now
+from memory.engine import utc_now
 from memory.sessions.refusals import mark_refused
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, ToolCalls

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.rendering import attribute, block, chat_block, escape, plain, without_blocks
+from memory.quoting import attribute, block, chat_block, escape, plain, without_blocks
 from models.messages import Excerpt, Message
 from tests.injections import MARKS
 from tests.prompt_structure import marks_in

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from app import services_of
-from memory.people import erasing, retention
+from memory.erasing import erasing, retention
 from models import JobRow
 from tests.model_server import ModelServer
 from tests.resources import Body, append, derived, digest_of, error, fact, good, read_all, rows_of, said

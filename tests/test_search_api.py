@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from cli import register_commands
-from memory.services import Services
+from memory.engine import Services
 from search_index import Document
 from search_index.ranking import rank
 from tests.model_server import ModelServer
@@ -221,7 +221,7 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
         return add(owner, documents)
 
     monkeypatch.setattr(services.index, "add", erased_meanwhile)
-    monkeypatch.setattr("memory.people.erasing.SOON", 0.0)
+    monkeypatch.setattr("memory.erasing.erasing.SOON", 0.0)
     services.outbox.run_due(["index"])
     assert batches and traces(services.settings.data_dir, "gunpowder") == {}
     assert all(one.consistent for one in services.indexing.verify())

@@ -20,9 +20,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from app import services_of
 from cli import register_commands
-from memory.people.export import SessionRecord
-from schemas.sources import archive
-from schemas.sources.files import SOURCES, ForeignExport
+from memory.transfer.export import SessionRecord
+from memory.transfer.sources import archive
+from memory.transfer.sources.files import SOURCES, ForeignExport
 from tests.model_server import ModelServer
 from tests.resources import Body, digest_of, error, fact, good, read_all, rows_of
 from tests.talking import prompts

@@ -16,10 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import services_of
+from memory.engine import Services
 from memory.errors import InvalidRequest
-from memory.services import Services
 from memory.store import documents
-from memory.store.items import Items
+from memory.store.store import Items
 from models import ItemRow
 from models.owners import Caller
 from models.store import Delete, Get, Item, Put, Search

@@ -7,7 +7,7 @@ from flask import Flask
 from sqlalchemy import select, update
 
 from app import services_of
-from memory.jobs.outbox import JobRequest
+from memory.jobs import JobRequest
 from models import JobRow, MessageRow, SessionRow, SummaryRow
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer

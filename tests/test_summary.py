@@ -10,11 +10,11 @@ from flask.testing import FlaskClient
 
 from app import services_of
 from memory import tokens
+from memory.conversation_types import BUILT_IN
+from memory.engine import Services
+from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.knowledge.summary_update import schema
 from memory.llm.mini import instruction
-from memory.longterm.conversation_types import BUILT_IN
-from memory.services import Services
-from memory.summary.digest import schema
-from memory.summary.updates import BATCH_TOKENS
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, Text
 from tests.remembering import Talk

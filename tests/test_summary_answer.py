@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
+from memory.knowledge.summary_update import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, read
 from memory.llm.mini import Unusable
-from memory.summary.digest import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, read
 from models.sections import ITEM_CHARS_MAX, Excluded, Sections
 from tests.resources import digest_of, fact, soon_over
 

@@ -16,10 +16,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-import memory.people.export
+import memory.transfer.export
 import search_index.caches
 from app import services_of
-from memory.services import Services
+from memory.engine import Services
 from search_index import IndexBusy
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, derived, digest_of, error, fact, good, index_key, link, read_all, rows_of, said
@@ -155,7 +155,7 @@ def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: Mode
 
 def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     """A plain lru_cache is for what is not people's: roles, languages, prompts, characters, the word table."""
-    root = Path(memory.people.export.__file__).parent.parent.parent
+    root = Path(memory.transfer.export.__file__).parent.parent.parent
     kept = {
         (path.relative_to(root).as_posix(), line.strip())
         for folder in ("memory", "search_index", "schemas", "api")
@@ -164,14 +164,14 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
         if re.search(r"(?<!`)\b(lru_cache|cache)\(|@(lru_cache|cache)\b", line)
     }
     assert kept == {
-        ("memory/access/anonymous.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
+        ("memory/access/keys.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/door/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/llm/models.py", "self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None"),
-        ("memory/jobs/outbox.py", "@lru_cache"),  # statements for kinds of jobs
-        ("memory/services.py", "endpoint_of = cache(partial(Endpoint, timeout=settings.model_timeout))"),
+        ("memory/jobs.py", "@lru_cache"),  # statements for kinds of jobs
+        ("memory/engine.py", "endpoint_of = cache(partial(Endpoint, timeout=settings.model_timeout))"),
         ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
-        ("memory/rendering.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them
+        ("memory/quoting.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them
         ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
         ("search_index/caches.py", "kept: Any = lru_cache(maxsize=maxsize)(function)"),
@@ -300,7 +300,7 @@ def test_everything_is_in_the_export(model_app: Flask, model_server: ModelServer
 
 
 def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.people.export, "PAGE", 10)
+    monkeypatch.setattr(memory.transfer.export, "PAGE", 10)
     append(client, "long", [said(f"message number {number}") for number in range(95)], user_id="ada")
     for number in range(25):
         good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact number {number}"}))
@@ -323,7 +323,7 @@ def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypa
 
 
 def test_erasing_during_an_export_leaves_it_whole(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.people.export, "PAGE", 2)
+    monkeypatch.setattr(memory.transfer.export, "PAGE", 2)
     for number in range(5):
         append(client, f"s{number}", [said(f"message number {place}") for place in range(5)], user_id="ada")
     with client.get("/api/users/ada/export", buffered=False) as answer:

@@ -39,12 +39,11 @@ from api.door.bodies import WholeRequest
 from api.door.limits import LIMITS, Limits
 from api.door.places import AT_END, Places, with_end
 from config import Settings
-from memory.access.anonymous import PASSED_ON, foreign
-from memory.access.keys import ADMIN, ANYONE, KeyHolder, Keys
+from memory.access.keys import ADMIN, ANYONE, PASSED_ON, KeyHolder, Keys, foreign
+from memory.engine import Services
 from memory.errors import Forbidden, Unauthenticated
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from memory.services import Services
 from schemas.errors import REFUSED, unreadable
 
 log = logging.getLogger(__name__)

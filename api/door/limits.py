@@ -16,8 +16,7 @@ from limits.storage import MemoryStorage, storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
 from config import Settings
-from memory.access.anonymous import is_loopback
-from memory.access.keys import KeyHolder
+from memory.access.keys import KeyHolder, is_loopback
 from memory.errors import LimitReached, Unauthenticated
 
 log = logging.getLogger(__name__)

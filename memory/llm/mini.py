@@ -23,7 +23,7 @@ from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import without_thoughts
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt
-from memory.rendering import escape
+from memory.quoting import escape
 from models.owners import Usage
 
 T = TypeVar("T")

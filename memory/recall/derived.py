@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import null, select
 
-from memory.facts.facts import held
+from memory.knowledge.facts import held
 from models import FactRow, SessionRow, SummaryRow, Transaction
 from models.sections import Sections
 from search_index import Document

@@ -16,8 +16,8 @@ from typing import Any
 from sqlalchemy import bindparam, exists, select
 
 from memory import tokens
+from memory.quoting import chat_block, one_line
 from memory.recall.excerpts import shown_in_part
-from memory.rendering import chat_block, one_line
 from memory.sessions.messages import MESSAGES, SHOWN
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Excerpt, Gist, Message

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import and_, bindparam, or_, select, true
 
 from memory import tokens
-from memory.rendering import GAP, undated_line
+from memory.quoting import GAP, undated_line
 from memory.sessions.messages import COLUMNS, QUOTABLE
 from models import MessageRow, SessionRow, Transaction
 from models.messages import Excerpt, Message

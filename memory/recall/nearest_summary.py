@@ -13,10 +13,10 @@ from dataclasses import replace
 from sqlalchemy import bindparam, select
 
 from memory import tokens
+from memory.quoting import address, chat_block
 from memory.recall.derived import derived
 from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
 from memory.recall.gate import OTHER
-from memory.rendering import address, chat_block
 from models import Database, SessionRow
 from models.messages import Excerpt
 from search_index import NO_INDEX, Prepared, SearchIndex

@@ -18,11 +18,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.access.owners import whose
-from memory.jobs.outbox import JobRequest, Outbox
+from memory.jobs import JobRequest, Outbox
+from memory.knowledge.graph import sources_about
 from memory.languages import analysis_in
 from memory.llm.mini import Mini
-from memory.longterm.links import sources_about
-from memory.longterm.unhelpful import marks_on
 from memory.ops import logs
 from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, derived
@@ -31,6 +30,7 @@ from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
 from memory.recall.nearest_summary import nearest_summary, words_cost
 from memory.recall.statements import empty_exchanges, statements
 from memory.recall.times import time_ranges
+from memory.recall.unhelpful import marks_on
 from memory.recall.waiting import waiting
 from models import Database, OwnerRow
 from models.messages import Excerpt, Message

@@ -15,9 +15,9 @@ from datetime import datetime
 from sqlalchemy import select
 
 from memory.access.owners import find_session
-from memory.facts.entities import SELF, Names, key
-from memory.facts.facts import held
-from memory.longterm.links import LINKED, READ_MAX
+from memory.knowledge.entities import SELF, Names, key
+from memory.knowledge.facts import held
+from memory.knowledge.graph import LINKED, READ_MAX
 from memory.recall.derived import derived
 from memory.recall.endings import PRIVATE
 from models import Database, FactRow, SessionRow, Transaction

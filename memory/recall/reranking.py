@@ -17,8 +17,8 @@ from memory.errors import ModelError
 from memory.llm import Interrupted, ModelRequest, RankMaterial, estimate_prompt
 from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.ops import logs
+from memory.quoting import block, escape, undated_line
 from memory.recall.excerpts import Stored
-from memory.rendering import block, escape, undated_line
 from models.owners import Usage
 from search_index import Hit
 

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, case, func, insert, or_, select, update
 
 from memory import tokens
-from memory.errors import Conflict, TooLarge
+from memory.access.owners import find_session
+from memory.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from memory.leases import Lease
-from models import MessageRow, Refusal, SessionRow, Transaction
+from models import MessageRow, Refusal, SessionRow, Transaction, TurnRow
 from models.messages import Message
+from models.owners import Caller
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _INSERT = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
@@ -215,3 +217,50 @@ def title_from(content: str) -> str:
     if len(line) <= TITLE_CHARS:
         return line
     return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
+
+
+class Exchange(NamedTuple):
+    """The person's last message before a reply, the reply, and their session."""
+
+    session: SessionRow
+    message: Message
+    reply: Message
+
+    @property
+    def ids(self) -> tuple[int, int]:
+        return self.message.id, self.reply.id
+
+    @property
+    def key(self) -> str:
+        """The key of the one example, and of the one piece of feedback, that there is of it."""
+        return f"{self.session.public_id}/{self.reply.created_at.isoformat()}"
+
+
+def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: int) -> Exchange:
+    """The exchange of a turn, which its message or its reply names.
+
+    Raises NotFound, and InvalidRequest for a turn that is not to be remembered.
+    """
+    row = find_session(tx, caller, session_id)
+    either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
+    answer = select(TurnRow.reply_message_id).where(TurnRow.session_id == row.id, either).scalar_subquery()
+    reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *QUOTABLE)).first()
+    question = None
+    if reply is not None:
+        said = (MessageRow.session_id == row.id, MessageRow.role == "user", MessageRow.position < reply.position, *SAID)
+        question = tx.execute(MESSAGES.where(*said).order_by(MessageRow.position.desc()).limit(1)).first()
+    if reply is None or question is None or question.refused is not None:
+        raise NotFound(
+            "exchange_not_found",
+            f"Message {message_id} is of no exchange in session {session_id!r}: it has no reply, or no model made it, "
+            "or it was replaced, erased or refused by a model server. Nothing was stored.",
+            param="message_id",
+        )
+    found = Exchange(row, Message._make(question), Message._make(reply))
+    if not (found.message.remembered and found.reply.remembered):
+        raise InvalidRequest(
+            "not_remembered",
+            "This exchange is not to be remembered, so nothing can be made of it. Nothing was stored.",
+            param="message_id",
+        )
+    return found

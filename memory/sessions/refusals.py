@@ -14,7 +14,7 @@ from sqlalchemy import case, null, select, update
 from memory import tokens
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.sessions.messages import QUOTABLE, skip_unread
-from memory.sessions.titles import renaming
+from memory.sessions.sessions import renaming
 from models import REVISED, MessageRow, Refusal, SessionRow, Transaction
 
 REASON_TOKENS = 150

@@ -8,7 +8,8 @@ message leaves an empty place (see `erasing`), which no read shows.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,20 +20,22 @@ from sqlalchemy import ColumnDefault, and_, or_, select
 from config import Settings
 from memory.access.owners import find_session, owned, session_or_none
 from memory.errors import Conflict, NotFound
-from memory.jobs.outbox import JobRequest, Outbox
+from memory.jobs import JobRequest, Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
-from memory.sessions.fold import pressing
+from memory.sessions.compaction import pressing
 from memory.sessions.messages import (
     MESSAGES,
+    QUOTABLE,
     SAID,
     Figures,
     MessageDraft,
     append,
     check_size,
     remains,
+    title_from,
 )
-from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, locked, retried
+from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, locked, retried
 from models.messages import Message
 from models.owners import Caller
 
@@ -299,3 +302,29 @@ def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) ->
         )
         known.update({some[key]: message_id for key, message_id in tx.execute(query) if key})
     return known
+
+
+def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
+    """Name the session after the topic of a new summary, unless an earlier summary or somebody has named it."""
+    if topic and row.title in ("", _first_words(tx, row)):
+        row.title = title_from(topic)
+
+
+@contextmanager
+def renaming(tx: Transaction, row: SessionRow) -> Iterator[None]:
+    """Within, messages or summaries of the session are replaced or erased, or messages refused or accepted."""
+    topics = select(_TOPIC).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
+    taken = row.title in ("", _first_words(tx, row), *map(title_from, tx.scalars(topics)))
+    yield
+    if taken:
+        tx.flush()
+        left = tx.scalar(topics.where(SummaryRow.branch == 0, _TOPIC != "").limit(1))
+        row.title = title_from(left) if left else _first_words(tx, row)
+
+
+_TOPIC = SummaryRow.sections["topic"].as_string()
+
+
+def _first_words(tx: Transaction, row: SessionRow) -> str:
+    said = select(MessageRow.content).where(MessageRow.session_id == row.id, *QUOTABLE, MessageRow.role == "user")
+    return title_from(tx.scalar(said.order_by(MessageRow.position).limit(1)) or "")

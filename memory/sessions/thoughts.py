@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, case, select, update
 
 from memory import tokens
 from memory.access.owners import lock_session
-from memory.jobs.outbox import JobRequest, Outbox
+from memory.jobs import JobRequest, Outbox
 from memory.llm.thoughts import without_thoughts
 from memory.sessions.messages import MessageDraft
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction

@@ -16,12 +16,10 @@ from datetime import datetime
 
 from memory import tokens
 from memory.access.owners import find_session, session_or_none
-from memory.branches import replace_from
-from memory.clients.arrival import carried_on, is_errand, opening, repeated, store
-from memory.clients.conversation import Sent
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
-from memory.sessions.fold import fold
+from memory.message_versions import replace_from
+from memory.sessions.compaction import fold
 from memory.sessions.messages import (
     LINE_WITH_REFUSED,
     MessageDraft,
@@ -29,6 +27,8 @@ from memory.sessions.messages import (
     check_size,
     find,
 )
+from memory.transcripts.matching import carried_on, is_errand, opening, repeated, store
+from memory.transcripts.transcript import Sent
 from memory.turn import turns
 from memory.turn.head import remember
 from memory.turn.parts import Parts

@@ -14,21 +14,22 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import BigInteger, and_, bindparam, exists, func, literal, or_, select, true
 
 from config import Settings
-from memory import tokens
+from memory import conversation_types, examples, instructions, tokens
 from memory.access.owners import WHOSE
-from memory.clients.conversation import Conversation, Sent
+from memory.conversation_types import Approach
 from memory.errors import TooLarge
-from memory.facts.facts import held, in_scope
-from memory.longterm import conversation_types, examples, instructions, profile, unhelpful
-from memory.longterm.conversation_types import Approach
-from memory.longterm.links import LINKED
-from memory.longterm.profile import ShownProfile
+from memory.knowledge import profile
+from memory.knowledge.facts import held, in_scope
+from memory.knowledge.graph import LINKED
+from memory.knowledge.profile import ShownProfile
 from memory.prompts.prompts import SYSTEM_TEXT
+from memory.quoting import block, fact_line, spoken, summary_block
+from memory.recall import unhelpful
 from memory.recall.recall import Past
-from memory.rendering import block, fact_line, spoken, summary_block
-from memory.sessions.fold import summary_state
+from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
+from memory.transcripts.transcript import Conversation, Sent
 from memory.turn import turns
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, Head, MemoryReport, StoredHead, TurnRequest

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from config import Settings
 from memory.access.budgets import Budgets
-from memory.facts.facts import Facts
-from memory.jobs.outbox import Outbox
+from memory.conversation_types import ConversationTypes
+from memory.examples import Examples
+from memory.jobs import Outbox
+from memory.knowledge.facts import Facts
 from memory.leases import Leases
 from memory.llm.model_server import ModelServer
-from memory.longterm.conversation_types import ConversationTypes
-from memory.longterm.examples import Examples
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
 from memory.recall.recall import Recall

@@ -23,14 +23,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
 
-from memory.clients.arrival import opening
-from memory.clients.conversation import said
-from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, database_failed
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
-from memory.ops.database_errors import database_failed
 from memory.sessions.messages import Figures, MessageDraft, store_reply
+from memory.transcripts.matching import opening
+from memory.transcripts.transcript import said
 from memory.turn import refusals, turns
 from memory.turn.admission import admit, read_again, without_memory
 from memory.turn.parts import Parts

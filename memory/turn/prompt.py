@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory import tokens
-from memory.clients.prompt import client_messages, unmodified
+from memory.examples import Example
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
-from memory.longterm.examples import Example
+from memory.quoting import block, chat_block, example_lines, fact_line, spoken, stamp
 from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, Recalled
 from memory.recall.triggers import about
-from memory.rendering import block, chat_block, example_lines, fact_line, spoken, stamp
+from memory.transcripts.transcript import client_messages, unmodified
 from memory.turn.head import FRAME_TOKENS
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, MemoryReport

@@ -14,13 +14,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.facts.corrections import withdraw
-from memory.hiding import follow_shown
+from memory.forgetting import forget_messages
+from memory.hidden_messages import follow_shown
+from memory.knowledge.supersession import withdraw
 from memory.leases import RELEASE_PATIENCE
-from memory.longterm.forgetting import forget_messages
 from memory.ops import logs
 from memory.sessions.refusals import mark_refused, reason_of
-from memory.sessions.titles import renaming
+from memory.sessions.sessions import renaming
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted
 from models import FactRow, MessageRow, SessionRow, Transaction, retried

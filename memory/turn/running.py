@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory import tokens
-from memory.errors import Conflict, ModelError, RecapError
+from memory.errors import Conflict, ModelError, RecapError, database_failed
 from memory.llm import (
     Chunk,
     Finish,
@@ -31,7 +31,6 @@ from memory.llm import (
 )
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
-from memory.ops.database_errors import database_failed
 from memory.turn import refusals, turns
 from memory.turn.parts import Parts
 from memory.turn.tools import Tools

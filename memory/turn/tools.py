@@ -18,8 +18,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from config import Settings
 from memory import tokens
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
+from memory.quoting import block, chat_block, escape, one_line, plain
 from memory.recall.recall import QUERY_CHARS, Past, Recall
-from memory.rendering import block, chat_block, escape, one_line, plain
 from memory.turn.prompt import within
 from memory.turn.values import RecallCall
 from models.messages import Excerpt

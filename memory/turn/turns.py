@@ -17,16 +17,16 @@ from sqlalchemy import and_, bindparam, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from memory.access.owners import find_session
-from memory.clients.conversation import calls_of
 from memory.errors import Conflict, NotFound
-from memory.facts.facts import as_fact
+from memory.examples import shown
+from memory.knowledge.facts import as_fact
 from memory.leases import Lease, Leases
-from memory.longterm.examples import shown
 from memory.paging import Page, page_of, rows_of_page
 from memory.recall.endings import read_gists
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
 from memory.sessions.messages import MESSAGES, QUOTABLE, remains
+from memory.transcripts.transcript import calls_of
 from memory.turn.values import MemoryReport, RecallCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import Database, FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, locked
 from models.facts import Fact, FactScore

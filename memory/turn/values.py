@@ -9,13 +9,13 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
 from config import Settings
-from memory.clients.conversation import ClientRequest, Sent
 from memory.errors import ModelError
+from memory.examples import Example
 from memory.leases import Lease
 from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
-from memory.longterm.examples import Example
 from memory.recall.recall import Past, Recalled
 from memory.sessions.messages import MessageDraft
+from memory.transcripts.transcript import ClientRequest, Sent
 from models.facts import Fact
 from models.messages import Message
 from models.owners import Caller, Usage

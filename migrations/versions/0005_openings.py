@@ -45,7 +45,7 @@ def upgrade():
 
 
 def opening(tenant, user_id, line):
-    """As `memory.clients.arrival.opening` makes it of answers without calls of tools."""
+    """As `memory.transcripts.matching.opening` makes it of answers without calls of tools."""
     asked = next((place for place, (role, _) in enumerate(line) if role == 'user'), len(line))
     answer = next((content for role, content in line[asked:] if role == 'assistant'), None)
     if answer is None:

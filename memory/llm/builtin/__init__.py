@@ -19,7 +19,7 @@ from memory.llm.builtin.digest import digest
 from memory.llm.builtin.profile import profile
 from memory.llm.builtin.replies import reply
 from memory.llm.passing import in_chunks
-from memory.rendering import one_line
+from memory.quoting import one_line
 from models.owners import Usage
 
 _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply

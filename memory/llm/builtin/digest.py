@@ -14,7 +14,7 @@ from memory.llm.builtin.corrections import corrects
 from memory.llm.builtin.language import is_small_talk, patterns
 from memory.llm.builtin.reading import Statement, links
 from memory.llm.builtin.record import Record
-from memory.rendering import one_line
+from memory.quoting import one_line
 from models.facts import FactDraft
 from models.sections import Excluded, Sections
 

@@ -17,7 +17,7 @@ from enum import IntEnum
 from functools import cached_property
 
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, straight, terms
-from memory.rendering import one_line
+from memory.quoting import one_line
 from models.facts import Link
 
 MAX_READ, MAX_SENTENCE = 20_000, 400

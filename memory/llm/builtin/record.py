@@ -17,7 +17,7 @@ from operator import attrgetter
 from memory.llm.builtin.corrections import correction, refusal, reopening
 from memory.llm.builtin.language import asks, is_question, is_small_talk, straight, terms
 from memory.llm.builtin.reading import Origin, Statement, clauses, sentences, statements
-from memory.rendering import one_line
+from memory.quoting import one_line
 from models.facts import Fact
 from models.messages import Message
 from models.sections import Sections

@@ -18,7 +18,7 @@ from memory.llm.builtin.digest import summary
 from memory.llm.builtin.language import asks, is_question, is_small_talk, phrases_for, sought, terms
 from memory.llm.builtin.reading import Origin, Statement, sentences
 from memory.llm.builtin.record import Noted, Record
-from memory.rendering import one_line
+from memory.quoting import one_line
 from models.messages import Message
 from models.sections import SECTIONS, Sections
 

@@ -1,0 +1,189 @@
+"""Feedback: what a person thinks of a reply, and what it changes.
+
+Thumbs up make an example of the exchange, thumbs down take it away again.  A job has the mini model read what asks for
+a change of an instruction of the person, and by FEEDBACK its answer waits as a proposal or is a new version at once.
+
+Guarantee: what is proposed rests on the person's own words and repeats nothing that was recalled or quoted.  The mini
+model does not read what the person quotes, and recalled text reaches it only as far as the reply repeats it.  So an
+answer is refused unless its quote stands in the person's own words, and when what it adds has two words in a row, of
+those that say something, from the reply or a quotation, unless they stand in the person's own words or in the
+instruction too.  Feedback, and what was made of it, goes when a message of the exchange is erased or replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import pairwise
+
+from config import Settings
+from memory import examples
+from memory.access.owners import lock_owner
+from memory.instructions import Instructions, check_name
+from memory.jobs import JobRequest, Outbox
+from memory.knowledge.grounding import stands_in, stems
+from memory.llm import FeedbackMaterial
+from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
+from memory.prompts.prompts import Prompts
+from memory.quoting import block, escape, unmarked, without_blocks
+from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
+from memory.store import documents
+from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from models.messages import Message
+from models.owners import Caller
+from models.store import MODEL, OWN, Item, Put
+
+NAMESPACE = (OWN, "feedback")
+WAITING = "waiting"  # for the mini model
+FEEDBACK_CHARS = 2_000
+MATERIAL_CHARS = 8_000  # of a message and of a reply that the mini model reads
+SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
+
+_QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """Stores feedback on behalf of callers, and has the mini model read it."""
+
+    settings: Settings
+    database: Database
+    prompts: Prompts
+    outbox: Outbox
+    instructions: Instructions
+    mini: Mini
+    now: Callable[[], datetime]
+
+    def give(
+        self, caller: Caller, session_id: str, message_id: int, *, thumbs: str | None, text: str, instruction: str
+    ) -> Item:
+        """Store what a person thinks of the reply of an exchange, in the place of what they thought before.
+
+        Its `state` is `stored`, `waiting` for the mini model, or what came of it: `proposed`, `taken`, `unchanged`, or
+        `refused` for a `reason`.  Raises NotFound, and InvalidRequest for a bad name and for an exchange that is not to
+        be remembered.
+        """
+        check_name(instruction)
+        with self.database.write() as tx:
+            exchange = find_exchange(tx, caller, session_id, message_id)
+            owner = exchange.session.owner
+            if thumbs == "up":
+                examples.keep(tx, exchange, self.now(), tags=(), rating=examples.BEST)
+            elif thumbs == "down":
+                examples.drop(tx, exchange, self.now())
+            asks = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
+            value = {"thumbs": thumbs, "text": text, "instruction": instruction, "reason": ""}
+            value["state"] = WAITING if asks else "stored"
+            put = Put(NAMESPACE, exchange.key, value)
+            item = documents.write(tx, owner.id, put, self.now(), sources=exchange.ids)
+            if asks:
+                self.outbox.ask(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
+            return item
+
+    def run(self, job: JobRow) -> bool:
+        """Read the first feedback that waits; whether there is more.  Idempotent.  Raises ModelError, LimitReached."""
+        with self.database.read() as tx:
+            owner = tx.get(OwnerRow, job.owner_id)
+            waiting = self._waiting(tx, owner) if owner is not None else []
+            if owner is None or not waiting:
+                return False
+            self.mini.budgets.check(tx, owner.id)
+            item = waiting[0]
+            name: str = item.value["instruction"]
+            before, room = self.instructions.text_of(tx, owner, name), self.instructions.room(tx, owner, name)
+            exchange = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
+            readable = [Message._make(row) for row in tx.execute(exchange.order_by(MessageRow.position))]
+            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), one) for one in ("feedback", "repair"))
+        if len(readable) < 2:
+            return self._put_aside(item, owner.id)
+        message, reply = readable
+        thumbs, text = item.value["thumbs"], item.value["text"]
+        asked, answered = _own_words(message.content)[:MATERIAL_CHARS], reply.content[:MATERIAL_CHARS]
+        material = FeedbackMaterial(before, asked, answered, thumbs, _own_words(text))
+        request = request_for(prompt.render(), _blocks(material), material, SCHEMA)
+        usable = partial(_proposal, material, f"{message.content}\n{reply.content}\n{text}", room)
+        proposed, state, reason = None, "unchanged", ""
+        try:
+            proposed = self.mini.ask(owner.id, request, repair, usable).made
+        except Unusable as problem:
+            state, reason = "refused", str(problem)
+        with self.database.write() as tx:
+            row = lock_owner(tx, owner.id)
+            there = self._waiting(tx, row) if row is not None else []
+            if row is None or item not in there:
+                return bool(there)  # it was erased, or given anew
+            if self.instructions.text_of(tx, row, name) != before:
+                return True
+            if proposed is not None:
+                self.instructions.propose(tx, row, name, proposed, item)
+                state = "proposed"
+                if self.settings.feedback == "auto":
+                    self.instructions.accept(tx, row, name, MODEL)
+                    state = "taken"
+            value = {**item.value, "state": state, "reason": reason}
+            documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
+        return len(there) > 1
+
+    def _put_aside(self, item: Item, owner_id: int) -> bool:
+        """Note that no model may read the exchange; return whether more feedback waits."""
+        reason = "A model server refused the message or the reply, so it was not read."
+        with self.database.write() as tx:
+            owner = lock_owner(tx, owner_id)
+            there = self._waiting(tx, owner) if owner is not None else []
+            if item in there:
+                put = Put(NAMESPACE, item.key, {**item.value, "state": "refused", "reason": reason})
+                documents.write(tx, owner_id, put, self.now())
+            return len(there) > 1
+
+    def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
+        given = documents.listed(tx, owner.id, NAMESPACE, self.now())
+        return sorted((one for one in given if one.value["state"] == WAITING), key=lambda one: one.updated_at)
+
+
+def _blocks(read: FeedbackMaterial) -> list[str]:
+    """What the mini model reads."""
+    thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
+    parts = {
+        "instruction": [read.instruction],
+        "question": [read.message],
+        "reply": [read.reply],
+        "feedback": [thumbs, read.feedback],
+    }
+    return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
+
+
+def _proposal(read: FeedbackMaterial, said: str, room: int, answer: str) -> dict[str, str] | None:
+    """The proposal in an answer; None when it changes nothing.
+
+    `said` are the exchange and the feedback with what they quote, `room` the characters that the instruction may have.
+    Raises Unusable.
+    """
+    given: dict[str, str] = first_object(answer, SCHEMA)
+    text, before = given["text"].strip(), read.instruction.strip()
+    if text in ("", before):
+        return None
+    if len(text) > room:
+        raise Unusable(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
+    own = f"{read.message}\n{read.feedback}"
+    if not given["quote"].strip() or not stands_in(given["quote"], own):
+        raise Unusable("Its `quote` is not in the person's own words.")
+    added = [line for line in text.splitlines() if line not in before.splitlines()]
+    if any(unmarked(line) != line for line in added):
+        raise Unusable("Its `text` has markup, which an instruction does not need.")
+    foreign = _pairs(said) - _pairs(f"{own}\n{before}")
+    if not foreign.isdisjoint(_pairs("\n".join(added))):
+        raise Unusable("Its `text` repeats what was only recalled or quoted.")
+    return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
+
+
+def _own_words(text: str) -> str:
+    """What a person says without what they quote."""
+    return _QUOTING.sub("", without_blocks(text)).strip()
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    """The words of a text that say something, each with the next one."""
+    return set(pairwise(stems(text)))

@@ -1,0 +1,161 @@
+"""Hiding: messages that a person takes out of a session's prompts, and puts back.
+
+A hidden message stays stored as it is: it is listed with its mark, searched, exported, and recalled in other sessions.
+In its own session it is in no tail and no excerpt, no later update of the summary reads it, and the figures of the full
+history leave it out.  A summary or a fact that was made from it before stays.
+
+Guarantee: what is left is a sequence that models accept.  An answer is hidden with its question, and the call of a tool
+together with its results, so the tail goes on beginning with a message of the person's.  A message that is shown again
+is in the tail or in the summary: if an update has passed it over, the summary goes back to the version before, and the
+message is read for it.  Facts that the person has forgotten since do not come back: none are taken from what was passed
+over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Row, bindparam, or_, select, update
+
+from config import Settings
+from memory.access.owners import find_session
+from memory.errors import InvalidRequest
+from memory.knowledge.summaries import add_version, find_version
+from memory.leases import Leases
+from memory.sessions.compaction import show_newest
+from memory.sessions.messages import SAID, skip_unread
+from memory.sessions.sessions import Sessions
+from models import MessageRow, SessionRow, SummaryRow, Transaction
+from models.owners import Caller
+from models.sections import Sections
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The positions that a call changed: those it has `hidden`, and those it has `shown` again."""
+
+    hidden: Sequence[int]
+    shown: Sequence[int]
+
+
+Line = Sequence[Row[int, str, int, datetime | None]]  # a session's messages, by the columns of _LINE
+_M = MessageRow.__table__.c
+_LINE = (
+    select(_M.position, _M.role, _M.tokens, _M.hidden_at)
+    .where(_M.session_id == bindparam("session"), *SAID)
+    .order_by(_M.position)
+)
+_MARK = (
+    update(MessageRow.__table__)
+    .where(_M.session_id == bindparam("session"), _M.branch == 0, _M.position == bindparam("at"))
+    .values(hidden_at=bindparam("hidden"))
+)
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """Hides messages and shows them again, on behalf of callers.
+
+    Both wait for a turn in the session.  They raise NotFound, InvalidRequest for positions that the session does not
+    have, and Conflict when the turn takes too long or others wait already.
+    """
+
+    settings: Settings
+    sessions: Sessions
+    leases: Leases
+    now: Callable[[], datetime]
+
+    def hide(self, caller: Caller, session_id: str, *, span: range, keep: bool, tokens: int | None) -> Hidden:
+        """Hide the messages of `span`, or to `keep` them all others; with `tokens` what is older than the newest so
+        many of the tail."""
+
+        def chosen(row: SessionRow, line: Line) -> set[int]:
+            if tokens is not None:
+                return _hidden(line).keys() | _beyond(tokens, [one for one in line if one.position > row.head_through])
+            return _hidden(line).keys() | {one.position for one in line if (one.position in span) != keep}
+
+        return self._change(caller, session_id, span, chosen)
+
+    def show(self, caller: Caller, session_id: str, *, span: range) -> Hidden:
+        """Show the hidden messages of `span` again, or if it is empty all of them."""
+
+        def chosen(_: SessionRow, line: Line) -> set[int]:
+            return _hidden(line).keys() - span if span else set()
+
+        return self._change(caller, session_id, span, chosen)
+
+    def _change(
+        self, caller: Caller, session_id: str, span: range, chosen: Callable[[SessionRow, Line], set[int]]
+    ) -> Hidden:
+        """Let just those messages be hidden that are `chosen`, and those that can't be shown without them."""
+        busy = "Nothing was changed; stop the reply, or try this again later."
+        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
+            if span and span[-1] > row.message_count:
+                raise InvalidRequest(
+                    "no_such_position",
+                    f"Session {session_id!r} has {row.message_count:,} messages, so none at position {span[-1]:,}. "
+                    "Nothing was changed.",
+                    param="last",
+                )
+            line = tx.execute(_LINE, {"session": row.id}).all()
+            before, after = _hidden(line), _in_sequence(line, chosen(row, line))
+            changed = Hidden(sorted(after - before.keys()), sorted(before.keys() - after))
+            marks = dict.fromkeys(changed.hidden, self.now()) | dict.fromkeys(changed.shown)
+            if marks:
+                tx.execute(_MARK, [{"session": row.id, "at": at, "hidden": mark} for at, mark in marks.items()])
+            since = min((before[at] for at in changed.shown), default=None)
+            if row.summary_version and follow_shown(tx, row, changed.shown, since, self.settings, self.now()):
+                self.sessions.follow_up(tx, row)
+            return changed
+
+
+def follow_shown(
+    tx: Transaction, row: SessionRow, shown: Sequence[int], since: datetime | None, settings: Settings, now: datetime
+) -> bool:
+    """Let the summary cover what it has read, now that these positions are `shown` which prompts left out `since`.
+
+    The session has a summary.  Returns whether the summary went back to read them.
+    """
+    newest = find_version(tx, row, row.summary_version)
+    assert newest is not None
+    if since is None or newest.created_at < since or newest.through < shown[0]:
+        row.summary_through = skip_unread(tx, row, newest.through)
+        return False
+    # A person's summary stays theirs.
+    fits = or_(SummaryRow.through < shown[0], SummaryRow.author == "person")
+    versions = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0, fits)
+    back = tx.scalar(versions.order_by(SummaryRow.version.desc()).limit(1))
+    sections = Sections.from_dict(back.sections) if back is not None else Sections()
+    through = min(back.through, shown[0] - 1) if back is not None else 0
+    restores = back.version if back is not None else None
+    add_version(tx, row, sections, through, now, author="rollback", restores=restores)
+    show_newest(tx, row, settings)
+    return True
+
+
+def _hidden(line: Line) -> dict[int, datetime]:
+    return {one.position: one.hidden_at for one in line if one.hidden_at is not None}
+
+
+def _beyond(room: int, tail: Line) -> set[int]:
+    """The positions of a tail that are older than the newest `room` tokens of what it shows."""
+    shown = [one for one in tail if one.hidden_at is None]
+    while shown and room >= shown[-1].tokens:
+        room -= shown.pop().tokens
+    return {one.position for one in shown}
+
+
+def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
+    """The positions that are `chosen` to be hidden, and those of what can't be shown without them."""
+    hidden = set(chosen)
+    unasked, calls = False, list[int]()  # an answer whose question is hidden; one with the results that follow it
+    for one in line:
+        if one.role == "user":
+            unasked, calls = one.position in hidden, []
+        elif one.role == "assistant" or (one.role == "tool" and (calls or unasked)):
+            calls = [one.position] if one.role == "assistant" else [*calls, one.position]
+            if unasked or not hidden.isdisjoint(calls):
+                hidden.update(calls)
+    return hidden

@@ -1,0 +1,170 @@
+"""Jobs as they are shown: what waits, what failed and why, and trying it again.
+
+Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is the operator, who sees all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, Update, delete, func, select, tuple_, update
+
+from memory.access.owners import find_session
+from memory.errors import Conflict, NotFound
+from memory.job_schedule import IN_QUEUE
+from memory.paging import Page, page_of, rows_of_page
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from models.owners import Caller
+
+OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
+LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
+
+
+@dataclass(frozen=True)
+class JobInfo:
+    """A job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
+
+    id: int
+    kind: str
+    state: str
+    session_id: str | None
+    attempts: int
+    run_at: datetime
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    position: int | None
+    age: int
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Reads, retries and cancels jobs."""
+
+    database: Database
+    now: Callable[[], datetime]
+
+    def page(
+        self,
+        caller: Caller | None,
+        state: str | None = None,
+        session_id: str | None = None,
+        cursor: str | None = None,
+        limit: int = 100,
+    ) -> Page[JobInfo]:
+        """The caller's jobs, oldest first.  Raises NotFound for a session that is not there, or not the caller's."""
+        query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
+        if state:
+            query = query.where(JobRow.state == state)
+        with self.database.read() as tx:
+            if session_id is not None:
+                assert caller is not None, "two tenants may each have a session of that id"
+                query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
+            infos = self._infos(tx, tx.execute(query).mappings().all())
+        return page_of(infos, limit, lambda info: (info.id,))
+
+    def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
+        """Make a failed or waiting job due now.  Raises NotFound."""
+        query = _visible(caller).where(JobRow.id == job_id)
+        with self.database.write() as tx:
+            if tx.execute(query).first() is None:
+                raise _not_found(job_id)
+            tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
+            return self._infos(tx, tx.execute(query).mappings().all())[0]
+
+    def cancel(self, caller: Caller | None, job_id: int) -> None:
+        """Delete a job that need not be done.  If it runs, what it does is not stored.
+
+        Raises NotFound, and Conflict for a job that is needed.
+        """
+        query = _visible(caller).where(JobRow.id == job_id)
+        with self.database.write() as tx:
+            job = tx.execute(query).first()
+            if job is None:
+                raise _not_found(job_id)
+            if job.kind not in OPTIONAL:
+                raise Conflict("job_needed", f"Jobs of the kind {job.kind!r} can't be cancelled: memory would be lost.")
+            tx.execute(delete(JobRow).where(JobRow.id == job_id))
+
+    def retry_failed(self) -> int:
+        """Make every failed job of all owners due now; returns how many there were."""
+        with self.database.write() as tx:
+            return len(tx.scalars(self._made_due(JobRow.state == "failed").returning(JobRow.id)).all())
+
+    def _made_due(self, *which: ColumnElement[bool]) -> Update:
+        now = self.now()
+        return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
+
+    def _infos(self, tx: Transaction, rows: Sequence[RowMapping]) -> list[JobInfo]:
+        now, positions = self.now(), _positions(tx, rows)
+
+        def info(tenant: str, round: int, **shown: Any) -> JobInfo:
+            age = max(0, int((now - shown["created_at"]).total_seconds()))
+            return JobInfo(**shown, position=positions.get(shown["id"]), age=age)
+
+        return [info(**row) for row in rows]
+
+    def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
+        """How many jobs of all owners there are, by kind and state."""
+        by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
+        return {(kind, state): count for kind, state, count in tx.execute(by_kind)}
+
+    def late(self, tx: Transaction) -> str | None:
+        """What is wrong, if a job has been due for long while none is running."""
+        due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
+        running = tx.scalar(select(JobRow.id).where(JobRow.state == "running").limit(1))
+        if due is None or running is not None or (late := self.now() - due) <= LATE:
+            return None
+        return (
+            f"Jobs have been due for {late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are not "
+            "updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
+            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
+        )
+
+
+def _not_found(job_id: int) -> NotFound:
+    return NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+
+
+_SHOWN = (
+    *(JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error),
+    *(JobRow.created_at, JobRow.updated_at),
+)
+
+_place = tuple_(*IN_QUEUE)
+_BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
+
+
+def _positions(tx: Transaction, rows: Iterable[RowMapping]) -> dict[int, int]:
+    """The places of those rows that wait, by their ids.  Jobs between two of them are counted in the index, once."""
+    positions = dict[int, int]()
+    pending = [row for row in rows if row["state"] == "pending"]
+    waiting = [(row["kind"], row["tenant"], (row["round"], row["run_at"], row["id"])) for row in pending]
+    for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
+        of_queue = JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant
+        position, last = 0, _BEFORE_ALL
+        for _, _, place in group:
+            between = select(func.count()).where(*of_queue, _place > last, _place <= place)
+            position += tx.scalars(between).one()
+            positions[place[2]], last = position, place
+    return positions
+
+
+def _visible(caller: Caller | None) -> Any:
+    query: Any = (
+        select(*_SHOWN, JobRow.tenant, JobRow.round, SessionRow.public_id.label("session_id"))
+        .select_from(JobRow)
+        .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
+    )
+    if caller is None:
+        return query
+    query = query.where(JobRow.tenant == caller.tenant)
+    if caller.user_id is not None:
+        theirs = OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
+        query = query.where(JobRow.owner_id == select(OwnerRow.id).where(*theirs).scalar_subquery())
+    return query

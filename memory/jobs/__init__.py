@@ -1,1 +1,0 @@
-"""Work that happens after a reply: the outbox, and its listing."""

@@ -1,0 +1,106 @@
+"""What of a person's sessions no summary covers yet, and having it summarised when the person asks for that.
+
+An import stores words alone: to summarise years of talk takes many calls of the mini model, which may cost money.  Each
+session is one job, so progress is seen in the queue, what has not begun can be cancelled, and asking again resumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Row, delete, func, select
+
+from memory.access.budgets import Budgets
+from memory.access.owners import find_user
+from memory.jobs import JobRequest, Outbox
+from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.sessions.messages import SHOWN
+from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models.owners import Caller
+
+CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """How many `sessions` have messages that no summary covers, and about how many `tokens` the mini model's calls for
+    them take; in how many an update is `waiting` or running, and in how many it has `failed`."""
+
+    sessions: int
+    tokens: int
+    waiting: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Backlogs:
+    """Reads, works off and cancels backlogs, on behalf of callers that name a user."""
+
+    database: Database
+    outbox: Outbox
+    budgets: Budgets
+    now: Callable[[], datetime]
+
+    def get(self, caller: Caller) -> Backlog:
+        """Raises NotFound."""
+        with self.database.read() as tx:
+            return _backlog(tx, find_user(tx, caller))
+
+    def start(self, caller: Caller) -> Backlog:
+        """Ask for a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
+
+        With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
+        """
+        with self.database.write() as tx:
+            owner = find_user(tx, caller)
+            self.budgets.check(tx, owner.id)
+            left = self.budgets.left(tx, owner.id)
+            requests = list[JobRequest]()
+            for session_id, messages in _unsummarised(tx, owner):
+                left -= _cost(messages)
+                if left < 0 and requests:
+                    break
+                requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, insist=True))
+            if requests:
+                self.outbox.ask(tx, *requests)
+            return _backlog(tx, owner)
+
+    def cancel(self, caller: Caller) -> Backlog:
+        """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
+        with self.database.write() as tx:
+            owner = find_user(tx, caller)
+            tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
+            return _backlog(tx, owner)
+
+
+def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
+    """The rows' ids of sessions with messages that no summary covers, and the tokens of these; the newest first."""
+    beyond = MessageRow.position > SessionRow.summary_through
+    query = (
+        select(SessionRow.id, func.sum(MessageRow.tokens))
+        .join(MessageRow, MessageRow.session_id == SessionRow.id)
+        .where(SessionRow.owner_id == owner.id, beyond, *SHOWN)
+        .group_by(SessionRow.id)
+        .order_by(SessionRow.updated_at.desc())
+    )
+    return tx.execute(query).all()
+
+
+def _cost(messages: int) -> int:
+    """About how many tokens it takes to summarise so many tokens of messages."""
+    calls = -(-messages // BATCH_TOKENS)
+    return messages + calls * CALL_TOKENS
+
+
+def _jobs(owner: OwnerRow) -> tuple[ColumnElement[bool], ...]:
+    return JobRow.kind == "summary", JobRow.owner_id == owner.id
+
+
+def _backlog(tx: Transaction, owner: OwnerRow) -> Backlog:
+    costs = [_cost(messages) for _, messages in _unsummarised(tx, owner)]
+    states = select(JobRow.state, func.count()).where(*_jobs(owner)).group_by(JobRow.state)
+    jobs: dict[str, int] = dict(tx.execute(states).all())
+    failed = jobs.pop("failed", 0)
+    return Backlog(len(costs), sum(costs), waiting=sum(jobs.values()), failed=failed)

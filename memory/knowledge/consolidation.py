@@ -1,0 +1,253 @@
+"""Consolidation: a person's facts, brought together by a job.
+
+Of facts that say the same the newest stays, or one that the person pinned, and the others become its proofs.  Facts
+that a newer one contradicts are closed, and so are plans whose day is over.  Words decide what is sure (see
+`facts.duplicates`); of the pairs that are doubtful the mini model reads some, in one call a day.
+
+Guarantee: no fact is deleted or worded anew.  A run is its revisions, all of one time; undoing it opens again what it
+closed, and what was opened again is left alone from then on.  A job that is cancelled changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from calendar import monthrange
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import exists, func, select
+from sqlalchemy.orm import aliased
+
+from config import Settings
+from memory.access.owners import find_user, lock_owner
+from memory.errors import InvalidRequest, NotFound
+from memory.job_schedule import follow_up
+from memory.jobs import JobRequest, Outbox
+from memory.knowledge.duplicates import Pair, pairs_of
+from memory.knowledge.facts import FACTS, close, held, merge, reopen
+from memory.knowledge.grounding import DATE
+from memory.languages import table
+from memory.llm import ConsolidationMaterial
+from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.prompts.prompts import Prompt, Prompts
+from memory.quoting import block, fact_line
+from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models.facts import Fact
+from models.owners import Caller
+
+log = logging.getLogger(__name__)
+
+FACTS_MAX = 5_000  # of a person that are compared, the newest
+PAIRS_MAX = 100  # that one call of the mini model reads
+RUNS_MAX = 50  # that are listed
+ACTIONS = ("merged", "contradicted", "expired")
+ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
+DAY = timedelta(days=1)
+_MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times else {})
+
+
+@dataclass(frozen=True)
+class Run:
+    """How many facts a run closed that nobody has opened again."""
+
+    at: datetime
+    merged: int = 0
+    contradicted: int = 0
+    expired: int = 0
+
+
+_OPEN = FactRow.scope == "user", held(None)
+_REOPENED = exists().where(FactRevisionRow.fact_id == FactRow.id, FactRevisionRow.action == "reopened")
+_FACTS = (
+    FACTS.add_columns(MessageRow.name)
+    .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
+    .where(*_OPEN, ~_REOPENED)
+    .order_by(FactRow.id.desc())
+    .limit(FACTS_MAX)
+)
+_LATER = aliased(FactRevisionRow)
+_LAST = select(func.max(_LATER.id)).where(_LATER.fact_id == FactRow.id).scalar_subquery()
+_CLOSED = (
+    select(FactRevisionRow.at, FactRevisionRow.action, FactRow)
+    .join(FactRow, FactRow.id == FactRevisionRow.fact_id)
+    .where(FactRevisionRow.id == _LAST, FactRevisionRow.action.in_(ACTIONS), FactRow.valid_to.is_not(None))
+    .order_by(FactRevisionRow.at.desc())
+)
+
+
+@dataclass(frozen=True)
+class Consolidation:
+    """Consolidates facts in jobs; lists and undoes its runs, and starts one, on behalf of callers."""
+
+    settings: Settings
+    database: Database
+    prompts: Prompts
+    outbox: Outbox
+    mini: Mini
+    now: Callable[[], datetime]
+
+    def runs(self, caller: Caller) -> list[Run]:
+        """The runs whose facts are closed still, the newest first.  Raises NotFound."""
+        with self.database.read() as tx:
+            runs = groupby(_closed(tx, caller), key=lambda row: row.at)
+            return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:RUNS_MAX]
+
+    def start(self, caller: Caller) -> None:
+        """Ask for a run now.  Raises NotFound, and InvalidRequest where consolidation is off."""
+        if self.settings.consolidation.mode == "off":
+            raise InvalidRequest("consolidation_off", "CONSOLIDATION is off on this server, so no facts are merged.")
+        with self.database.write() as tx:
+            owner = find_user(tx, caller)
+            self.outbox.ask(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, insist=True))
+
+    def undo(self, caller: Caller) -> Run:
+        """Open again what the newest run closed.  What was corrected since stays closed, with what was merged into it.
+
+        Raises NotFound.
+        """
+        with self.database.write() as tx:
+            for at, rows in groupby(_closed(tx, caller), key=lambda row: row.at):
+                closed, opened = list(rows), Counter[str]()
+                while ready := [row for row in closed if _may_open(tx, row.FactRow)]:
+                    for row in ready:
+                        reopen(tx, row.FactRow, self.now())
+                        opened[row.action] += 1
+                    closed = [row for row in closed if row not in ready]
+                if opened:
+                    return Run(at, **opened)
+        raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
+
+    def follow(self, tx: Transaction, owner: OwnerRow) -> None:
+        """Ask for a run at its time if facts about the person are new."""
+        new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
+        if owner.kind == "user" and tx.scalar(select(FactRow.id).where(*_OPEN, *new).limit(1)) is not None:
+            self.outbox.ask(tx, *follow_up(self.settings.consolidation, "consolidation", owner, self.now()))
+
+    # -- the job
+
+    def run(self, job: JobRow) -> None:
+        """Consolidate the person's facts.  Idempotent.  Raises ModelError."""
+        with self.database.read() as tx:
+            owner = tx.get(OwnerRow, job.owner_id)
+            if owner is None:
+                return
+            rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
+            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), name) for name in ("consolidation", "repair"))
+        facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
+        pairs = list(pairs_of(facts, owner.consolidated_through))
+        doubtful = [pair for pair in pairs if not pair.verdict]
+        read = self._read(owner.id, doubtful[:PAIRS_MAX], prompt, repair) if doubtful else []
+        through = max((fact.id for fact, _ in facts), default=0)
+        if len(read) < len(doubtful):
+            waiting = doubtful[len(read)]
+            through = max(waiting.older.id, waiting.newer.id) - 1
+        plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact)) is not None}
+        with self.database.write() as tx:
+            row = lock_owner(tx, owner.id)
+            if row is None or tx.get(JobRow, job.id) is None:
+                return  # the person was erased, or the job cancelled
+            closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
+            row.consolidated_through = max(through, row.consolidated_through)
+            if self.settings.consolidation.mode == "schedule" and (len(read) < len(doubtful) or plans):
+                self.outbox.ask(tx, *follow_up(self.settings.consolidation, "consolidation", row, self.now()))
+        log.info("consolidation: %s", dict(closed) or "nothing to close")
+
+    def _read(self, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
+        """The pairs with the mini model's verdicts; none if it was asked today, or the day's tokens are spent."""
+        with self.database.write() as tx:
+            row, now = lock_owner(tx, owner_id), self.now()
+            if row is None or self.mini.budgets.left(tx, owner_id) <= 0:
+                return []
+            if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
+                return []
+            row.consolidated_at = now
+        lines = (
+            f"[{number}] {age}: {fact_line(fact)}"
+            for number, pair in enumerate(pairs, 1)
+            for age, fact in (("older", pair.older), ("newer", pair.newer))
+        )
+        material = ConsolidationMaterial([(pair.older, pair.newer) for pair in pairs])
+        request = request_for(prompt.render(), [block("pairs", lines)], material, ANSWER)
+        try:
+            answer = self.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).made
+        except Unusable as problem:
+            log.warning("consolidation: the mini model's answer was refused: %s", problem)
+            return []
+        contradicts, same = set(answer["contradicts"]), set(answer["same"])
+
+        def judged(number: int, pair: Pair) -> Pair:
+            verdict = "contradicts" if number in contradicts else ""
+            return replace(pair, verdict="same" if number in same and pair.may_be_same else verdict)
+
+        return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
+
+
+def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:
+    """Close, of the facts that are still open and say what was read, those that are merged or contradicted, and plans
+    from their ends on; how many of each."""
+    closed = Counter[str]()
+    read = {fact.id: fact.text for pair in pairs for fact in (pair.older, pair.newer)}
+    found = tx.scalars(select(FactRow).where(FactRow.id.in_({*read, *plans}), *_OPEN))
+    rows = {row.id: row for row in found if row.text == read.get(row.id, row.text)}
+    for pair in pairs:
+        older, newer = _standing(rows, pair.older), _standing(rows, pair.newer)
+        if older is None or newer is None or older is newer:
+            continue
+        if pair.verdict == "same":
+            gone, stays = sorted((older, newer), key=lambda row: (row.pinned, row.valid_from, row.id))
+            merge(tx, gone, stays, now)
+            closed["merged"] += 1
+        elif pair.verdict == "contradicts" and not older.pinned:
+            close(tx, older, now, "contradicted", "model", by=newer)
+            closed["contradicted"] += 1
+    for fact_id, end in plans.items():
+        row = rows.get(fact_id)
+        if end <= now and row is not None and row.valid_to is None:
+            close(tx, row, now, "expired", "model", until=end)
+            closed["expired"] += 1
+    return closed
+
+
+def _closed(tx: Transaction, caller: Caller) -> Sequence[Any]:
+    """The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
+    return tx.execute(_CLOSED.where(FactRow.owner_id == find_user(tx, caller).id)).all()
+
+
+def _may_open(tx: Transaction, fact: FactRow) -> bool:
+    """Whether what a closed fact was replaced by is open."""
+    by = tx.get(FactRow, fact.superseded_by) if fact.superseded_by is not None else None
+    return by is None or by.valid_to is None
+
+
+def _standing(rows: Mapping[int, FactRow], fact: Fact) -> FactRow | None:
+    """The fact, or the one that it was merged into, if that is open."""
+    row = rows.get(fact.id)
+    while row is not None and row.merged:
+        row = rows.get(row.superseded_by or 0)
+    return row if row is not None and row.valid_to is None else None
+
+
+def _end(plan: Fact) -> datetime | None:
+    """When the last day that a plan names is over everywhere; None if it names none that came after it was made."""
+    days = filter(None, (_last_day(named.group()) for named in DATE.finditer(plan.text)))
+    last = max(days, default=date.min)
+    return datetime.combine(last, time(), UTC) + 2 * DAY if last >= plan.valid_from.date() else None
+
+
+def _last_day(named: str) -> date | None:
+    """The last day of a date that names its year: "2026-03-05", "5 March 2026", "March 2026", "2026"."""
+    figures = [int(figure) for figure in re.findall(r"\d+", named)]
+    year = next((figure for figure in figures if figure > 999), 0)
+    month = next((_MONTHS[word] for word in re.findall(r"[^\W\d_]+", named.lower()) if word in _MONTHS), 0)
+    rest = [figure for figure in figures if figure != year]
+    if not month:
+        month = rest.pop(0) if rest and named.startswith(str(year)) else 12
+    if not year or not 1 <= month <= 12:
+        return None
+    last = monthrange(year, month)[1]
+    return date(year, month, min(max(rest[0], 1), last) if rest else last)

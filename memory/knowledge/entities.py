@@ -1,0 +1,88 @@
+"""Entities: the people, places, organisations and things that links name, and who is meant by a name.
+
+An entity is nothing but its name, so it is gone with the last link that names it.  The person whose memory it is has
+the name SELF.  Whoever has no name yet is called by what they are to somebody ("user's sister"), and is the same entity
+as the one whom a link names as just that (user, sister, Ida).  Names are compared when they are read: no link is
+rewritten, so a name that turns out wrong, or is erased, merges nothing any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from memory.quoting import one_line
+from models.facts import Link
+from search_index.analysis import ENGLISH, PAIRED
+from search_index.caches import cached
+
+SELF = "user"
+
+_SELF = re.compile(r"(?:the )?(?:user|person)|i|me|myself|我|用户", re.I)
+_OWN = re.compile(r"\b(?:my|our|(?:the )?(?:user|person)'s)(?!\w)\s*|(?:我|用户)的?", re.I)
+_WORD = re.compile(rf"'s(?!\w)|[{PAIRED}]|[^\W{PAIRED}]+")
+_AS = re.compile(r"\b(?:has|have|is|are|an?|the)\s+", re.I)
+
+
+def named(name: str, speaker: str = SELF) -> str:
+    """A name as it is stored: "I" is the speaker, and "my sister" the speaker's sister."""
+    name = one_line(name).replace("’", "'").strip(" .")
+    return speaker if _SELF.fullmatch(name) else _OWN.sub(lambda _: f"{speaker}'s ", name)
+
+
+def bare(name: str) -> str:
+    """The words of a name that somebody must have said: "sister" of "user's sister"."""
+    return name.rpartition("'s ")[2]
+
+
+@cached(8192)
+def key(name: str) -> str:
+    """A name, or a text that has names, in the form that is compared."""
+    return " ".join(_WORD.findall(name.replace("’", "'").casefold()))
+
+
+@cached(1024)
+def _roles(relation: str) -> frozenset[str]:
+    """What somebody may be called by a relation: whoever is an older sister is a sister."""
+    role = key(_AS.sub("", relation.removesuffix(" of")))
+    return frozenset(one for one in (role, role.rpartition(" ")[2]) if ENGLISH.terms(one))
+
+
+class Names:
+    """Which entity each name means in a set of links.  Entities are known by their keys."""
+
+    def __init__(self, links: Iterable[Link]) -> None:
+        self._called: dict[str, set[str]] = {}  # who may be meant by a name
+        meant: dict[str, set[str]] = {}
+        for link in links:
+            whose, who = key(link.subject), key(link.object)
+            self._called |= {whose: {whose}, who: {who}}
+            if link.relation.endswith(" of"):  # Ida is a sister of the user
+                whose, who = who, whose
+            for role in _roles(link.relation):
+                if (name := f"{whose} 's {role}") != who:
+                    meant.setdefault(name, set()).add(who)
+        self._called |= meant
+
+    def one(self, name: str) -> str:
+        """The entity of a name: my sister may be Ida's friend, and that is Tia.  Where several are called so, it stays
+        apart from them."""
+        found, seen = key(name), set[str]()
+        while found not in seen and len(meant := self._called.get(found, set())) == 1:
+            seen.add(found)
+            (found,) = meant
+        return found
+
+    def ends(self, link: Link) -> set[str]:
+        """The two entities of a link."""
+        return {self.one(link.subject), self.one(link.object)}
+
+    def all(self, name: str) -> set[str]:
+        """The entities that may be called so."""
+        return set(map(self.one, self._called.get(key(named(name)), ())))
+
+    def mentioned(self, text: str) -> set[str]:
+        """The entities that a text of the person names, but for the person."""
+        said = f" {key(named(text))} "
+        found = (meant for name, meant in self._called.items() if f" {name} " in said)
+        return set(map(self.one, set[str]().union(*found))) - {SELF}

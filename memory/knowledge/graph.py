@@ -1,0 +1,135 @@
+"""Links: which people, places, organisations and things belong together, read as a graph.
+
+Guarantee: a link shows the quote of its fact and holds for the same time.  Every name of somebody leads to one entity
+(see `facts.entities`).  Around an entity each link and each entity is visited once, whatever circles they form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import bindparam, select
+
+from memory.access.owners import whose
+from memory.knowledge.entities import SELF, Names, key
+from memory.knowledge.facts import FACTS, held, in_scope
+from memory.paging import Page, decode_cursor, page_of
+from models import Database, FactRow, Transaction
+from models.facts import Fact, Link
+from models.owners import Caller
+
+READ_MAX = 5_000  # facts of one person whose links are read at once, the newest first
+RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds
+DEPTH_MAX = 3
+WEAKER = 0.5  # each step further, for a search
+
+
+class Entity(NamedTuple):
+    """A person, place, organisation or thing, by the name of the newest link that names it."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A link of the graph, and the fact that it belongs to.
+
+    `distance` is 1 for a link of the entity that was asked for, 2 for a link of its neighbours.  `number` is its place
+    among the links of its fact.
+    """
+
+    subject: Entity
+    relation: str
+    object: Entity
+    distance: int
+    fact: Fact
+    number: int
+
+
+LINKED = FactRow.owner_id == bindparam("owner"), FactRow.links.is_not(None)
+"""True of the facts of an `owner` that have links."""
+_FACTS = FACTS.add_columns(FactRow.links).where(*LINKED).order_by(FactRow.id.desc()).limit(READ_MAX)
+_SOURCES = select(FactRow.source_message_id, FactRow.links).where(*LINKED, held(None)).order_by(FactRow.id.desc())
+
+
+@dataclass(frozen=True)
+class Links:
+    """Reads links, on behalf of callers."""
+
+    database: Database
+
+    def around(
+        self,
+        caller: Caller,
+        *,
+        session_id: str | None = None,
+        entity: str = SELF,
+        depth: int = 1,
+        as_of: datetime | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+    ) -> Page[Edge]:
+        """The links up to `depth` steps from an entity that hold now (or held at `as_of`), the nearest first.
+
+        With `session_id`: that session's links and those its person has everywhere.  Raises NotFound, and
+        InvalidRequest when neither a session nor a user is named.
+        """
+        query = _FACTS.where(held(as_of))
+        with self.database.read() as tx:
+            owner, session = whose(tx, caller, session_id)
+            if session is not None:
+                query = query.where(in_scope(session.id, session.owner_id))
+            rows = tx.execute(query, {"owner": owner.id}).all() if owner is not None else []
+        edges = _around(rows, entity, depth)
+        if cursor is not None:
+            distance, fact_id, number = decode_cursor(cursor, int, int, int)
+            last = distance, -fact_id, number
+            edges = [edge for edge in edges if (edge.distance, -edge.fact.id, edge.number) > last]
+        return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
+
+
+def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]:
+    """Return the ids of messages whose links lead to what a text of the person names, each with its weight.
+
+    A link of what is named weighs 1; each step further halves it.  No step leads through the person, to whom all is
+    linked.
+    """
+    rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
+    found = [(source, Link(**one)) for source, links in rows for one in links]
+    names, weights = Names(link for _, link in found), dict[int, float]()
+    if reached := names.mentioned(text):
+        ends = [(source, names.ends(link)) for source, link in found]
+        for step in range(DEPTH_MAX):
+            near = [(source, both) for source, both in ends if reached & both]
+            for source, _ in near:
+                if source is not None:
+                    weights.setdefault(source, WEAKER**step)
+            reached = reached.union(*(both for _, both in near)) - {SELF}
+    return weights
+
+
+def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge]:
+    """The edges within `depth` of an entity, in order; `rows` are facts with their links, the newest first."""
+    found: list[tuple[Fact, int, Link]] = []
+    for row in rows:
+        found += [(Fact(*row[:-1]), number, Link(**one)) for number, one in enumerate(row[-1])]
+    names = Names(link for *_, link in found)
+    shown = {SELF: Entity(SELF, "person")}
+    for *_, link in found:
+        shown.setdefault(key(link.subject), Entity(link.subject, link.subject_kind))
+        shown.setdefault(key(link.object), Entity(link.object, link.object_kind))
+    reached, edges, known = names.all(entity), dict[int, Edge](), set[tuple[str, str, str]]()
+    for distance in range(1, depth + 1):
+        near = [at for at, (*_, link) in enumerate(found) if at not in edges and reached & names.ends(link)]
+        for at in near:
+            fact, number, link = found[at]
+            ends = names.one(link.subject), key(link.relation), names.one(link.object)
+            if ends not in known:  # the newest of those that an alias makes equal
+                known.add(ends)
+                edges[at] = Edge(shown[ends[0]], link.relation, shown[ends[2]], distance, fact, number)
+            reached = reached | names.ends(link)
+    return list(edges.values())

@@ -1,0 +1,368 @@
+"""Grounding: whether a fact that the mini model proposes rests on words the person said.
+
+A small model may quote what nobody said, quote the assistant, invent a figure, or say the opposite of its source.
+A proposal is refused unless
+
+    source       it is a message that was shown, was not read before, and is the person's own
+    quote        it stands in the source letter by letter (white space, typographic marks and a final stop may differ),
+                 as whole words, outside of pasted blocks of a prompt; and it says something, or is the whole message
+    numbers      the person said each one, in the source or elsewhere about the same thing; dates may be worked out
+                 from words like "tomorrow", and years from the time of the message
+    negations    a "not" in the fact has a reason in the source, and the fact does not state what the source denies
+    names        one of its names, if it has any, stands somewhere in what was shown
+
+A link of a fact is refused unless the person named both of its ends, one of them in the fact's quote.
+
+When in doubt a fact is let through: this is a net for plain inventions, not a judge of paraphrases.  All is pure, and
+linear in what was said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import cached_property
+from itertools import pairwise
+
+from memory.knowledge.entities import SELF, bare, key, named
+from memory.languages import pattern, table
+from memory.llm import DigestMaterial
+from memory.quoting import one_line, plain, without_blocks
+from models.facts import Fact, FactDraft, Link
+from models.messages import Message
+from search_index.analysis import ENGLISH, PAIRED
+
+TEXT_CHARS_MAX = 500
+NAME_CHARS_MAX = 100  # of an entity or a relation
+QUOTE_WORDS_MIN = 3  # for a quote of common words only
+QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
+AROUND = 200  # characters around a quote that are searched for a "not"
+
+# What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
+NUMBER_WORDS: dict[str, int] = table(lambda language: {**language.numbers, **language.cardinals})
+CARDINALS: dict[str, int] = table(lambda language: language.cardinals)
+MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
+ONE = pattern(lambda language: language.one)
+DATE = pattern(lambda language: language.dates)
+RELATIVE_TIME = pattern(lambda language: language.relative_times)
+NEGATION = pattern(lambda language: language.negations)
+NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
+
+_PAIRED = re.compile(f"[{PAIRED}]+")
+_TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_PAIRED.pattern}|[^\W\d_]+(?:'[^\W\d_]+)?")
+_ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which would make normalising quadratic
+_EDGES = " .!\"'"  # models add them to quotes
+_TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
+_DIGITS = re.compile(
+    r"(\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?", re.I
+)
+_AFTERNOON = re.compile(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
+_SKIPPED = frozenset(["a", "an", "the", "that", "to", "really", "very", "even", "actually", "any", "much", "currently"])
+_MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
+_OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
+_BEFORE_TOLD = re.compile(
+    r"^(?:\[\d+\]\s*|[-*•]\s+|(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
+    r"|(?:the )?(?:user|person) "
+    r"|(?:yes|yeah|yep|right|ok|okay|so|well|indeed|exactly|correct|again|still)\s*[,:;.!-]+\s*"
+    r"|(?:and |so |but )?(?:as )?(?:you|I|we)(?:'ve| have)? (?:already |just )?(?:told|said|say|mentioned|know|knew"
+    r"|remember(?:ed)?|noted|wrote)(?: (?:me|you|us))?(?: (?:before|earlier|already))?(?: that\b)?[\s,:-]*"
+    r"|[\"'“«\s]+)+",
+    re.I,
+)
+_AFTER_TOLD = re.compile(
+    r"(?:[\s,]*(?:as (?:you|I) (?:said|told (?:me|you)|know|mentioned)(?: (?:before|earlier))?|,\s*(?:right|correct)"
+    r"|\(said [\d-]{10}\)|[?!.\"'”»]))+$",
+    re.I,
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
+_ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
+_PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
+
+
+class Ungrounded(ValueError):
+    """A proposal can't become a fact.  The message says why, in words that are no secret."""
+
+
+class Grounding:
+    """Checks proposals against what the mini model was shown."""
+
+    def __init__(self, material: DigestMaterial, facts_through: int = 0) -> None:
+        """Messages up to position `facts_through` were read for facts before."""
+        self._material = material
+        self._facts_through = facts_through
+
+    def source(self, draft: FactDraft) -> Message:
+        """The message that the draft rests on.  Raises Ungrounded."""
+        source = next((message for message in self._material.messages if message.position == draft.source), None)
+        if source is None:
+            raise Ungrounded(f"no message {draft.source} was shown")
+        if source.position <= self._facts_through:
+            raise Ungrounded(f"message {draft.source} was read before")
+        if not source.remembered:
+            raise Ungrounded(f"message {draft.source} is not to be remembered")
+        if source.role != "user":
+            raise Ungrounded(f"message {draft.source} is not the person's own")
+        if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
+            raise Ungrounded("empty or too long")
+        said = without_blocks(source.content)
+        if not stands_in(draft.quote, said):
+            raise Ungrounded("its quote is not in its source")
+        if not _telling(draft.quote, said):
+            raise Ungrounded("its quote says nothing by itself")
+        if not self._numbers_said(draft.text, source, said):
+            raise Ungrounded("it has a number that was not said")
+        if not _negations_agree(draft.text, draft.quote, said):
+            raise Ungrounded("its source says the opposite")
+        if not self._names_known(draft.text, said):
+            raise Ungrounded("it has a name that was not said")
+        return source
+
+    def links(self, draft: FactDraft, source: Message) -> tuple[Link, ...]:
+        """The links of a grounded draft that hold up, with their names as they are stored."""
+        said, speaker = without_blocks(source.content), source.name or SELF
+        found = []
+        for one in draft.links:
+            link = replace(one, subject=named(one.subject, speaker), object=named(one.object, speaker))
+            ends = {link.subject, link.object}
+            short = all(0 < len(text) <= NAME_CHARS_MAX for text in (*ends, link.relation))
+            others = [bare(end) for end in ends - {speaker}]
+            told = all(any(named_in(name, text) for text in self._told) for name in others)
+            quoted = any(named_in(name, draft.quote) for name in others)
+            apart = key(link.subject) != key(link.object)
+            if short and told and quoted and apart and _negations_agree(str(link), draft.quote, said):
+                found.append(link)
+        return tuple(dict.fromkeys(found))
+
+    def _numbers_said(self, text: str, source: Message, said: str) -> bool:
+        wanted = numbers_in(_without_dates_worked_out(text, source, said))
+        allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+        missing = [forms for forms in wanted if not forms & allowed]
+        if not missing:
+            return True
+        about = _topics(text)
+        elsewhere = set[str]().union(*(_forms(other) for other in self._told if about & _topics(other)))
+        return all(forms & elsewhere for forms in missing)
+
+    def _names_known(self, text: str, said: str) -> bool:
+        found = names_in(text)
+        if not found or text.istitle() or not self._words.isdisjoint(found):
+            return True
+        words = self._words.union(_words(said))  # without its pasted blocks, the source may have other words
+        return "".join(name[0] for name in found) in words or any(_known(name, words) for name in found)
+
+    @cached_property
+    def _told(self) -> list[str]:
+        """What the person said, in these messages or before."""
+        material = self._material
+        own = (without_blocks(message.content) for message in material.messages if message.role == "user")
+        return [*own, *(fact.text for fact in material.known_facts), *material.previous.lines()]
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """All words that were shown."""
+        material = self._material
+        texts = [str(material.previous), *(fact.text for fact in material.known_facts)]
+        for message in material.messages:
+            texts += [message.name or "", message.content]
+        return frozenset(word for text in texts for word in _words(text))
+
+
+def same_text(text: str) -> str:
+    """A text in the form that is compared: case, spacing and the final stop don't count."""
+    return one_line(text).casefold().rstrip(".!")
+
+
+def words_of(fact: Fact) -> frozenset[str]:
+    """What a fact says, in the form that `repeats` compares: its text and its quote."""
+    return frozenset({same_text(fact.text), same_text(fact.quote)} - {""})
+
+
+def repeats(text: str, known: Set[str]) -> bool:
+    """Whether a fact's text only repeats what known facts say: word for word, or told back ("You said I ...")."""
+    told, known = told_back(text), known | {""}
+    parts = filter(str.strip, _PARTS.split(told))
+    return same_text(text) in known or told in known or all(told_back(part) in known for part in parts)
+
+
+def told_back(text: str) -> str:
+    """`same_text` without the words that frame what somebody says again ("As I said, ...")."""
+    return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
+
+
+def names_in(text: str) -> list[str]:
+    """The words of a text that their capital letters in mid-sentence make names, in small letters."""
+    later = tokens(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))[1:]
+    return [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
+
+
+def named_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text, in any case."""
+    return stands_in(name.casefold(), text.casefold())
+
+
+def stands_in(quote: str, said: str) -> bool:
+    """Whether a quote is in what was said, as whole words; white space and typographic marks may differ."""
+    quote, said = _compared(quote), _compared(said)
+    if quote not in said:
+        quote = quote.strip(_EDGES)
+    if _PAIRED.search(quote):
+        return quote in said
+    return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
+
+
+def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str, tuple[int, str]]:
+    """Find the person's own words that say what these texts say: the position of their message, and a quote from it.
+
+    The text itself or its longest sentence stands in the message, or a sentence of the message has nearly all of its
+    words.
+    """
+    if not texts:
+        return {}
+    said = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
+    parts = [(position, part.strip()) for position, content in said for part in _SENTENCE_END.split(content)]
+    sentences = [(position, part, frozenset(stems(part))) for position, part in parts]
+    found = dict[str, tuple[int, str]]()
+    for text in texts:
+        longest = max(_SENTENCE_END.split(text), key=len).strip()
+        spoken = ((position, part) for part in (text, longest) for position, all in said if stands_in(part, all))
+        about = set(stems(told_back(text))) - _ABOUT_PERSON
+        missing_max = min(len(about) - 1, len(about) // QUOTE_WORDS_PER_MISSING)
+        best = min(sentences, key=lambda sentence: len(about - sentence[2]), default=(0, "", frozenset()))
+        if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
+            found[text] = quote
+    return found
+
+
+def _compared(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", plain(text))).translate(_TYPOGRAPHIC).split())
+
+
+def _telling(quote: str, said: str) -> bool:
+    """Whether a quote has more than words that nearly every message has."""
+    whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
+    return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
+
+
+def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
+    """`text` without dates that may have been worked out from words like "tomorrow", or from the message's time."""
+    if RELATIVE_TIME.search(said):
+        return DATE.sub(" ", text)
+    day = source.created_at
+    of_that_day = {str(number) for number in (day.year, day.month, day.day)}
+    return DATE.sub(lambda date: " " if _forms(date.group()) <= of_that_day else date.group(), text)
+
+
+def numbers_in(text: str) -> list[set[str]]:
+    """The numbers that a fact must not invent, each in all its forms."""
+    return _figures(text) + [{str(CARDINALS[word])} for word in _words(straight(text)) if word in CARDINALS]
+
+
+def _forms(text: str) -> set[str]:
+    """Every number that `text` may be understood to say, in every form."""
+    words = _words(straight(text))
+    values = {NUMBER_WORDS[word] for word in (*words, *text) if word in NUMBER_WORDS}
+    for first, second in pairwise(words):  # twenty-five
+        tens, unit = NUMBER_WORDS.get(first, 0), NUMBER_WORDS.get(second, 0)
+        if 20 <= tens < 100 and 0 < unit < 10:
+            values.add(tens + unit)
+    if "十" in text:  # 十五 or 五十
+        values |= {form for unit in range(1, 10) for form in (10 + unit, 10 * unit)}
+    if ONE.search(text):
+        values.add(1)
+    return {str(value) for value in values}.union(*_figures(text))
+
+
+def _figures(text: str) -> list[set[str]]:
+    """The numbers that `text` has in digits, each in all its forms."""
+    text = unicodedata.normalize("NFKC", _ENDLESS.sub(" ", plain(text)))
+    afternoon = _AFTERNOON.search(text) is not None
+    found = []
+    for digits, unit in _DIGITS.findall(text):
+        value = int(re.sub(r"\D", "", digits)[:18])
+        forms = {value, value * MULTIPLIERS.get(unit.lower(), 1)}
+        if afternoon and value <= 24:
+            forms |= {value + 12, value - 12}
+        if value:  # else it is the minutes of a full hour, or nothing
+            found.append({str(form) for form in forms if form > 0})
+    return found
+
+
+def _topics(text: str) -> set[str]:
+    return {word for word in stems(text) if not any(character.isdigit() for character in word)}
+
+
+def _negations_agree(text: str, quote: str, said: str) -> bool:
+    text, said = straight(text), straight(said)
+    if NEGATION.search(text):
+        return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
+    near = _around(straight(_compared(quote)), _compared(said))
+    if not NEGATION.search(near):
+        return True  # nothing is denied
+    spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
+    own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
+    return NEGATIVE.search(own) is not None or not _denied(text, near)
+
+
+def _around(quote: str, said: str) -> str:
+    place = max(0, said.find(quote.strip(_EDGES)))
+    return said[max(0, place - AROUND) : place + len(quote) + AROUND]
+
+
+def _denied(text: str, said: str) -> bool:
+    """Whether the longest run of words that `text` shares with what was said follows a "not" wherever it stands."""
+    mine = [stem(word.casefold()) for word in _WORD.findall(text)]
+    spoken = [word.casefold() for word in _WORD.findall(said)]
+    theirs = [stem(word) for word in spoken]
+    start, _, length = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
+    run = mine[start : start + length]
+    places = [place for place in range(len(theirs)) if theirs[place : place + length] == run]
+    return not set(run).isdisjoint(stems(text)) and all(_after_not(spoken[:place]) for place in places)
+
+
+def _after_not(before: Sequence[str]) -> bool:
+    last = next((word for word in reversed(before) if word not in _SKIPPED), "")
+    return NEGATION.fullmatch(last) is not None
+
+
+def _words(text: str) -> list[str]:
+    return " ".join(_LETTERS.findall(text)).casefold().split()
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word in mid-sentence is a name, for all that its capital letter tells."""
+    name = word[:1].isupper() and len(word) > 1 and bool(stems(word))
+    return name and word.lower() not in NUMBER_WORDS and not DATE.search(word)
+
+
+def _known(name: str, words: Iterable[str]) -> bool:
+    """Whether one of `words` is the name, or a form of it (PostgreSQL, Postgres)."""
+    return any(
+        name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
+        for word in words
+    )
+
+
+def straight(text: str) -> str:
+    """`text` with plain apostrophes, at the same length."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
+def tokens(text: str) -> list[str]:
+    """The words and figures of `text`, as they are written."""
+    return _TOKEN.findall(straight(text))
+
+
+def stems(text: str) -> list[str]:
+    """What `text` is about, in order: its words without endings, and without those that stand in any text."""
+    return ENGLISH.terms(straight(text))
+
+
+def stem(word: str) -> str:
+    """A word without its ending."""
+    found = ENGLISH.terms(word)
+    return found[0] if found else word

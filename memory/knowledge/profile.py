@@ -1,0 +1,288 @@
+"""The profile: one document about a person that goes with them from one conversation to the next.
+
+The mini model is asked when facts about the person were taken, and reads the messages they were taken from.  It answers
+with a patch (see `patch`).  A person may patch the profile too, and bring back any version.
+
+Guarantee: every version is kept, and nothing of a message that was erased or replaced is left in any of them.  What a
+person wrote is changed only by what they say later.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+
+from config import Settings
+from memory import tokens
+from memory.access.owners import find_or_make_owner, find_user, lock_owner, owner_or_none
+from memory.errors import InvalidRequest, ModelError
+from memory.job_schedule import follow_up
+from memory.jobs import JobRequest, Outbox
+from memory.knowledge.facts import as_fact, close
+from memory.knowledge.grounding import stems
+from memory.knowledge.profile_patch import Operation, Profile, Value, accept
+from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
+from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.llm import ProfileMaterial
+from memory.llm.mini import INTEGER, TEXT, CutOff, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.paging import Page, decode_cursor, page_of
+from memory.prompts.prompts import Prompts
+from memory.quoting import block, escape, message_lines, one_line, profile_line
+from memory.sessions.messages import MESSAGES, QUOTABLE
+from memory.store import documents
+from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models.facts import Fact
+from models.messages import Message
+from models.owners import Caller
+from models.store import MODEL, Item, ItemVersion, Put
+
+NAMESPACE, KEY = ("recap", "profile"), "profile"
+SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
+FACTS_MAX = 40  # whose messages one call of the mini model reads
+OPERATIONS_MAX = 100  # of a patch
+
+_OPERATION = {**TEXT, "enum": ["add", "replace", "remove"]}
+ANSWER = object_of(patch=list_of(object_of(op=_OPERATION, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER)))
+
+
+@dataclass(frozen=True)
+class ProfileVersion:
+    """A version of the profile; version 0 is the empty one that nobody has written.
+
+    `author` is `model`, `person`, `rollback` or `erasure`.
+    """
+
+    version: int = 0
+    profile: Profile = field(default_factory=Profile)
+    author: str | None = None
+    created_at: datetime | None = None
+
+    @classmethod
+    def of(cls, stored: ItemVersion) -> ProfileVersion:
+        return cls(stored.version, Profile.of(stored.value), stored.author, stored.created_at)
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Reads and changes profiles on behalf of callers, and has the mini model update them."""
+
+    settings: Settings
+    database: Database
+    prompts: Prompts
+    outbox: Outbox
+    mini: Mini
+    now: Callable[[], datetime]
+
+    def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
+        """The profile as it is or, with `as_of`, was then.  Raises NotFound for a person of whom nothing is stored."""
+        with self.database.read() as tx:
+            return next(iter(self._versions(tx, caller, as_of)), ProfileVersion())
+
+    def versions(self, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
+        """All versions, newest first.  Raises NotFound."""
+        with self.database.read() as tx:
+            found = self._versions(tx, caller)
+        if cursor is not None:
+            (last,) = decode_cursor(cursor, int)
+            found = [one for one in found if one.version < last]
+        return page_of(found[: limit + 1], limit, lambda one: (one.version,))
+
+    def edit(self, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
+        """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
+
+        Facts that a value said which the person replaces or removes hold no longer.
+        Raises Conflict, and InvalidRequest for a patch that does not apply or leads out of the schema.
+        """
+        now = self.now()
+        source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
+        with self.database.write() as tx:
+            owner = find_or_make_owner(tx, caller, now)
+            schema, item = self._schema(tx, caller), self._item(tx, owner)
+            documents.check_version(KEY, expected, item.version if item is not None else 0)
+            profile = before = _profile(item).fitting(schema)
+            try:
+                for operation in patch:
+                    profile = profile.patched(operation, source, schema)
+            except Unusable as problem:
+                raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
+            _close_facts(tx, owner, before, profile, now)
+            return self._write(tx, owner, profile, "person")
+
+    def rollback(self, caller: Caller, version: int) -> ProfileVersion:
+        """Make an earlier version the newest again.  Raises NotFound."""
+        with self.database.write() as tx:
+            owner = find_user(tx, caller)
+            old = documents.find_version(tx, self._item(tx, owner), version)
+            return self._write(tx, owner, Profile.of(old.value), "rollback")
+
+    def refresh(self, caller: Caller) -> ProfileVersion:
+        """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
+        if self.settings.profile_mode.mode == "off":
+            raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
+        with self.database.write() as tx:
+            owner = find_user(tx, caller)
+            self.mini.budgets.check(tx, owner.id)
+            self.outbox.ask(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, insist=True))
+            return next(iter(self._versions(tx, caller)), ProfileVersion())
+
+    def schema(self, caller: Caller) -> dict[str, Any]:
+        """The schema of the tenant's profiles."""
+        with self.database.read() as tx:
+            return self._schema(tx, caller)
+
+    def set_schema(self, caller: Caller, schema: dict[str, Any]) -> dict[str, Any]:
+        """Set it.  Profiles stay as they are; the next change of one drops what the schema refuses.
+
+        Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
+        """
+        check_schema(schema)
+        tenant = Caller(caller.tenant)
+        with self.database.write() as tx:
+            owner = find_or_make_owner(tx, tenant, self.now())
+            documents.write(tx, owner.id, Put(SCHEMAS, KEY, schema), self.now(), author="person")
+        return schema
+
+    # -- the job
+
+    def follow(self, tx: Transaction, owner: OwnerRow) -> None:
+        """Ask for an update at its time if facts about the person are new; a session without a user has no profile."""
+        if owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
+            self.outbox.ask(tx, *follow_up(self.settings.profile_mode, "profile", owner, self.now()))
+
+    def run(self, job: JobRow) -> bool:
+        """Read the messages of facts that are new since the last update, as many as one call can read; whether there
+        are more.  Idempotent.  Raises ModelError, LimitReached."""
+        with self.database.read() as tx:
+            owner = tx.get(OwnerRow, job.owner_id)
+            sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
+            if owner is None or not sources:
+                return False
+            self.mini.budgets.check(tx, owner.id)
+            tenant = Caller(owner.tenant)
+            schema, item = self._schema(tx, tenant), self._item(tx, owner)
+            read = MessageRow.id.in_(sources), *QUOTABLE
+            messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
+            prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
+        before = _profile(item).fitting(schema)
+        told = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        material = ProfileMaterial(before.document, schema, messages)
+        request = request_for(told, _blocks(before, messages), material, ANSWER)
+
+        def usable(text: str) -> tuple[Profile, set[int]]:
+            return accept(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
+
+        try:
+            profile, used = self.mini.ask(owner.id, request, repair, usable).made
+        except CutOff as problem:
+            text = f"{str(problem)[:-1]}; until then the profile stays as it was."
+            raise ModelError("profile_cut_off", text) from None
+        except Unusable as problem:
+            text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
+            raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
+        with self.database.write() as tx:
+            row = lock_owner(tx, job.owner_id)
+            if row is None:
+                return False
+            there = tx.scalar(select(func.count()).where(*read))
+            if there != len(messages) or self._item(tx, row) != item:
+                return True  # it changed meanwhile: once more
+            row.profile_through = through
+            if profile != before:
+                self._write(tx, row, profile, MODEL, used)
+            return tx.scalar(_new_facts(row).limit(1)) is not None
+
+    # -- rows
+
+    def _item(self, tx: Transaction, owner: OwnerRow) -> Item | None:
+        return documents.read(tx, owner.id, NAMESPACE, KEY, self.now())
+
+    def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
+        item = self._item(tx, find_user(tx, caller))
+        return list(map(ProfileVersion.of, documents.versions(tx, item.id, as_of))) if item is not None else []
+
+    def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
+        owner = owner_or_none(tx, Caller(caller.tenant))
+        item = documents.read(tx, owner.id, SCHEMAS, KEY, self.now()) if owner is not None else None
+        return item.value if item is not None else DEFAULT_SCHEMA
+
+    def _write(
+        self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
+    ) -> ProfileVersion:
+        put, now = Put(NAMESPACE, KEY, asdict(profile)), self.now()
+        item = documents.write(tx, owner.id, put, now, author=author, sources=used)
+        return ProfileVersion(item.version, profile, author, now)
+
+
+def _profile(item: Item | None) -> Profile:
+    return Profile.of(item.value) if item is not None else Profile()
+
+
+def _new_facts(owner: OwnerRow) -> Any:
+    """The facts about a person that no update of the profile has read, with the messages they were taken from."""
+    about = FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None)
+    new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None)
+    return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
+
+
+def _close_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
+    """Close the facts that the profile said before, and does not say any more."""
+    said, says = (ShownProfile(values=tuple(one.values())).says for one in (before, after))
+    held = select(FactRow).where(FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None))
+    for row in tx.scalars(held).all():
+        fact = as_fact(row, None)
+        if said(fact) and not says(fact):
+            close(tx, row, now)
+
+
+def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
+    """The ids of the next messages to read, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
+    sources, through, room = set[int](), 0, BATCH_TOKENS
+    query = _new_facts(owner).join(MessageRow, MessageRow.id == FactRow.source_message_id)
+    for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(FACTS_MAX)):
+        room -= size if source not in sources else 0
+        if sources and room < 0:
+            break
+        sources, through = sources | {source}, fact_id
+    return sources, through
+
+
+def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
+    """What the mini model reads: the profile, and the messages by their numbers."""
+    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
+    document = escape(one_line(json.dumps(profile.document, ensure_ascii=False)))
+    return block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
+
+
+# -- in the head of a prompt
+
+
+@dataclass(frozen=True)
+class ShownProfile:
+    """What of a profile fits a budget of tokens, value by value in the document's order."""
+
+    version: int = 0
+    lines: tuple[str, ...] = ()
+    values: tuple[Value, ...] = ()
+
+    @classmethod
+    def of(cls, version: int, stored: Any, budget: int) -> ShownProfile:
+        values, lines = Profile.of(stored).values(), list[str]()
+        for one in values:
+            line = profile_line(one.name, one.value, datetime.fromisoformat(one.source["since"]))
+            budget -= tokens.estimate(line)
+            if budget < 0:
+                break
+            lines.append(line)
+        return cls(version, tuple(lines), tuple(values[: len(lines)]))
+
+    def says(self, fact: Fact) -> bool:
+        """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
+        since = fact.valid_from.isoformat()
+        same = [f"{one.name} {one.value}" for one in self.values if one.source["since"] == since]
+        words = set(stems(fact.text)) if same else set()
+        return any(2 * len(words.intersection(stems(one))) >= len(words) for one in same)

@@ -1,0 +1,201 @@
+"""Profiles as values, and the JSON Patches (RFC 6902) that change them.
+
+A profile has a JSON document, and in the same shape what each of its values rests on: words of the person or, for what
+a person wrote into it, nothing.  A patch changes both alike, so a value and its source never part.
+
+Guarantee: the document fits its JSON Schema.  A value that a model adds rests on a quote, by the rules for facts (see
+`facts.grounding`), or is left out.  A model takes a value away only by a quote that is younger than the value and
+contradicts it: it denies or corrects it in its own words, or says what holds in its place where there is one place.
+Otherwise its whole patch is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from jsonpatch import JsonPatch, JsonPatchException
+from jsonpointer import JsonPointerException
+from jsonschema import Draft202012Validator
+
+from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, stems, straight
+from memory.knowledge.supersession import CORRECTS
+from memory.llm import DigestMaterial
+from memory.llm.mini import Unusable
+from models.facts import FactDraft
+from models.messages import Message
+from models.sections import Sections
+
+log = logging.getLogger(__name__)
+
+DOCUMENT_BYTES = 16_000  # of a profile as JSON
+Operation = Mapping[str, Any]
+
+
+class Value(NamedTuple):
+    """A value of a profile, its place in the document, and what it rests on."""
+
+    place: tuple[str | int, ...]
+    value: Any
+    source: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """What its place is called, without places in lists."""
+        return " ".join(part.replace("_", " ") for part in self.place if isinstance(part, str))
+
+    @property
+    def statement(self) -> tuple[str, Any]:
+        return self.name, self.value
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A document, and `sources` in its shape: each value's is an object with `quote`, `session_id` and `position` of
+    the message, `since` (when it was said or written), and `author`, `model` or `person`."""
+
+    document: dict[str, Any] = field(default_factory=dict)
+    sources: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stored: Any) -> Profile:
+        """A profile as it was stored; an empty one for what is none, which an import may bring."""
+        try:
+            found = cls(stored["document"], stored["sources"])
+            times = [datetime.fromisoformat(one.source["since"]).tzinfo for one in found.values()]
+        except (TypeError, ValueError, LookupError):
+            return cls()
+        return found if isinstance(found.document, dict) and all(times) else cls()
+
+    def values(self) -> list[Value]:
+        """Each value, in the document's order."""
+        return list(_values(self.document, self.sources, ()))
+
+    def has(self, value: Value) -> bool:
+        """Whether it has a value from the same source, maybe elsewhere in its list."""
+        return any((one.statement, one.source) == (value.statement, value.source) for one in self.values())
+
+    def fitting(self, schema: Mapping[str, Any]) -> Profile:
+        """The parts that fit a schema, which may have been changed since."""
+        fits = Draft202012Validator(schema).is_valid
+        names = [name for name, value in self.document.items() if fits({name: value})]
+        return Profile({name: self.document[name] for name in names}, {name: self.sources[name] for name in names})
+
+    def without(self, rests: Callable[[Mapping[str, Any]], bool]) -> Profile:
+        """The profile without the values whose source `rests` on something, and without what is empty."""
+        kept = _kept(self.document, self.sources, rests)
+        return Profile(*kept) if kept else Profile()
+
+    def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> Profile:
+        """The profile after one operation whose values have this source.  `/likes/-` also begins that list.
+
+        Raises Unusable.
+        """
+        beside = {**operation, "value": _like(operation["value"], source)} if "value" in operation else operation
+        name, _, place = operation["path"][1:].partition("/")
+        begun: dict[str, Any] = {name: []} if place == "-" and name not in self.document else {}
+        try:
+            document = JsonPatch([operation]).apply(self.document | begun)
+            sources = self.sources if operation["op"] == "test" else JsonPatch([beside]).apply(self.sources | begun)
+        except (JsonPatchException, JsonPointerException, TypeError, KeyError):
+            raise Unusable(f"The operation `{operation['op']}` does not apply at {operation['path']!r}.") from None
+        if not isinstance(document, dict):
+            raise Unusable("A profile is a JSON object.")
+        if wrong := next(Draft202012Validator(schema).iter_errors(document), None):
+            at = "/".join(map(str, wrong.absolute_path))
+            raise Unusable(f"The schema refuses /{at} after `{operation['op']}` at {operation['path']!r}.")
+        if len(json.dumps(document, ensure_ascii=False).encode()) > DOCUMENT_BYTES:
+            raise Unusable(f"A profile may have {DOCUMENT_BYTES:,} bytes.")
+        return Profile(document, sources).without(lambda _: False)
+
+
+def accept(
+    profile: Profile, operations: Sequence[Operation], messages: Sequence[Message], schema: Mapping[str, Any]
+) -> tuple[Profile, set[int]]:
+    """The profile with what a model's operations say, and the ids of the messages that this rests on.
+
+    An operation also has a `quote`, and as `source` the number of its message, from 1.  Raises Unusable for a patch
+    that is refused.
+    """
+    numbered = dict(enumerate(messages, 1))
+    shown = [message._replace(position=number) for number, message in numbered.items()]
+    grounding = Grounding(DigestMaterial(Sections(), shown, ()))
+    used = set[int]()
+    for one in operations:
+        path, quote = one["path"], one["quote"]
+        if not path:
+            raise Unusable("It replaces the whole document.")
+        message = numbered.get(one["source"], messages[0])  # grounding refuses a number that no message has
+        after = _patched(profile, one, message, schema)
+        if {each.statement for each in after.values()} == {each.statement for each in profile.values()}:
+            continue
+        lost = [each for each in profile.values() if not after.has(each)]
+        added = [f"{each.name} {each.value}" for each in after.values() if not profile.has(each)]
+        try:
+            for text in added or [quote]:
+                grounding.source(FactDraft(text, one["source"], quote))
+        except Ungrounded as reason:
+            if lost:
+                raise Unusable(f"At {path!r} it takes a value away, and {reason}.") from None
+            log.info("an addition to a profile is left out: %s", reason)
+            continue
+        replaced = {each.place for each in after.values() if isinstance(each.place[-1], str)}  # not items of lists
+        for each in lost:
+            older = message.created_at <= datetime.fromisoformat(each.source["since"])
+            if older or not (each.place in replaced or _contradicts(quote, message, each.value)):
+                raise Unusable(f"At {path!r} it takes a value away, and its quote does not contradict that value.")
+        profile = after
+        used |= {message.id} if added else set()
+    return profile, used
+
+
+def _patched(profile: Profile, one: Operation, message: Message, schema: Mapping[str, Any]) -> Profile:
+    """The profile after a model's operation, whose value is a text: that text or, where it does not fit, its JSON."""
+    place = {"session_id": message.session_id, "position": message.position}
+    source = {"quote": one["quote"], **place, "since": message.created_at.isoformat(), "author": "model"}
+    operation = {name: one[name] for name in ("op", "path", "value")}
+    with suppress(Unusable):
+        return profile.patched(operation, source, schema)
+    with suppress(ValueError):
+        operation["value"] = json.loads(one["value"])
+    return profile.patched(operation, source, schema)
+
+
+def _contradicts(quote: str, message: Message, value: Any) -> bool:
+    """Whether words deny or correct a value: they name it, and deny or correct something."""
+    said = straight(message.content)
+    named = not set(stems(str(value))).isdisjoint(stems(quote))
+    return named and any(pattern.search(said) for pattern in (NEGATIVE, CORRECTS))
+
+
+def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[Value]:
+    if not isinstance(value, dict | list):
+        yield Value(place, value, sources)
+        return
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _values(one, sources[key], (*place, key))
+
+
+def _kept(value: Any, sources: Any, rests: Callable[[Mapping[str, Any]], bool]) -> tuple[Any, Any] | None:
+    """What does not rest on something, of a value and its sources; None when that is nothing."""
+    if not isinstance(value, dict | list):
+        return None if rests(sources) else (value, sources)
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    kept = [(key, *pair) for key, one in parts if (pair := _kept(one, sources[key], rests)) is not None]
+    if not kept:
+        return None
+    if isinstance(value, dict):
+        return {key: one for key, one, _ in kept}, {key: source for key, _, source in kept}
+    return [one for _, one, _ in kept], [source for *_, source in kept]
+
+
+def _like(value: Any, source: Mapping[str, Any]) -> Any:
+    """`source` in the place of every value."""
+    if isinstance(value, dict):
+        return {key: _like(one, source) for key, one in value.items()}
+    return [_like(one, source) for one in value] if isinstance(value, list) else source

@@ -1,0 +1,253 @@
+"""The structured summary of a session, and its versions.
+
+Guarantee: every version is kept, and an edit can be made conditional on the version it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, bindparam, select
+
+from config import Settings
+from memory import tokens
+from memory.access.budgets import Budgets
+from memory.access.owners import find_session
+from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.jobs import JobRequest, Outbox
+from memory.knowledge.facts import Facts
+from memory.knowledge.grounding import told_back, words_of
+from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, item_text
+from memory.paging import Page, page_of, rows_of_page
+from memory.sessions.compaction import show_newest, summary_state
+from memory.sessions.messages import skip_unread
+from memory.sessions.sessions import name_after
+from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retried
+from models.facts import Fact
+from models.owners import Caller
+from models.sections import SECTIONS, Sections
+
+
+@dataclass(frozen=True)
+class SummaryVersion:
+    """One version: what it says, which messages it covers (positions up to `through`), who made it.
+
+    A `replaced` version covers messages that were replaced since, so it can't be brought back.
+    """
+
+    version: int
+    sections: Sections
+    through: int
+    tokens: int
+    author: str
+    model: str | None
+    prompt: str | None
+    usage: dict[str, Any] | None
+    restores: int | None
+    created_at: datetime
+    replaced: bool
+
+
+@dataclass(frozen=True)
+class SummaryState:
+    """The newest version (None: there is none yet), and the summary's state: `none` (there is nothing to summarise
+    yet), `current`, `pending` (messages wait to be summarised), `updating` or `failed`."""
+
+    session_id: str
+    latest: SummaryVersion | None
+    state: str
+    error: str | None
+    job_id: int | None
+    head_version: int
+    message_count: int
+
+
+_JOB = select(JobRow.id, JobRow.state, JobRow.error).where(JobRow.kind == "summary", JobRow.key == bindparam("key"))
+
+
+@dataclass(frozen=True)
+class Summaries:
+    """Reads and edits summaries on behalf of callers, and asks for updates."""
+
+    settings: Settings
+    database: Database
+    outbox: Outbox
+    budgets: Budgets
+    facts: Facts
+    now: Callable[[], datetime]
+    forget: Callable[[Transaction, int, Collection[Fact], datetime], None]  # takes an owner's facts out of the profile
+
+    def get(self, caller: Caller, session_id: str) -> SummaryState:
+        """Raises NotFound."""
+        with self.database.read() as tx:
+            return state_of(tx, find_session(tx, caller, session_id))
+
+    def versions(self, caller: Caller, session_id: str, *, cursor: str | None, limit: int) -> Page[SummaryVersion]:
+        """All versions, newest first.  Raises NotFound."""
+        with self.database.read() as tx:
+            query = select(SummaryRow).where(SummaryRow.session_id == find_session(tx, caller, session_id).id)
+            rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
+            return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))
+
+    def edit(self, caller: Caller, session_id: str, sections: Sections, expected: int | None = None) -> SummaryState:
+        """Store the person's own summary; the next prompt shows it.  With `expected`, only over that version.
+
+        Raises NotFound, Conflict, and InvalidRequest for a summary that is too long for every prompt to carry.
+        """
+        size = tokens.estimate(str(sections))
+        if size > SUMMARY_TOKENS_MAX:
+            raise InvalidRequest(
+                "summary_too_large",
+                f"A summary may have about {SUMMARY_TOKENS_MAX:,} tokens, since every prompt carries it; this one has "
+                f"{size:,}. Nothing was changed. Shorten it.",
+                param="sections",
+            )
+        with self.database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            if expected is not None and expected != row.summary_version:
+                raise Conflict(
+                    "summary_changed",
+                    f"The summary is at version {row.summary_version} by now, not {expected}. "
+                    "Nothing was changed; read it again and apply your edit to that.",
+                )
+            through = row.summary_through if row.summary_version else row.message_count
+            add_version(tx, row, sections, through, self.now(), author="person")
+            show_newest(tx, row, self.settings)
+            return state_of(tx, row)
+
+    def rollback(self, caller: Caller, session_id: str, version: int) -> SummaryState:
+        """Make an earlier version the newest again.
+
+        Prompts carry the messages it does not cover word for word, until the next update summarises them anew.
+        Raises NotFound, and Conflict for a version that was made from replaced messages.
+        """
+        with self.database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            old = find_version(tx, row, version)
+            if old is None:
+                raise NotFound("version_not_found", f"The summary has no version {version}.", param="version")
+            if old.branch:
+                raise Conflict(
+                    "version_replaced",
+                    f"Version {version} was made from messages that have been replaced since, so it would bring them "
+                    "back. Nothing was changed. Choose another version, or write what you want to keep into the "
+                    "summary yourself.",
+                )
+            sections = Sections.from_dict(old.sections)
+            add_version(tx, row, sections, old.through, self.now(), author="rollback", restores=version)
+            show_newest(tx, row, self.settings)
+            return state_of(tx, row)
+
+    def refresh(self, caller: Caller, session_id: str) -> SummaryState:
+        """Ask for an update now, also after a failure.  Raises NotFound, and LimitReached when the day is spent."""
+        with self.database.write() as tx:
+            row = find_session(tx, caller, session_id)
+            self.budgets.check(tx, row.owner_id)
+            self.outbox.ask(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, insist=True))
+            return state_of(tx, row)
+
+    @retried
+    def change_fact(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
+        """Change a fact.  Where it holds, the newest summaries say its new words instead of the old, and the profile
+        says the old ones no longer.
+
+        Raises NotFound, InvalidRequest.
+        """
+        with self.database.write() as tx:
+            row, old, new = self.facts.change(tx, caller, fact_id, changes)
+            if new.text != old.text:
+                own, all_of_them = SessionRow.id == row.session_id, SessionRow.owner_id == row.owner_id
+                where = own if new.scope == "session" else all_of_them
+                reword_newest(tx, where, {old: new.text}, "correction", self.settings, self.now())
+                self.forget(tx, row.owner_id, [old], self.now())
+            return new
+
+
+# -- versions, in the caller's transaction
+
+
+def add_version(
+    tx: Transaction, row: SessionRow, sections: Sections, through: int, now: datetime, **about: Any
+) -> None:
+    """Make `sections` the session's newest version, which covers the messages up to position `through`."""
+    row.summary_version += 1
+    row.summary_through = skip_unread(tx, row, through)
+    version = SummaryRow(session_id=row.id, version=row.summary_version, through=row.summary_through, **about)
+    version.sections, version.tokens, version.created_at = sections.as_dict(), tokens.estimate(str(sections)), now
+    tx.add(version)
+    name_after(tx, row, sections.topic)
+    tx.flush()
+
+
+def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str) -> None:
+    """Use the newest version that is left, after newer ones were erased or their messages replaced.
+
+    It becomes a version of its own: no number is used twice, and an update in progress notices the change.
+    """
+    left = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
+    newest = tx.scalar(left.order_by(SummaryRow.version.desc()).limit(1))
+    row.recognised_type = None  # it may rest on what is gone
+    if newest is None:
+        add_version(tx, row, Sections(), 0, now, author=author)
+    elif newest.version != row.summary_version:
+        sections = Sections.from_dict(newest.sections)
+        add_version(tx, row, sections, newest.through, now, author=author, restores=newest.version)
+    else:
+        row.summary_through = newest.through
+
+
+def reword(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
+    """`sections` with other words, or without them, for each text that says just what one of these facts said.
+
+    Other texts are for the mini model to write anew: a sentence may rightly speak of how things were before.
+    """
+    words = {old: item_text(new) for fact, new in instead.items() for old in words_of(fact)}
+    changed: dict[str, Any] = {}
+    for section in SECTIONS:
+        value = getattr(sections, section.name)
+        if section.kind == "items":
+            changed[section.name] = tuple(
+                dict.fromkeys(filter(None, (words.get(told_back(one), one) for one in value)))
+            )
+        elif section.kind == "line":
+            changed[section.name] = words.get(told_back(value), value)
+    return replace(sections, **changed)
+
+
+def reword_newest(
+    tx: Transaction,
+    which: ColumnElement[bool],
+    instead: Mapping[Fact, str],
+    author: str,
+    settings: Settings,
+    now: datetime,
+) -> None:
+    """`reword` the newest summaries of these sessions."""
+    newest = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
+    for row, version in tx.execute(select(SessionRow, SummaryRow).join(SummaryRow, newest).where(which)).all():
+        sections = Sections.from_dict(version.sections)
+        reworded = reword(sections, instead)
+        if reworded != sections:
+            add_version(tx, row, reworded, row.summary_through, now, author=author)
+            show_newest(tx, row, settings)
+
+
+def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
+    """The state of the session's summary, with its newest version."""
+    newest = find_version(tx, row, row.summary_version)
+    job_id, job_state, error = tx.execute(_JOB, {"key": str(row.id)}).first() or (None, None, None)
+    latest, state = as_version(newest) if newest else None, summary_state(row, job_state)
+    return SummaryState(row.public_id, latest, state, error, job_id, row.head_version, row.message_count)
+
+
+def as_version(row: SummaryRow) -> SummaryVersion:
+    own: dict[str, Any] = {"sections": Sections.from_dict(row.sections), "replaced": row.branch > 0}
+    same = {field.name: getattr(row, field.name) for field in fields(SummaryVersion) if field.name not in own}
+    return SummaryVersion(**same, **own)
+
+
+def find_version(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:
+    return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))

@@ -1,0 +1,280 @@
+"""Digest: one call of the mini model that brings a summary up to date and proposes facts from the messages since.
+
+Guarantee: the result fits to replace the previous summary, or SummaryRefused is raised.  The model may repair its
+answer once.  Nothing is stored here.
+
+Models may write prose instead of JSON, or other names.  Reading is tolerant of the form and strict about the content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memory import tokens
+from memory.errors import SummaryRefused
+from memory.knowledge.grounding import find_quotes, straight
+from memory.languages import pattern
+from memory.llm import DigestMaterial, ModelRequest
+from memory.llm.mini import INTEGER, TEXT, Answer, CutOff, Unusable, json_objects, list_of, object_of, request_for
+from memory.llm.thoughts import without_thoughts
+from memory.prompts.prompts import Prompt
+from memory.quoting import block, fact_line, message_lines, one_line, summary_json
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link
+from models.messages import Message
+from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
+
+MAX_WORDS = 400
+FACTS_MAX = 40
+LINKS_MAX = 8  # of one fact
+SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
+SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
+SHRUNKEN_TO = 0.5  # an update that keeps a smaller share of the summary is taken for a mistake
+
+REFUSAL_CHARS_MAX = 600  # a longer text says something of the conversation
+CUT_OFF = "summary_cut_off"
+"""The code of SummaryRefused where the answer ended at the model's limit of tokens: fewer messages may do."""
+
+_REFUSAL = pattern(lambda language: language.refusals)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
+_SUMMARY_NAME = re.compile(r"(?:^|_)(?:summary|memory)(?:_text|_update)?$")
+_FACTS_NAME = re.compile(r"facts$|memories$")
+_WORD = re.compile(r"[^\W\d_]+")
+_NO_WORDS = frozenset(["json", "null", "none", "true", "false"])
+_TEXT_NAMES = ("text", "fact", "statement")
+_SCHEMAS: Mapping[Kind, Any] = {
+    "line": TEXT,
+    "items": list_of(TEXT),
+    "options": list_of(object_of(option=TEXT, reason=TEXT)),
+}
+_ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
+_LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
+
+
+def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
+    """What the mini model answers, with the `links` of facts or without, and one of the `types` if there are any."""
+    more = {"links": list_of(_LINK)} if links else {}
+    named = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
+    return object_of(
+        summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
+        facts=list_of(
+            object_of(
+                text=TEXT,
+                category={"type": "string", "enum": list(FACT_CATEGORIES)},
+                importance={"type": "integer", "minimum": 1, "maximum": 5},
+                scope={"type": "string", "enum": ["session", "user"]},
+                source=INTEGER,
+                quote=TEXT,
+                supersedes=list_of(INTEGER),
+                **more,
+            )
+        ),
+        **named,
+    )
+
+
+@dataclass(frozen=True)
+class Digest:
+    """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
+
+    whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
+    type: the conversation type that the answer names; "": none fits; None: it does not say.
+    """
+
+    sections: Sections
+    facts: tuple[FactDraft, ...] = ()
+    type: str | None = None
+    whole: bool = field(default=False, compare=False)
+
+
+Ask = Callable[[ModelRequest, Prompt, Callable[[str], Digest]], Answer[Digest]]
+
+
+def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
+    """What a summary prompt is given; `first` for a conversation without a summary yet."""
+    sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
+    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
+
+
+def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[Digest]:
+    """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini`).
+
+    Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
+    """
+    previous = material.previous
+    said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
+    told = prompt.render(**prompt_variables(previous.empty, material.links, material.types))
+    blocks = (
+        block("summary_so_far", filter(None, [summary_json(previous)])),
+        block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
+        block("messages", message_lines(material.messages, numbered=True)),
+    )
+
+    def usable(text: str) -> Digest:
+        return read(text, previous, material.messages, may_be_empty=previous.empty and not said)
+
+    try:
+        answer = ask(request_for(told, blocks, material, schema(material.links, material.types)), repair, usable)
+        if answer.cut_off and not answer.made.whole and len(material.messages) > 1:
+            raise CutOff
+    except CutOff as problem:
+        text = f"{str(problem)[:-1]}; until then the last good summary stays in use."
+        raise SummaryRefused(CUT_OFF, text) from None
+    except Unusable as problem:
+        raise SummaryRefused(
+            "summary_refused",
+            f"The mini model's answer was refused, and its repair too ({str(problem)[:-1]}), so the last good summary "
+            "stays in use: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL.",
+        ) from None
+    return answer
+
+
+def read(answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False) -> Digest:
+    """Read the digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
+
+    messages: what it is about; facts without a quote get one from them.
+    may_be_empty: whether the person has said nothing yet.
+    Raises Unusable.
+    """
+    if not without_thoughts(answer).strip():
+        raise Unusable("It is empty.")
+    made = _in_json(answer, previous, messages)
+    if made is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
+        raise Unusable("It holds no complete JSON object with a `summary`.")
+    made = made or Digest(_from_text(without_thoughts(answer), previous))
+    if made.sections.empty and not may_be_empty:
+        raise Unusable("Its summary is empty.")
+    before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
+    if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
+        raise Unusable(
+            f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
+        )
+    return made
+
+
+def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Digest | None:
+    """Read the digest in an answer's JSON objects, the first of which counts; None if they hold none."""
+    data, repaired = dict[str, Any](), False
+    for found in json_objects(answer):
+        data |= {name: value for name, value in _by_name(_unwrapped(found.value)).items() if name not in data}
+        repaired = repaired or found.repaired
+    listed = next(filter(_FACTS_NAME.search, data), "")
+    summary = data.get(next(filter(_SUMMARY_NAME.search, data), ""), data)
+    if repaired and (summary is data or not listed):
+        return None  # parts of the summary may be missing
+    facts = _facts(data.get(listed), messages)
+    named = data.get("type")
+    kind = named.strip() if isinstance(named, str) else None
+    if isinstance(summary, str | list) and summary:
+        text = "\n".join(map(item_text, _listed(summary)))
+        return Digest(_from_text(text, previous), facts, kind, whole=not repaired)
+    written = _by_name(summary) if isinstance(summary, dict) else {}
+    if not any(section.name in written for section in SECTIONS):
+        return None
+    sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
+    return Digest(_bounded(Sections(**sections)), facts, kind, whole=not repaired)
+
+
+def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
+    """What is in an object whose only member is an object that holds a summary."""
+    inner = next(iter(data.values())) if len(data) == 1 else None
+    return inner if isinstance(inner, dict) and any(map(_SUMMARY_NAME.search, _by_name(inner))) else data
+
+
+def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of an object by their names as they were asked for: `Open Questions` is `open_questions`."""
+    return {_HUMP.sub("_", str(name).strip()).lower(): value for name, value in data.items()}
+
+
+def _from_text(text: str, previous: Sections) -> Sections:
+    """The previous summary with a text as its last section.  Raises Unusable."""
+    if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(straight(text).lstrip(" \n\t\"'*#>_“«")):
+        raise Unusable("It declines the task in words and is no summary.")
+    return _bounded(replace(previous, discussed=_paragraphs(text)))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    items = dict.fromkeys(filter(None, map(item_text, _listed(value))))  # without repetitions
+    return tuple(items)[-ITEMS_MAX:]
+
+
+def _options(value: Any) -> tuple[Excluded, ...]:
+    items = (item if isinstance(item, Mapping) else {"option": item} for item in _listed(value))
+    options = (Excluded(item_text(item.get("option")), item_text(item.get("reason"))) for item in items)
+    return tuple(option for option in options if option.option)[-ITEMS_MAX:]
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [] if value in (None, "", {}) else [value]
+
+
+def item_text(value: Any) -> str:
+    """A text on one line, not too long.  The values of a JSON object are joined; a number becomes its text."""
+    if isinstance(value, Mapping):
+        value = ": ".join(str(part) for part in value.values() if isinstance(part, str | int | float))
+    if value is None or isinstance(value, bool | list):
+        return ""
+    line = one_line(str(value))
+    return line if len(line) <= ITEM_CHARS_MAX else line[: ITEM_CHARS_MAX - 1] + "…"
+
+
+_READERS: Mapping[Kind, Callable[[Any], Any]] = {"line": item_text, "items": _texts, "options": _options}
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    lines = (re.sub(r"^\s*(?:[-*•#>]+|\d+[.)])\s*", "", line) for line in text.splitlines() if "```" not in line)
+    return _texts([line for line in lines if line.strip()])
+
+
+def _facts(value: Any, messages: Sequence[Message]) -> tuple[FactDraft, ...]:
+    """Proposed facts.  Where one has no quote, words of the person's that say the same become its quote."""
+    items = (item for item in _listed(value)[:FACTS_MAX] if isinstance(item, Mapping | str))
+    drafts = [_fact(_by_name(item) if isinstance(item, Mapping) else {"text": item}) for item in items]
+    quotes = find_quotes({draft.text for draft in drafts if not draft.quote}, messages)
+    return tuple(
+        replace(draft, source=quotes[draft.text][0], quote=quotes[draft.text][1]) if draft.text in quotes else draft
+        for draft in drafts
+    )
+
+
+def _fact(item: Mapping[str, Any]) -> FactDraft:
+    category = item_text(item.get("category")).lower()
+    return FactDraft(
+        text=item_text(next((item[name] for name in _TEXT_NAMES if name in item), None)),
+        source=_integer(item.get("source"), 0),
+        quote=item["quote"] if isinstance(item.get("quote"), str) else "",
+        category=category if category in FACT_CATEGORIES else "other",
+        importance=min(5, max(1, _integer(item.get("importance"), 3))),
+        scope="user" if item.get("scope") == "user" else "session",
+        supersedes=tuple(_integer(old, 0) for old in _listed(item.get("supersedes"))),
+        links=tuple(_link(one) for one in _listed(item.get("links"))[:LINKS_MAX] if isinstance(one, Mapping)),
+    )
+
+
+def _link(item: Mapping[str, Any]) -> Link:
+    kinds = (item_text(item.get(name)).lower() for name in ("subject_kind", "object_kind"))
+    ends = (item_text(item.get(name)) for name in ("subject", "relation", "object"))
+    return Link(*ends, *(kind if kind in ENTITY_KINDS else "thing" for kind in kinds))
+
+
+def _integer(value: Any, otherwise: int) -> int:
+    """A whole number as models write it: 3, 3.0, "3", "[3]" or [3].  At most 18 digits, so that it fits 64 bits."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    found = re.search(r"-?\d{1,18}", str(value)) if isinstance(value, int | float | str) else None
+    return int(found.group()) if found else otherwise
+
+
+def _bounded(sections: Sections) -> Sections:
+    """`sections` within SUMMARY_TOKENS_MAX.  The last sections lose items first, each its oldest first."""
+    for section in reversed(SECTIONS):
+        items = getattr(sections, section.name)
+        while items and section.kind != "line" and tokens.estimate(str(sections)) > SUMMARY_TOKENS_MAX:
+            items = items[1:]
+            fewer: dict[str, Any] = {section.name: items}
+            sections = replace(sections, **fewer)
+    return sections

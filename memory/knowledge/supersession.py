@@ -1,0 +1,158 @@
+"""Corrections: which facts a new one takes the place of, and what holds again when a correction is withdrawn.
+
+A small model often writes the new fact and forgets the number of the old one.  A rule finds the old one, where it is
+plain: both state a thing of which a person has one at a time (name, home, age, birthday), their links say that
+somebody lives in two places, or the message says that it
+corrects something and both make the same statement with another value.
+
+Guarantee: a statement about somebody else, a second pet or another liking takes nothing's place, and nothing takes the
+place of what the same message said, or of what was said or edited later.  A fact that is withdrawn is as if it had
+never been taken: the next correction of what it corrected counts, or what it corrected holds again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+
+from sqlalchemy import ColumnElement, delete, select
+
+from memory.knowledge.entities import Names
+from memory.knowledge.grounding import DATE, NEGATION, stems, straight, tokens
+from models import FactRow, MessageRow, Transaction
+from models.facts import Fact, FactDraft, Link
+from models.messages import Message
+
+SAID_MAX = 4000  # characters of a message in which a correction is looked for
+CORRECTS = re.compile(
+    r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
+    r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong|pushed"
+    r"|postponed|rescheduled|sold)\b|\bnot\b[^.!?]{1,60}\bbut\b|,\s*not\b|不是|不对|改[成为到]|其实|现在",
+    re.I,
+)
+_WHOSE = r"(?:(?:the )?(?:user|person|he|she|they|i)(?:'s)? )?(?:(?:is|now|currently|has|my|their|his|her) )*"
+_SOLE = {  # what a person has one of at a time
+    thing: re.compile(rf"(?:{_WHOSE}(?:{english})|{chinese})(?P<value>.+)", re.I)
+    for thing, english, chinese in (
+        ("home", r"(?:lives? in|living in|(?:has )?moved to|based in|home:|city:) ", "住在|搬到了?|家在"),
+        ("name", r"(?:name(?: is|:)|called|named) ", "名字是|名叫|叫"),
+        ("age", r"(?:age(?: is|:)|aged|turned) (?=\d)|(?=\d{1,3} years old)", r"(?=\d{1,3}岁)"),
+        ("birthday", r"(?:birthday(?: is(?: on)?|:)|born on) ", "生日[是：]"),
+    )
+}
+Sole = tuple[str, frozenset[str]] | None
+_LIVES = re.compile(r"(?:now )?(?:lives?|living|based) in|住在", re.I)
+_STATES = frozenset(("is", "are", ":", "：", "是"))
+
+
+def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
+    """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
+    older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
+    corrects = CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
+    sole, moved = sole_value(draft.text), _moved(tx, draft, older)
+    contradicted = [
+        fact
+        for fact in older
+        if fact.id in moved
+        or excludes(sole, sole_value(fact.text))
+        or (corrects and may_correct(draft.text, fact.text))
+    ]
+    sources = {fact.source_message_id for fact in contradicted}
+    by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
+    theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
+    corrected = {fact.id for fact in contradicted if fact.source_message_id in theirs}.union(draft.supersedes)
+    return [fact for fact in older if fact.id in corrected]
+
+
+def excludes(new: Sole, old: Sole) -> bool:
+    """Whether both state the same sole thing, with different values."""
+    return bool(new and old and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1]))
+
+
+def may_correct(text: str, other: str) -> bool:
+    """Whether two texts are one statement but for a value, or denied in one of them."""
+    return _another_value(_words(text), _words(other)) or _opposite(text, other)
+
+
+def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
+    """The ids of the facts whose links say that somebody lives elsewhere than the draft's links do."""
+    homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
+    if not homes:
+        return set()
+    linked = FactRow.id.in_([fact.id for fact in older]), FactRow.links.is_not(None)
+    rows = tx.execute(select(FactRow.id, FactRow.links).where(*linked))
+    known = [(fact_id, Link(**one)) for fact_id, links in rows for one in links or ()]
+    names = Names([link for _, link in known])
+    now = {names.one(link.subject): names.one(link.object) for link in homes}
+    before = ((fact_id, link) for fact_id, link in known if _LIVES.fullmatch(link.relation))
+    return {
+        fact_id for fact_id, link in before if now.get(names.one(link.subject)) not in (None, names.one(link.object))
+    }
+
+
+def sole_value(text: str) -> Sole:
+    """Which thing a text states of which a person has one at a time, and the words of its value."""
+    for thing, stating in _SOLE.items():
+        if match := stating.match(straight(text).strip()):
+            return thing, frozenset(word.casefold() for word in tokens(match["value"]))
+    return None
+
+
+def _another_value(mine: list[str], theirs: list[str]) -> bool:
+    """Whether two texts are one statement but for a figure, or for what it says that something is."""
+    before = _common(mine, theirs)
+    after = _common(mine[before:][::-1], theirs[before:][::-1])
+    of_mine, of_theirs = mine[before : len(mine) - after], theirs[before : len(theirs) - after]
+    if not of_mine or not of_theirs or not stems(" ".join(mine[:before] + mine[len(mine) - after :])):
+        return False
+    figures = all(any(map(str.isdigit, word)) or DATE.fullmatch(word) for word in (*of_mine, *of_theirs))
+    return figures or (before > 1 and after == 0 and mine[before - 1] in _STATES)
+
+
+def _opposite(text: str, other: str) -> bool:
+    """Whether two texts are one statement, denied in one of them."""
+    denied = [NEGATION.search(straight(one)) is not None for one in (text, other)]
+    return denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for part in re.sub(r"([:：])", r" \1 ", text).split() for word in tokens(part) or [part]]
+
+
+def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many words both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
+
+
+def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:
+    """Erase these facts, with their histories; nothing that they alone corrected stays corrected.
+
+    Of several facts that were merged into an erased one, the newest takes its place.
+    """
+    gone = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
+    if not gone:
+        return
+    corrected = select(FactRow).where(FactRow.superseded_by.in_(gone), FactRow.id.not_in(gone))
+    newest: dict[FactRow, int] = {}  # of those that said the same as an erased one
+    for fact in tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all():
+        last, same = gone[fact.superseded_by or 0], fact.merged
+        while (after := gone.get(last.superseded_by or 0)) is not None:
+            last, same = after, same and last.merged
+        fact.superseded_by, fact.merged = last.superseded_by, same and last.merged
+        if last.superseded_by is None and same and last in newest:
+            fact.superseded_by, fact.merged = newest[last], True
+        elif last.superseded_by is None:
+            fact.valid_to = last.valid_to if same else None
+            newest |= {last: fact.id} if same else {}
+    tx.flush()
+    tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))
+
+
+def line_up_to(tx: Transaction, fact_ids: Iterable[int], *which: ColumnElement[bool]) -> set[int]:
+    """The ids of these facts and of all (or `which`) that they took the place of, one after the other."""
+    line = wave = set(fact_ids)
+    while wave:
+        wave = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(wave), *which))) - line
+        line = line | wave
+    return line

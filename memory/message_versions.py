@@ -1,0 +1,199 @@
+"""Branches: what becomes of messages that the person takes back.
+
+Who edits a message, or asks for another reply to it, replaces it and all that came after it.  The replaced messages
+are kept word for word, on a branch of their session and under their old positions, with their turns; the session's
+current line (branch 0) goes on in their place.  A branch can be brought back while the message that it goes on from is
+on the current line: then it takes the place of what replaced it, which goes to a branch of its own.
+
+Guarantee: all in one transaction, and from then on a session is what it would be had the messages on branches never
+been said.  They are in no tail, figure, summary, search or recall.  A summary version that covers one of them can't
+come back; the newest that covers only what stays is in use again.  A summary the person wrote stays theirs.  Facts
+taken from them are gone, with what long-term memory has of them, and what only those facts corrected holds again.  What
+is brought back is read anew for the summary and for facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from sqlalchemy import and_, func, select, update
+from sqlalchemy.orm import aliased
+
+from config import Settings
+from memory.access.owners import find_session
+from memory.errors import NotFound
+from memory.forgetting import forget_messages
+from memory.knowledge.summaries import use_newest_left
+from memory.knowledge.supersession import withdraw
+from memory.leases import Leases
+from memory.sessions.compaction import show_newest
+from memory.sessions.messages import MessageDraft, append
+from memory.sessions.sessions import SessionInfo, Sessions, renaming
+from models import REVISED, Database, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models.messages import Message
+from models.owners import Caller
+
+
+@dataclass(frozen=True)
+class Versions:
+    """A message of the current line that has other versions: the ids of all of them, in the order they were said."""
+
+    message_id: int
+    versions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Lists the versions of messages, and brings them back, on behalf of callers."""
+
+    settings: Settings
+    database: Database
+    sessions: Sessions
+    leases: Leases
+    now: Callable[[], datetime]
+
+    def versions(self, caller: Caller, session_id: str) -> list[Versions]:
+        """The messages of the current line that have other versions, in their order.  Raises NotFound."""
+        with self.database.read() as tx:
+            found = _versions(tx, find_session(tx, caller, session_id))
+        by_message = groupby(found, key=lambda pair: pair[0].id)
+        return [Versions(id, tuple(sorted([id, *(other.id for _, other in pairs)]))) for id, pairs in by_message]
+
+    def restore(self, caller: Caller, session_id: str, message_id: int) -> SessionInfo:
+        """Bring a version of a message back, with all that followed it.  A message of the current line stays.
+
+        Waits for a turn in the session.  Raises NotFound, and Conflict when that takes too long or others wait already.
+        """
+        busy = "Nothing was changed; stop the reply, or try this again later."
+        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
+            message = tx.get(MessageRow, message_id)
+            if message is not None and message.session_id == row.id and not message.branch:
+                return self.sessions.info(row)
+            pair = next((pair for pair in _versions(tx, row) if pair[1].id == message_id), None)
+            if pair is None:
+                raise NotFound(
+                    "version_not_found",
+                    f"Message {message_id} is no version of a message that session {session_id!r} shows now. Nothing "
+                    "was changed; read the versions again.",
+                )
+            _restore(tx, row, *pair, self.settings, self.now())
+            self.sessions.follow_up(tx, row, index_delay=0.0)
+            return self.sessions.info(row)
+
+
+def replace_from(
+    tx: Transaction, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
+) -> Message:
+    """Replace the session's messages from `position` on by `draft`, and return that.
+
+    The caller holds the session's lease, and asks for the new message to be indexed: the same job takes the replaced
+    ones out of the index.  Facts taken from the first replaced message stay if `draft` is the same words again.
+    """
+    first = _of_line(tx, row, position)
+    assert first is not None, "there is nothing to replace"
+    same = (draft.role, draft.content) == (first.role, first.content)
+    with renaming(tx, row):
+        branch = _take_back(tx, row, position, same, settings, now)
+        (message,) = append(tx, row, [draft], now)
+    _withdraw(tx, row, branch, first.id, message.id if same else None, now)
+    return message
+
+
+def _restore(
+    tx: Transaction, row: SessionRow, first: MessageRow, version: MessageRow, settings: Settings, now: datetime
+) -> None:
+    """Put the branch that begins with `version` in the place of the line from `first` on."""
+    same = (version.role, version.content) == (first.role, first.content)
+    brought = version.branch
+    with renaming(tx, row):
+        branch = _take_back(tx, row, first.position, same, settings, now)
+        back = (MessageRow.session_id == row.id, MessageRow.branch == brought)
+        row.message_count, size = tx.execute(
+            select(func.max(MessageRow.position), func.sum(MessageRow.tokens)).where(*back)
+        ).one()
+        row.tokens += size
+        tx.execute(update(MessageRow).where(*back).values(branch=0, replaced_after=None, indexed_in=None))
+        covering = (SummaryRow.session_id == row.id, SummaryRow.branch == brought)
+        tx.execute(update(SummaryRow).where(*covering).values(branch=0))
+    _withdraw(tx, row, branch, first.id, version.id if same else None, now)
+
+
+def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, MessageRow]]:
+    """Each message of the current line that has other versions, with each of these."""
+    current, before, other = aliased(MessageRow), aliased(MessageRow), aliased(MessageRow)
+    of_line = (current.session_id == row.id, current.branch == 0, current.position == other.position)
+    just_before = (before.session_id == row.id, before.branch == 0, before.position == other.position - 1)
+    query = (
+        select(current, other)
+        .join(current, and_(*of_line))
+        .outerjoin(before, and_(*just_before))
+        .where(other.session_id == row.id, other.replaced_after == func.coalesce(before.id, 0))
+        .where(other.erased_at.is_(None), current.erased_at.is_(None))
+        .order_by(current.position, other.id)
+    )
+    return [(one, another) for one, another in tx.execute(query)]
+
+
+def _take_back(tx: Transaction, row: SessionRow, position: int, same: bool, settings: Settings, now: datetime) -> int:
+    """Take the line from `position` on to a branch of its own, and its number.  What comes in its place begins with the
+    `same` words, or with others."""
+    branch = _branch_off(tx, row, position)
+    row.facts_through = min(row.facts_through, position if same else position - 1)
+    if row.summary_version:
+        _take_back_summary(tx, row, position, branch, settings, now)
+    return branch
+
+
+def _branch_off(tx: Transaction, row: SessionRow, position: int) -> int:
+    """Move the messages to a branch of their own, and its number; the session's figures are of what stays."""
+    of_session = MessageRow.session_id == row.id
+    branch = 1 + (tx.scalar(select(func.max(MessageRow.branch)).where(of_session)) or 0)
+    first, before = _of_line(tx, row, position), _of_line(tx, row, position - 1)
+    assert first is not None
+    first.replaced_after = before.id if before is not None else 0
+    tx.execute(
+        update(MessageRow)
+        .where(of_session, MessageRow.branch == 0, MessageRow.position >= position)
+        .values(branch=branch, indexed_in=REVISED)
+    )
+    gone = tx.scalar(select(func.sum(MessageRow.tokens)).where(of_session, MessageRow.branch == branch)) or 0
+    row.message_count = position - 1
+    row.tokens -= gone
+    return branch
+
+
+def _of_line(tx: Transaction, row: SessionRow, position: int) -> MessageRow | None:
+    """The message at this position of the session's current line, erased or not."""
+    place = (MessageRow.branch == 0, MessageRow.position == position)
+    return tx.scalar(select(MessageRow).where(MessageRow.session_id == row.id, *place))
+
+
+def _withdraw(
+    tx: Transaction, row: SessionRow, branch: int, first_id: int, again_id: int | None, now: datetime
+) -> None:
+    """Withdraw the facts that were taken from a branch, and what long-term memory has of it.  What came of its first
+    message goes to the one that says the same words again."""
+    replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
+    if again_id is not None:
+        tx.execute(update(FactRow).where(FactRow.source_message_id == first_id).values(source_message_id=again_id))
+        tx.execute(update(ItemSourceRow).where(ItemSourceRow.message_id == first_id).values(message_id=again_id))
+        replaced = replaced.where(MessageRow.id != first_id)
+    withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))))
+    forget_messages(tx, replaced, now)
+
+
+def _take_back_summary(
+    tx: Transaction, row: SessionRow, position: int, branch: int, settings: Settings, now: datetime
+) -> None:
+    """Put the newest version that covers only what stays in the place of those that cover more."""
+    current = (SummaryRow.session_id == row.id, SummaryRow.branch == 0)
+    too_far = (*current, SummaryRow.through >= position)
+    tx.execute(update(SummaryRow).where(*too_far, SummaryRow.author == "person").values(through=position - 1))
+    tx.execute(update(SummaryRow).where(*too_far).values(branch=branch))
+    use_newest_left(tx, row, now, author="replacement")
+    shown = select(SummaryRow.id).where(*current, SummaryRow.version == row.head_version)
+    if row.head_version and (tx.scalar(shown) is None or row.head_through >= position):
+        show_newest(tx, row, settings)

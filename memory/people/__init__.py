@@ -1,1 +1,0 @@
-"""A person as a whole: what is stored of them, taking it along, bringing it in again, and erasing it."""

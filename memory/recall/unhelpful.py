@@ -1,0 +1,111 @@
+"""Excerpts that did not help: what a person says of something that was recalled, and how it counts less then.
+
+A mark rests on the message that asked and on the messages of the excerpt that were found, and has no words of its own.
+So it goes when one of these is erased or replaced.  What asked is the newest of them: the others were said before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, select
+
+from memory.access.owners import whose
+from memory.errors import NotFound
+from memory.paging import Page, page_of, rows_of_page
+from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
+from memory.store import documents
+from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
+from models.messages import Message
+from models.owners import Caller
+from models.store import OWN, Put
+
+NAMESPACE = (OWN, "unhelpful")
+HITS_MAX = 100  # of one excerpt
+
+_I, _M, _R = ItemRow.__table__.c, MessageRow.__table__.c, ItemSourceRow.__table__.c
+_OF_KIND = _I.namespace == documents.joined(NAMESPACE)
+OF_OWNER = select(_I.id).where(_I.owner_id == bindparam("owner"), _OF_KIND)
+"""The ids of an `owner`'s marks."""
+_MARKS = (
+    select(_I.id, _I.created_at, *COLUMNS)
+    .join(ItemSourceRow.__table__, _R.item_id == _I.id)
+    .join(MessageRow.__table__, _M.id == _R.message_id)
+    .join(SessionRow.__table__, SessionRow.__table__.c.id == _M.session_id)
+    .where(_OF_KIND)
+    .order_by(_I.id.desc(), _M.created_at, _M.id)
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The message that asked, and those that were found for it and did not help."""
+
+    id: int
+    created_at: datetime
+    question: Message
+    messages: Sequence[Message]
+
+
+@dataclass(frozen=True)
+class Unhelpful:
+    """Keeps and lists marks, on behalf of callers."""
+
+    database: Database
+    now: Callable[[], datetime]
+
+    def add(self, caller: Caller, session_id: str, message_id: int, hits: Collection[int]) -> Mark:
+        """Mark an excerpt, by the messages of it that were found, as not helpful for the exchange that a message or its
+        reply names.  Marked once more it stays as it is.
+
+        Raises NotFound, and InvalidRequest for an exchange that is not to be remembered.
+        """
+        with self.database.write() as tx:
+            exchange = find_exchange(tx, caller, session_id, message_id)
+            asked, owner_id = exchange.message, exchange.session.owner_id
+            theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
+            query = MESSAGES.where(*theirs, _M.created_at <= asked.created_at)
+            found = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
+            if missing := sorted({*hits}.difference(one.id for one in found)):
+                raise NotFound(
+                    "message_not_found",
+                    f"The person has no message {missing[0]} that was said before that exchange. Nothing was stored.",
+                    param="hits",
+                )
+            put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{found[0].session_id}", {})
+            item = documents.write(tx, owner_id, put, self.now(), sources=[asked.id, *hits])
+            return marks(tx, _I.id == item.id)[0]
+
+    def page(
+        self, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int
+    ) -> Page[Mark]:
+        """The marks of the caller's user or of a session's owner, newest first; or those that rest on one message.
+
+        Raises NotFound, and InvalidRequest when neither a session nor a user is named.
+        """
+        with self.database.read() as tx:
+            owner, _ = whose(tx, caller, session_id)
+            wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
+            if message_id is not None:
+                wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
+            found = marks(tx, _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
+        return page_of(found, limit, lambda one: (one.id,))
+
+
+def marks(tx: Transaction, which: ColumnElement[bool]) -> list[Mark]:
+    """The marks whose items are these, newest first."""
+    found = []
+    rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
+    for (item_id, created_at), of in groupby(rows, key=lambda row: (row[0], row[1])):
+        *messages, question = (Message._make(row[2:]) for row in of)
+        found.append(Mark(item_id, created_at, question, messages))
+    return found
+
+
+def marks_on(tx: Transaction, owner_id: int, message_ids: Collection[int]) -> list[Mark]:
+    """The owner's marks that rest on any of these messages."""
+    return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(documents.resting_on(message_ids)))

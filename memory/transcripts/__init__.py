@@ -1,0 +1,1 @@
+"""Transcripts: the lists of messages that programs send with each request."""

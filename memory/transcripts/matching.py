@@ -1,0 +1,176 @@
+"""Arrival: which session a client's request belongs to, and how the messages it brings are stored.
+
+A request that names no session is known by its conversation (`carried_on`).  What was sent is reconciled with what is
+stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
+
+Frontends also send errands: a request for a title, for tags, for the next question.  An errand is a single message
+that quotes the last exchange or has a known form.  It is answered without memory, and nothing of it is stored.
+
+All of this happens in the transaction that begins the turn, under the session's lease.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import select
+
+from config import Settings
+from memory.access.owners import owned, session_or_none
+from memory.leases import Leases
+from memory.message_versions import replace_from
+from memory.sessions.messages import MessageDraft, append, find
+from memory.transcripts.reconcile import Said, common, reconcile
+from memory.transcripts.transcript import ClientRequest, Sent, said
+from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
+from models.messages import Message
+from models.owners import Caller
+from models.turns import INTERRUPTED
+
+AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
+LATEST = 32  # stored messages that are compared with one that came alone
+OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
+QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
+ERRANDS = (  # how errands of Open WebUI and LibreChat begin, and what they contain
+    ("### Task:", "<chat_history>"),
+    ("Provide a concise, 5-word-or-less title for the conversation", " User: "),
+    ("Analyze this conversation and provide:", " User: "),
+)
+
+
+def opening(caller: Caller, sent: Sequence[Said]) -> str | None:
+    """A hash of the person, their first question and the answer to it; None while there is no answer.
+
+    The question alone would mix the conversations of people who begin with the same greeting.
+    """
+    asked = next((place for place, one in enumerate(sent) if one.role == "user"), len(sent))
+    answer = next((one for one in sent[asked:] if one.role == "assistant"), None)
+    if answer is None:
+        return None
+    parts = (caller.tenant, caller.user_id, sent[asked].words, answer.words, answer.calls)
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def carried_on(
+    tx: Transaction, caller: Caller, client: ClientRequest, leases: Leases, arrived_at: datetime
+) -> SessionRow | None:
+    """The session that a request without a session id carries on; None when it begins a new conversation.
+
+    It is looked up by its opening, or, while the client has no answer yet, as a retry of the request that began it.
+    Of several sessions with one opening the one that has most in common is meant.  Where no user is named, two
+    strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
+    being answered is meant only by the same request sent again.
+    """
+    sent = [one.said for one in client.conversation.messages]
+    begun = opening(caller, sent)
+    sessions = owned(select(SessionRow).join(OwnerRow), caller)
+    if begun is not None:
+        query = sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
+        rows = tx.scalars(locked(tx, query, OwnerRow, SessionRow)).unique().all()
+    else:
+        query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
+        query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
+        query = locked(tx, query, OwnerRow, SessionRow, TurnRow)
+        rows = [row for row, turn in tx.execute(query).unique() if _is_again(turn, client, arrived_at)]
+    best: tuple[bool, int] = (False, 0)
+    found: SessionRow | None = None
+    for row in rows:
+        line = list(_line(tx, row).values())
+        shared = common(line, sent)
+        all_sent = shared == len(line)
+        meant = all_sent and (begun or client.retried) if not leases.free(row) else all_sent or caller.user_id
+        if meant and (all_sent, shared) > best:
+            best, found = (all_sent, shared), row
+    return found
+
+
+def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: ClientRequest) -> bool:
+    """Whether a request is about a conversation and no part of it, or there is nothing in it that may be stored."""
+    messages = client.conversation.messages
+    if client.temporary or not messages:
+        return True
+    asked = messages[0].said.words
+    if len(messages) != 1 or messages[0].said.role != "user":
+        return False
+    if any(asked.startswith(beginning) and inside in asked for beginning, inside in ERRANDS):
+        return True
+    row = session_or_none(tx, caller, session_id) if session_id is not None else None
+    line = list(_line(tx, row, LATEST).values()) if row is not None else []
+    if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
+        return False
+    question = next((one.words for one in reversed(line) if one.role == "user"), "")
+    return bool(question) and asked != question and question in asked and line[-1].words in asked
+
+
+def repeated(tx: Transaction, row: SessionRow, client: ClientRequest, arrived_at: datetime) -> TurnRow | None:
+    """The session's last turn, if this request is the one that began it, sent again."""
+    turn = tx.scalar(
+        select(TurnRow)
+        .join(MessageRow, MessageRow.id == TurnRow.user_message_id)
+        .where(TurnRow.session_id == row.id, MessageRow.branch == 0)
+        .order_by(TurnRow.user_message_id.desc())
+        .limit(1)
+    )
+    return turn if turn is not None and _is_again(turn, client, arrived_at) else None
+
+
+def _is_again(turn: TurnRow, client: ClientRequest, arrived_at: datetime) -> bool:
+    """Whether this request is the one that began the turn, sent again: it says so, or it came too soon for a person."""
+    if turn.fingerprint != client.fingerprint:
+        return False
+    return (
+        client.retried or turn.finished_at is None or turn.finished_at > arrived_at - timedelta(seconds=AGAIN_SECONDS)
+    )
+
+
+def store(
+    tx: Transaction, row: SessionRow, client: ClientRequest, settings: Settings, now: datetime, *, again: bool
+) -> tuple[Message, Mapping[int, Sent]]:
+    """Make the session's line the client's conversation, as far as it was sent.
+
+    The message that waits for an answer, and the stored messages as the client sent them, by their ids.
+    """
+    sent = client.conversation.messages
+    line = _line(tx, row, _compared(tx, row, client))
+    ids, before = list(line), row.message_count - len(line)  # so many messages come before these
+    plan = reconcile(list(line.values()), [one.said for one in sent], again=again, whole=client.whole)
+    as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
+    new = sent[plan.new :]
+    stored: list[Message] = []
+    if plan.keep < len(line):
+        new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
+        position = before + plan.keep + 1 - (plan.new == len(sent))
+        stored = [replace_from(tx, row, position, new[0].draft, settings, now)]
+    stored += append(tx, row, [one.draft for one in new[len(stored) :]], now)
+    as_sent |= {message.id: one for message, one in zip(stored, new, strict=True)}
+    last = stored[-1] if stored else find(tx, ids[-1])
+    assert last is not None
+    return last, as_sent
+
+
+def _compared(tx: Transaction, row: SessionRow, client: ClientRequest) -> int | None:
+    """With how many of the session's last messages those that were sent are compared; None: with all."""
+    if client.follows is not None:
+        reply = find(tx, client.follows)
+        return row.message_count - reply.position if reply is not None else 0
+    return LATEST if len(client.conversation.messages) == 1 and not client.whole else None
+
+
+def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, Said]:
+    """The session's stored messages by their ids, in order, as they are compared: all, or the `last` ones."""
+    columns = (MessageRow.id, MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra)
+    query = (
+        select(*columns, MessageRow.erased_at, TurnRow.finish_reason)
+        .outerjoin(TurnRow, TurnRow.reply_message_id == MessageRow.id)
+        .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
+        .order_by(MessageRow.position)
+    )
+    if last is not None:
+        query = query.where(MessageRow.position > row.message_count - last)
+    return {
+        id: said(MessageDraft(role, text, name, extra=extra, erased_at=erased_at), cut=reason == INTERRUPTED)
+        for id, role, text, name, extra, erased_at, reason in tx.execute(query)
+    }

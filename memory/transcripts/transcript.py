@@ -1,0 +1,305 @@
+"""A conversation as a client of the OpenAI protocol sends it: each message as it came, and as it is stored.
+
+As it came, a message goes on to the model.  Stored are its words, with `[image]` where an image stood, and in `extra`
+what it takes to recognise the message and to send it again:
+
+    tool_calls      the assistant's calls, as they came
+    tool_call_id    the call that a tool's result answers
+    attachments     a fingerprint of each image, file or recording; these themselves are not stored
+
+Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
+The same goes for messages with nothing in them.  Thoughts that a client keeps in the assistant's words are left out:
+they are not stored, and not sent to the model again.
+
+Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from memory import tokens
+from memory.llm import ChatMessage, ToolCall
+from memory.llm.answers import text_in
+from memory.llm.thoughts import without_thoughts
+from memory.quoting import quoted, spoken, unmarked
+from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
+from memory.transcripts.reconcile import Said
+from models.messages import Message
+
+Raw = Mapping[str, Any]
+
+STORED_ROLES = ("user", "assistant", "tool")
+KEPT = ("tool_calls", "tool_call_id")
+_TEXTS = ("text", "refusal", "input_text", "output_text")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One message that counts, as it came (`raw`) and as it is stored.
+
+    `before` are the instructions, and messages with nothing in them, that stand between the last one and this.
+    """
+
+    raw: Raw
+    draft: MessageDraft
+    before: tuple[Raw, ...] = ()
+
+    @cached_property
+    def said(self) -> Said:
+        return said(self.draft)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A client's list: the instructions it begins with, the messages that count, and what stands after the last."""
+
+    raw: tuple[Raw, ...]
+    instructions: tuple[Raw, ...]
+    messages: tuple[Sent, ...]
+    after: tuple[Raw, ...]
+
+    @classmethod
+    def read(cls, raw: Sequence[Raw]) -> Conversation:
+        """The conversation in a request's `messages`."""
+        messages: list[Sent] = []
+        waiting: list[Raw] = []
+        for one in map(_without_thoughts, raw):
+            draft = _draft(one)
+            if draft is None:
+                waiting.append(one)
+            else:
+                messages.append(Sent(one, draft, tuple(waiting)))
+                waiting.clear()
+        if not messages:
+            return cls(tuple(raw), tuple(waiting), (), ())
+        first = messages[0]
+        return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting))
+
+    @property
+    def instruction_tokens(self) -> int:
+        """Of the instructions, those at the end too."""
+        return sum(tokens.estimate_message(text_of(raw)) for raw in (*self.instructions, *self.after))
+
+    @property
+    def asked(self) -> str:
+        """What the person said last; "" when there is nothing of theirs."""
+        return next((one.draft.content for one in reversed(self.messages) if one.draft.role == "user"), "")
+
+
+@dataclass(frozen=True)
+class ClientRequest:
+    """A request of a client: its conversation, and its other parameters, which are passed on as they are.
+
+    `whole`: the client always sends its conversation from the start, or if it `follows` a reply (a message's id, in the
+    session that the request names) all that comes after it.  `retried`: it says that it sends this again.
+    `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
+    """
+
+    conversation: Conversation
+    parameters: Raw
+    fingerprint: str
+    whole: bool = False
+    follows: int | None = None
+    retried: bool = False
+    temporary: bool = False
+
+
+def said(message: MessageDraft, *, cut: bool = False) -> Said:
+    """A message as it is compared; `cut`: it is an answer that was interrupted."""
+    extra, erased = message.extra or {}, message.erased_at is not None
+    calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
+    attachments = tuple(extra.get("attachments") or ())
+    return Said(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
+
+
+def text_of(raw: Raw) -> str:
+    """The words of a message as it came."""
+    return _content(raw.get("content"))[0]
+
+
+def answered(extra: Raw | None) -> str | None:
+    """The id of the call that a tool's result answers."""
+    return text_in((extra or {}).get("tool_call_id")) or None
+
+
+def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
+    """The calls of tools that a message has beside its words."""
+    calls = (extra or {}).get("tool_calls")
+    found = []
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            name, arguments = text_in(function.get("name")), text_in(function.get("arguments"))
+            found.append(ToolCall(text_in(call.get("id")), name, arguments, call.get("extra_content")))
+    return tuple(found)
+
+
+def _without_thoughts(raw: Raw) -> Raw:
+    """Return the message; one of the assistant's without the thoughts in its words."""
+    content = raw.get("content")
+    if raw.get("role") != "assistant":
+        return raw
+    if isinstance(content, list):
+        texts = (isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content)
+        clean: Any = [
+            {**part, "text": without_thoughts(part["text"])} if is_text else part
+            for part, is_text in zip(content, texts, strict=True)
+        ]
+    else:
+        clean = without_thoughts(content) if isinstance(content, str) else content
+    return raw if clean == content else {**raw, "content": clean}
+
+
+def _draft(raw: Raw) -> MessageDraft | None:
+    """A message as it is stored; None for one that is not."""
+    role = raw.get("role")
+    if role not in STORED_ROLES:
+        return None
+    text, attachments = _content(raw.get("content"))
+    text = text or text_in(raw.get("refusal"))
+    extra = {name: raw[name] for name in KEPT if raw.get(name)}
+    if attachments:
+        extra["attachments"] = attachments
+    if not text.strip() and not extra:
+        return None
+    name = text_in(raw.get("name"))[:128] if role == "user" else ""
+    if len(text) > MESSAGE_CHARS_MAX:
+        text = text[: MESSAGE_CHARS_MAX - 1] + "…"
+    return MessageDraft(role, _storable(text), _storable(name) or None, extra=_storable(extra) or None)
+
+
+def _content(content: Any) -> tuple[str, list[str]]:
+    """The words of a message's content, with placeholders, and the fingerprints of what those stand for."""
+    if not isinstance(content, list):
+        return text_in(content), []
+    words, attachments = list[str](), list[str]()
+    for part in content:
+        kind = str(part.get("type", "text")) if isinstance(part, Mapping) else "text"
+        if kind in _TEXTS:
+            words.append(text_in((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
+            continue
+        file = part.get("file")
+        name = f" {text_in(file.get('filename'))}" if isinstance(file, Mapping) and file.get("filename") else ""
+        words.append(f"[{kind.removeprefix('input_').removesuffix('_url')}{name}]")
+        attachments.append(hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16])
+    return "\n".join(filter(None, words)), attachments
+
+
+def _canonical(arguments: str) -> str:
+    """Arguments in one form, whatever white space and order they came in."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments.strip()
+
+
+def _storable(value: Any) -> Any:
+    """A text, or JSON with texts in it, without what no database takes."""
+    if isinstance(value, str):
+        return text_in(value)
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, Mapping):
+        return {_storable(str(name)): _storable(item) for name, item in value.items()}
+    return value
+
+
+def client_messages(
+    conversation: Conversation,
+    sent: Mapping[int, Sent],
+    memory: str,
+    stored: Sequence[Message],
+    newest: Message,
+    recalled: str,
+) -> list[ChatMessage]:
+    """The messages to send: `memory` is the head's text, `recalled` goes into the person's `newest` message.
+
+    `sent` are those of the `stored` messages that the client sent, by their ids.
+    """
+    messages = list(map(_plain, conversation.instructions))
+    if memory and messages:
+        messages[-1] = _extended(messages[-1], after=memory)
+    elif memory:
+        messages = [ChatMessage("system", memory)]
+    for message in stored:
+        one = sent.get(message.id)
+        messages += map(_plain, one.before if one is not None else ())
+        shown = _shown(message, one)
+        if recalled and message.id == newest.id and message.role == "user":
+            shown = _extended(shown, before=recalled)
+        messages.append(shown)
+    return _in_sequence([*messages, *map(_plain, conversation.after)])
+
+
+def unmodified(conversation: Conversation, without: Collection[Sent] = ()) -> tuple[ChatMessage, ...]:
+    """The client's messages as they came, but those `without` which they are to go on."""
+    if not without:
+        return tuple(map(_plain, conversation.raw))
+    left_out = {id(one.raw) for one in without}
+    return tuple(_in_sequence([_plain(raw) for raw in conversation.raw if id(raw) not in left_out]))
+
+
+def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """The messages with calls and results in pairs."""
+    out: list[ChatMessage] = []
+    at = 0
+    while at < len(messages):
+        message, at = messages[at], at + 1
+        calls = [call.id for call in message.tool_calls if message.role == "assistant"]
+        end = at
+        while calls and end < len(messages) and messages[end].role not in ("user", "assistant"):
+            end += 1
+        following, at = messages[at:end], end
+        results = [other.tool_call_id for other in following if other.role == "tool"]
+        wanted: set[str | None] = set()
+        if not calls:
+            out.append(_quoted(message) if message.role == "tool" else message)
+        elif len(results) >= len(calls) and all(not call or call in results for call in calls):
+            wanted = set(calls if all(calls) else results)  # any result may answer a call without an id
+            out.append(message)
+        elif message.content.strip():
+            raw = {name: value for name, value in (message.raw or {}).items() if name != "tool_calls"}
+            out.append(ChatMessage(message.role, message.content, raw=raw))
+        out += [_quoted(one) if one.role == "tool" and one.tool_call_id not in wanted else one for one in following]
+    return out
+
+
+def _shown(message: Message, sent: Sent | None) -> ChatMessage:
+    """A stored message as the client sent it; if it did not, with its calls and placeholders for its images."""
+    extra = message.extra or {}
+    if sent is not None:
+        raw = sent.raw
+    elif extra and message.role != "user":
+        kept = {name: extra[name] for name in KEPT if name in extra}
+        content = unmarked(message.content) if message.role == "tool" else message.content
+        raw = {"role": message.role, "content": content or None, **kept}
+    else:
+        return ChatMessage(*spoken(message))
+    return ChatMessage(message.role, message.content, calls_of(raw), answered(raw), raw)
+
+
+def _extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:
+    """The message with a text before its words or after them."""
+
+    def extended(sent: Any) -> Any:
+        if isinstance(sent, list):
+            start, end = ([{"type": "text", "text": text}] if text else [] for text in (before, after))
+            return [*start, *sent, *end]
+        return "\n\n".join(text for text in (before, sent, after) if text and isinstance(text, str))
+
+    raw = None if message.raw is None else {**message.raw, "content": extended(message.raw.get("content"))}
+    return message._replace(content=extended(message.content), raw=raw)
+
+
+def _plain(raw: Raw) -> ChatMessage:
+    return ChatMessage(str(raw.get("role")), text_of(raw), raw=raw)
+
+
+def _quoted(message: ChatMessage) -> ChatMessage:
+    return ChatMessage("user", quoted(message.role, message.content))

@@ -1,0 +1,1 @@
+"""Export all that is stored of a person, and import exports and the exports of other products."""

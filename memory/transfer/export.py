@@ -1,0 +1,271 @@
+"""Everything of a person, or of one of their sessions, read to be taken along.
+
+Guarantee: the export is what was stored when it began, and a slow download holds up nobody: rows are read a page at a
+time, each page in its own transaction, up to the highest ids of the beginning.  What is erased meanwhile is missing.
+Replaced messages are left out, with what came of them.  Erased messages are in it as places without words, because
+everything else goes by positions.  Sessions that are in archives are named, not exported.
+
+The records name nothing by this database's ids: a message is known by its position in its session, a session by its
+public id, an item by its name, and a fact by a number that has a meaning within one document only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, exists, false, func, select
+from sqlalchemy.orm import aliased, defer
+
+from memory.knowledge.facts import as_fact, as_revision, links_of
+from memory.knowledge.summaries import SummaryVersion, as_version
+from memory.sessions.messages import MessageDraft
+from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
+from memory.turn.values import TurnUsage
+from models import (
+    ArchiveRow,
+    FactRevisionRow,
+    FactRow,
+    ItemRow,
+    ItemSourceRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    TurnRow,
+)
+from models.facts import Fact, FactRevision, Link
+from models.store import Item, ItemVersion, Source
+
+PAGE = 200
+
+# What a record and its row call by the same names.
+OF_SESSION = ("title", "system_prompt", "pinned", "archived", "type", "facts_through", "created_at", "updated_at")
+OF_TURN = ("model", "finish_reason", "started_at")
+OF_ARCHIVE = ("id", "session_id", "title", "message_count", "first_message_at", "last_message_at", "created_at")
+
+
+def columns(of: object, names: Iterable[str]) -> dict[str, Any]:
+    """These of a row's columns, or of a record's fields."""
+    return {name: getattr(of, name) for name in names}
+
+
+@dataclass(frozen=True)
+class TurnRecord:
+    """A turn and what it cost, with the positions of its message and its reply (None: there was no reply)."""
+
+    user_position: int
+    reply_position: int | None
+    model: str | None
+    finish_reason: str | None
+    usage: TurnUsage | None
+    started_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """A session with all that is in it.  Facts were taken from its messages up to `facts_through`.
+
+    Times that are None are taken from the messages.  With `by_external_id` the messages are known by their
+    `external_id`, else by their position.  Read the iterables once, in this order, before the next session.
+    """
+
+    id: str
+    title: str
+    system_prompt: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    facts_through: int
+    messages: Iterable[MessageDraft]
+    summaries: Iterable[SummaryVersion] = ()
+    turns: Iterable[TurnRecord] = ()
+    by_external_id: bool = False
+    pinned: bool = False
+    archived: bool = False
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class FactRecord:
+    """A fact with its history and its links.  Its source is the message at `source_position` of its session.
+
+    With `by_text` it is known by its text, else by the time of its making as well.
+    """
+
+    fact: Fact
+    source_position: int | None
+    revisions: tuple[FactRevision, ...]
+    links: tuple[Link, ...] = ()
+    by_text: bool = False
+
+
+@dataclass(frozen=True)
+class ItemRecord:
+    """An item of the store, the messages it rests on, and its earlier values."""
+
+    item: Item
+    sources: tuple[Source, ...] = ()
+    versions: tuple[ItemVersion, ...] = ()
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A session that retention took out.  Its document is not read with it; `message_count` counts none erased."""
+
+    id: int
+    session_id: str
+    title: str
+    message_count: int
+    first_message_at: datetime | None
+    last_message_at: datetime | None
+    created_at: datetime
+    user_id: str | None
+
+
+class Export:
+    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts`, `items` and `archives`.
+
+    `read` begins the transactions in which pages are read.  With `only` it is what is erased with that session.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], AbstractContextManager[Transaction]],
+        tx: Transaction,
+        owner: OwnerRow,
+        now: datetime,
+        only: SessionRow | None = None,
+    ) -> None:
+        self.user_id = owner.name
+        self.exported_at = now
+        self._read = read
+        tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow, ArchiveRow)
+        self._which: dict[Any, ColumnElement[bool]] = (
+            {table: table.owner_id == owner.id for table in (SessionRow, FactRow, ItemRow, ArchiveRow)}
+            if only is None
+            else {
+                SessionRow: SessionRow.id == only.id,
+                FactRow: FactRow.session_id == only.id,
+                ItemRow: _resting_on_alone(only.id),
+                ArchiveRow: false(),
+            }
+        )
+        self._last = {table: tx.scalar(select(func.max(table.id))) or 0 for table in tables}
+
+    @property
+    def sessions(self) -> Iterator[SessionRecord]:
+        query = select(SessionRow.id, SessionRow).where(self._which[SessionRow])
+        for _, row in self._rows(query, SessionRow):
+            yield SessionRecord(
+                id=row.public_id,
+                messages=self._messages(row.id),
+                summaries=self._summaries(row.id),
+                turns=self._turns(row.id),
+                **columns(row, OF_SESSION),
+            )
+
+    def _messages(self, session: int) -> Iterator[MessageDraft]:
+        query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
+        for _, row in self._rows(query, MessageRow):
+            yield MessageDraft(
+                row.role,
+                row.content,
+                row.name,
+                row.created_at,
+                row.external_id,
+                row.extra,
+                row.erased_at,
+                row.hidden_at,
+                row.refused,
+            )
+
+    def _summaries(self, session: int) -> Iterator[SummaryVersion]:
+        query = select(SummaryRow.version, SummaryRow).where(SummaryRow.session_id == session, SummaryRow.branch == 0)
+        return (as_version(row) for _, row in self._rows(query, SummaryRow))
+
+    def _turns(self, session: int) -> Iterator[TurnRecord]:
+        said, reply = aliased(MessageRow), aliased(MessageRow)
+        query = (
+            select(TurnRow.id, TurnRow, said.position, reply.position)
+            .join(said, said.id == TurnRow.user_message_id)
+            .outerjoin(reply, (reply.id == TurnRow.reply_message_id) & (reply.id <= self._last[MessageRow]))
+            .where(TurnRow.session_id == session, said.branch == 0, said.id <= self._last[MessageRow])
+        )
+        for _, row, position, reply_position in self._rows(query, TurnRow):
+            yield TurnRecord(
+                user_position=position,
+                reply_position=reply_position,
+                usage=TurnUsage.from_stored(row.usage) if row.usage else None,
+                finished_at=row.finished_at if reply_position else None,
+                **columns(row, OF_TURN),
+            )
+
+    @property
+    def facts(self) -> Iterator[FactRecord]:
+        query = (
+            select(FactRow.id, FactRow, SessionRow.public_id, MessageRow.position)
+            .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+            .outerjoin(MessageRow, (MessageRow.id == FactRow.source_message_id) & (MessageRow.branch == 0))
+            .where(self._which[FactRow])
+        )
+        for page in self._pages(query, FactRow):
+            revisions: dict[int, list[FactRevision]] = defaultdict(list)
+            ids = [fact_id for fact_id, *_ in page]
+            of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(ids))
+            with self._read() as tx:
+                for row in tx.scalars(of_page.order_by(FactRevisionRow.id)):
+                    revisions[row.fact_id].append(as_revision(row))
+            for fact_id, row, session, position in page:
+                fact = replace(as_fact(row, session), source_message_id=None)
+                yield FactRecord(fact, position, tuple(revisions[fact_id]), links_of(row))
+
+    @property
+    def items(self) -> Iterator[ItemRecord]:
+        query = ITEMS.where(self._which[ItemRow], alive(self.exported_at))
+        for page in self._pages(query, ItemRow):
+            ids = [row[0] for row in page]
+            with self._read() as tx:
+                sources, history = sources_of(tx, ids), histories(tx, ids)
+            for row in page:
+                yield ItemRecord(as_item(row), tuple(sources[row[0]]), tuple(history[row[0]]))
+
+    @property
+    def archives(self) -> Iterator[Archive]:
+        query = select(ArchiveRow.id, ArchiveRow, OwnerRow).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+        query = query.where(self._which[ArchiveRow]).options(defer(ArchiveRow.document))
+        return (as_archive(row, owner) for _, row, owner in self._rows(query, ArchiveRow))
+
+    def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
+        for page in self._pages(query, table):
+            yield from page
+
+    def _pages(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[list[Any]]:
+        """The rows of a query, in the order of its first column, which is unique."""
+        key = next(iter(query.selected_columns))
+        query = query.where(table.id <= self._last[table]).order_by(key).limit(PAGE)
+        last = 0
+        while True:
+            with self._read() as tx:
+                page = list(tx.execute(query.where(key > last)).all())
+            if page:
+                yield page
+            if len(page) < PAGE:
+                return
+            last = page[-1][0]
+
+
+def as_archive(row: ArchiveRow, owner: OwnerRow) -> Archive:
+    return Archive(**columns(row, OF_ARCHIVE), user_id=owner.user_id)
+
+
+def _resting_on_alone(session: int) -> ColumnElement[bool]:
+    """The items that rest on messages of this session and of no other."""
+    said = select(MessageRow.id).where(MessageRow.session_id == session)
+    others = exists().where(ItemSourceRow.item_id == ItemRow.id, ItemSourceRow.message_id.not_in(said))
+    return ItemRow.id.in_(resting_on(said)) & ~others

@@ -1,0 +1,356 @@
+"""The export: one JSON document with everything of a person, as it is written and as it is read again.
+
+`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...], "items": [...]}`.
+A message is named by its position in its session, from 1; a fact's `id` has a meaning only within the document.
+Guarantee: writing and reading hold one session, fact or item at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
+
+from memory.knowledge import profile
+from memory.knowledge.entities import key
+from memory.knowledge.grounding import NAME_CHARS_MAX
+from memory.knowledge.profile_patch import Profile
+from memory.knowledge.summaries import SummaryVersion as SummaryVersionValue
+from memory.knowledge.summary_update import LINKS_MAX
+from memory.quoting import one_line, plain, stamp
+from memory.sessions.messages import MessageDraft
+from memory.transfer.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
+from memory.turn.values import TurnUsage
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Link
+from models.facts import Fact as FactValue
+from models.facts import FactRevision as FactRevisionValue
+from models.owners import Usage
+from models.store import Item as ItemValue
+from models.store import ItemVersion, Source
+from schemas.fields import (
+    INT32_MAX,
+    OPTIONAL,
+    PARTS_MAX,
+    WRONG_MAX,
+    Input,
+    Items,
+    SessionId,
+    Text,
+    UtcDateTime,
+    ValueSchema,
+    about,
+    integer,
+    one_of,
+    optional_text,
+)
+from schemas.sessions import Extra, MessageToAppend, Refused
+from schemas.store import NAME, TTL, JsonValue, Namespace
+from schemas.summaries import Sections
+
+_NAMED = validate.Length(1, NAME_CHARS_MAX)
+FORMAT, VERSION = "recap-export", 1
+
+
+class _Record(ValueSchema):
+    """A part of the document.  Fields that a later Recap adds are ignored."""
+
+    class Meta:
+        unknown = EXCLUDE
+
+
+class ExportedMessage(_Record, MessageToAppend):
+    content = Text(required=True)
+    created_at = UtcDateTime(required=True)
+    extra = Extra(**OPTIONAL, metadata=about("What the message holds besides its text."))
+    erased_at = UtcDateTime(**OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
+    hidden_at = UtcDateTime(**OPTIONAL)
+    refused = fields.Nested(Refused, **OPTIONAL)
+
+
+class _Counts(fields.Dict):
+    """A few counts: their number is checked before they are."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, dict) and len(value) > WRONG_MAX:
+            raise ValidationError("Has too many keys.")
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class ExportedCost(_Record):
+    """What a version of the summary cost, and what became of the facts that came with it."""
+
+    value = dict
+
+    prompt_tokens = integer()
+    completion_tokens = integer()
+    calls = integer()
+    facts = _Counts(keys=fields.String(), values=integer())
+
+
+class ExportedSummary(_Record):
+    """One version of a summary."""
+
+    value = partial(SummaryVersionValue, replaced=False)
+
+    version = integer(1, INT32_MAX, required=True)
+    sections = fields.Nested(Sections, required=True)
+    through = integer(required=True, metadata=about("The position of the last message it covers."))
+    tokens = integer(required=True)
+    author = Text(required=True, validate=validate.Length(1, 16))
+    model = optional_text(128, least=0)
+    prompt = optional_text(80, least=0)
+    usage = fields.Nested(ExportedCost, **OPTIONAL)
+    restores = integer(**OPTIONAL)
+    created_at = UtcDateTime(required=True)
+
+
+class ExportedUsage(_Record):
+    value = staticmethod(lambda spent, full_history_tokens: TurnUsage(Usage(**spent), full_history_tokens))
+
+    prompt_tokens = integer(attribute="spent.prompt_tokens", required=True)
+    completion_tokens = integer(attribute="spent.completion_tokens", required=True)
+    estimated = fields.Boolean(attribute="spent.estimated", load_default=False)
+    full_history_tokens = integer(required=True)
+
+
+class ExportedTurn(_Record):
+    """What a turn cost."""
+
+    value = TurnRecord
+
+    user_position = integer(1, required=True)
+    reply_position = integer(1, **OPTIONAL)
+    model = optional_text(128, least=0)
+    finish_reason = optional_text(32, least=0)
+    usage = fields.Nested(ExportedUsage, **OPTIONAL)
+    started_at = UtcDateTime(required=True)
+    finished_at = UtcDateTime(**OPTIONAL)
+
+
+class ExportedSession(_Record):
+    """A session: its messages in order, all versions of its summary, and the cost of its turns."""
+
+    value = SessionRecord
+
+    id = SessionId(required=True)
+    title = Text(load_default="", validate=validate.Length(max=200))
+    system_prompt = Text(**OPTIONAL)
+    pinned = fields.Boolean(load_default=False)
+    archived = fields.Boolean(load_default=False)
+    type = optional_text(64)
+    created_at = UtcDateTime(required=True)
+    updated_at = UtcDateTime(required=True)
+    facts_through = integer(load_default=0, metadata=about("The position of the last message facts were taken from."))
+    messages = fields.List(fields.Nested(ExportedMessage), load_default=())
+    summaries = fields.List(fields.Nested(ExportedSummary), load_default=())
+    turns = fields.List(fields.Nested(ExportedTurn), load_default=())
+
+
+class ExportedRevision(_Record):
+    """A fact as it was after a change."""
+
+    value = partial(FactRevisionValue, fact_id=0)
+
+    action = Text(required=True, validate=validate.Length(1, 16))
+    author = Text(required=True, validate=validate.Length(1, 8))
+    text = Text(required=True)
+    category = one_of(*FACT_CATEGORIES, required=True)
+    importance = integer(1, 5, required=True)
+    pinned = fields.Boolean(required=True)
+    at = UtcDateTime(required=True)
+
+
+class ExportedLink(_Record):
+    """What a fact ties together."""
+
+    value = Link
+
+    subject = Text(required=True, validate=_NAMED)
+    relation = Text(required=True, validate=_NAMED)
+    object = Text(required=True, validate=_NAMED)
+    subject_kind = one_of(*ENTITY_KINDS, load_default="thing")
+    object_kind = one_of(*ENTITY_KINDS, load_default="thing")
+
+    @validates_schema
+    def _of_two(self, data: dict[str, Any], **_: Any) -> None:
+        if key(data["subject"]) == key(data["object"]):
+            raise ValidationError("Must not be the subject.", "object")
+
+
+class ExportedFact(_Record):
+    """A fact, with its earlier forms."""
+
+    id = integer(1, attribute="fact.id", required=True)
+    text = Text(attribute="fact.text", required=True)
+    category = one_of(*FACT_CATEGORIES, attribute="fact.category", required=True)
+    importance = integer(1, 5, attribute="fact.importance", required=True)
+    scope = one_of("session", "user", attribute="fact.scope", required=True)
+    session_id = SessionId(attribute="fact.session_id", **OPTIONAL)
+    source_position = integer(1, **OPTIONAL, metadata=about("The position of the message it was taken from."))
+    quote = Text(attribute="fact.quote", load_default="")
+    pinned = fields.Boolean(attribute="fact.pinned", load_default=False)
+    recalled_count = integer(attribute="fact.recalled_count", load_default=0)
+    valid_from = UtcDateTime(attribute="fact.valid_from", required=True)
+    valid_to = UtcDateTime(attribute="fact.valid_to", **OPTIONAL)
+    superseded_by = integer(1, attribute="fact.superseded_by", **OPTIONAL)
+    merged = fields.Boolean(attribute="fact.merged", load_default=False)
+    created_at = UtcDateTime(attribute="fact.created_at", required=True)
+    revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
+    links = Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> FactRecord:
+        fact = FactValue(**data["fact"], source_message_id=None)
+        return FactRecord(fact, data["source_position"], tuple(data["revisions"]), tuple(data["links"]))
+
+
+class ExportedVersion(_Record):
+    """The value that an item had from `created_at` on."""
+
+    value = ItemVersion
+
+    version = integer(1, INT32_MAX, required=True)
+    value_ = JsonValue(required=True, allow_none=True, data_key="value", attribute="value")
+    author = Text(required=True, validate=validate.Length(1, 16))
+    created_at = UtcDateTime(required=True)
+
+
+class ExportedSource(_Record):
+    """The place of a message that an item rests on."""
+
+    value = Source
+
+    session_id = SessionId(required=True)
+    position = integer(1, required=True)
+
+
+class ExportedItem(_Record):
+    """An item of the store, with its earlier values."""
+
+    namespace = Namespace(attribute="item.namespace", required=True)
+    key = Text(attribute="item.key", required=True, validate=NAME)
+    value_ = JsonValue(attribute="item.value", data_key="value", required=True, allow_none=True)
+    version = integer(1, INT32_MAX, attribute="item.version", required=True)
+    ttl = fields.Float(attribute="item.ttl", validate=TTL, **OPTIONAL)
+    refreshes = fields.Boolean(attribute="item.refreshes", data_key="refresh_on_read", load_default=False)
+    expires_at = UtcDateTime(attribute="item.expires_at", **OPTIONAL)
+    created_at = UtcDateTime(attribute="item.created_at", required=True)
+    updated_at = UtcDateTime(attribute="item.updated_at", required=True)
+    sources = Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())
+    versions = fields.List(fields.Nested(ExportedVersion), load_default=())
+
+    @post_load
+    def _value(self, data: dict[str, Any], **_: Any) -> ItemRecord:
+        return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
+
+
+class Archive(Schema):
+    """A session that was taken out of memory.  `GET /api/archives/{archive_id}` has its document."""
+
+    id = fields.Integer()
+    user_id = fields.String(allow_none=True)
+    session_id = fields.String(metadata=about("The id that the session had."))
+    title = fields.String()
+    message_count = fields.Integer()
+    first_message_at = UtcDateTime(allow_none=True)
+    last_message_at = UtcDateTime(allow_none=True)
+    created_at = UtcDateTime(metadata=about("When the session was taken out."))
+
+
+class ExportQuery(Input):
+    format = one_of("json", "markdown", load_default="json")
+
+
+class ExportDocument(Schema):
+    """Everything of a person."""
+
+    format = fields.Constant(FORMAT)
+    version = fields.Constant(VERSION)
+    exported_at = UtcDateTime()
+    user_id = fields.String()
+    sessions = fields.List(fields.Nested(ExportedSession))
+    facts = fields.List(fields.Nested(ExportedFact))
+    items = fields.List(fields.Nested(ExportedItem))
+    archives = fields.List(fields.Nested(Archive))
+
+
+_LISTS: dict[str, Schema] = {
+    "sessions": ExportedSession(),
+    "facts": ExportedFact(),
+    "items": ExportedItem(),
+    "archives": Archive(),
+}
+_head = ExportDocument(exclude=tuple(_LISTS))
+
+
+def text_of(export: Export) -> Iterator[str]:
+    """The document, piece by piece."""
+    yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
+    for name, schema in _LISTS.items():
+        yield f', "{name}": ['
+        for number, item in enumerate(getattr(export, name)):
+            yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)
+        yield "\n]"
+    yield "}\n"
+
+
+def markdown_of(export: Export) -> Iterator[str]:
+    """The document, piece by piece."""
+    yield f"# What Recap has of {one_line(export.user_id)}\n\nAs of {stamp(export.exported_at)}, with times in UTC.\n"
+    yield from _listed("Profile", _profile(export))
+    yield from _listed("Facts", _facts(export, held=True))
+    yield from _listed("Facts that no longer hold", _facts(export, held=False))
+    for session in export.sessions:
+        yield from _chat(session)
+
+
+def _listed(title: str, lines: Iterator[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number == 0:
+            yield f"\n## {title}\n\n"
+        yield f"- {one_line(line)}\n"
+
+
+def _profile(export: Export) -> Iterator[str]:
+    for record in export.items:
+        if (record.item.namespace, record.item.key) == (profile.NAMESPACE, profile.KEY):
+            values = Profile.of(record.item.value).values()
+            yield from (f"{one.name}: {one.value} ({one.source['since'][:10]})" for one in values)
+
+
+def _facts(export: Export, *, held: bool) -> Iterator[str]:
+    for record in export.facts:
+        fact = record.fact
+        if held and fact.valid_to is None:
+            yield f"{fact.text} (since {fact.valid_from:%Y-%m-%d})"
+        if not held and fact.valid_to is not None and not fact.merged:
+            yield f"{fact.text} ({fact.valid_from:%Y-%m-%d} to {fact.valid_to:%Y-%m-%d})"
+
+
+def _chat(session: SessionRecord) -> Iterator[str]:
+    yield f"\n# {one_line(session.title) or 'Untitled chat'}\n\n{_span(session.created_at, session.updated_at)}\n"
+    for message in session.messages:
+        if message.erased_at is None:
+            yield f"\n## {_said(message)}\n\n{_quoted(message.content)}\n"
+    newest = max(session.summaries, key=lambda version: version.version, default=None)
+    if newest is not None:
+        yield f"\n## Summary, {stamp(newest.created_at)}\n\n{_quoted(str(newest.sections))}\n"
+
+
+def _span(*times: datetime | None) -> str:
+    return " to ".join(dict.fromkeys(stamp(time) for time in times if time is not None))
+
+
+def _said(message: MessageDraft) -> str:
+    name = f" ({one_line(message.name)})" if message.name else ""
+    time = f", {stamp(message.created_at)}" if message.created_at else ""
+    refused = ", refused by a model server" if message.refused is not None else ""
+    return f"{message.role}{name}{time}{refused}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in plain(text).split("\n"))

@@ -1,0 +1,186 @@
+"""Documents to import: Recap's own export, and those of other programs (see `memory.transfer.sources`).
+
+Guarantee: `checked` reads a document to its end before anything of it is stored, and names the place of what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import IO, Any
+
+from marshmallow import Schema, ValidationError, fields
+
+from memory.errors import InvalidRequest
+from memory.transfer import export_format
+from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
+from memory.transfer.imports import Document
+from memory.transfer.json_reader import Apart, NotJson, first_byte, walk
+from memory.transfer.sources import files, memories
+from memory.transfer.sources.values import mapping, refused
+from schemas.errors import flat
+from schemas.fields import Input, UserId, about, counts
+
+_SCHEMAS = {  # of what is read of an export, by the names in its path
+    ("sessions",): export_format.ExportedSession(),
+    ("sessions", "messages"): export_format.ExportedMessage(),
+    ("sessions", "summaries"): export_format.ExportedSummary(),
+    ("sessions", "turns"): export_format.ExportedTurn(),
+    ("facts",): export_format.ExportedFact(),
+    ("facts", "revisions"): export_format.ExportedRevision(),
+    ("items",): export_format.ExportedItem(),
+    ("items", "versions"): export_format.ExportedVersion(),
+}
+_PARTS: Apart = {
+    "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
+    "facts": {"revisions": "start_array"},
+    "items": {"versions": "start_array"},
+}
+_NAMES = export_format.ExportDocument().fields
+
+
+class ImportQuery(Input):
+    user_id = UserId(required=True)
+
+
+class Imported(Schema):
+    """What an import did.  What was stored already is left as it is."""
+
+    format = fields.String(
+        attribute="document.format",
+        metadata=about(f"`{export_format.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."),
+    )
+    created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
+    known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
+    renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
+
+
+def checked(file: IO[bytes], now: datetime) -> Document:
+    """The document in `file`.  What has no time of its own gets `now`.  Raises InvalidRequest."""
+    try:
+        return _recap(file) if _is_recaps(file) else _foreign(file, now)
+    except NotJson as error:
+        message = f"The document is not valid JSON: {error}. Nothing was stored."
+        raise InvalidRequest("invalid_json", message, status=400) from None
+
+
+def _is_recaps(file: IO[bytes]) -> bool:
+    """Whether this is meant as an export of Recap: an object that begins with `format`, or with names of an export."""
+    if first_byte(file) != b"{":
+        return False
+    try:
+        for path, value in walk(file, _PARTS):
+            if path == ("format",) or path[0] not in _NAMES:
+                return path == ("format",)
+            if len(path) > 1:
+                return not memories.knows_zep(mapping(value))  # which has lists of facts too
+    except NotJson:
+        return False
+    return False
+
+
+def _foreign(file: IO[bytes], now: datetime) -> Document:
+    foreign = files.opened(file, now)
+    kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
+    for record in foreign.records():
+        kinds[type(record)] += 1
+        if isinstance(record, ItemRecord):
+            name = *record.item.namespace, record.item.key
+            newest[name] = max(record, newest.get(name, record), key=lambda one: one.item.updated_at)
+    return Document(
+        foreign.format,
+        kinds[SessionRecord],
+        (one for one in foreign.records() if isinstance(one, SessionRecord)),
+        (one for one in foreign.records() if isinstance(one, FactRecord)) if kinds[FactRecord] else (),
+        newest.values(),
+    )
+
+
+def _recap(file: IO[bytes]) -> Document:
+    lengths: dict[str, int] = {}
+    for number, session in enumerate(_records(_of_an_export(file), "sessions")):
+        place = f"sessions.{number}"
+        if session.id in lengths:
+            raise _invalid(f"{place}.id", f"{session.id!r} is there twice")
+        lengths[session.id] = len(session.messages)
+        _check_distinct(f"{place}.messages", "external_id", session.messages)
+        _check_distinct(f"{place}.summaries", "version", session.summaries)
+        _check_distinct(f"{place}.turns", "user_position", session.turns)
+        _check_distinct(f"{place}.turns", "reply_position", session.turns)
+    for number, record in enumerate(_records(walk(file, _PARTS), "facts")):
+        fact = record.fact
+        if fact.session_id is None and (fact.scope == "session" or record.source_position):
+            raise _invalid(f"facts.{number}.session_id", "it is missing")
+        if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
+            raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
+    for number, record in enumerate(_records(walk(file, _PARTS), "items")):
+        if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
+            raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
+        _check_distinct(f"items.{number}.versions", "version", record.versions)
+    records = (_records(walk(file, _PARTS), name) for name in ("sessions", "facts", "items"))
+    return Document(export_format.FORMAT, len(lengths), *records)
+
+
+def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The items of a document.  Raises InvalidRequest at the first that shows that it is no export, or is wrong."""
+    head: dict[str, Any] = {}
+    for path, value in walk(file, _PARTS):
+        if len(path) == 1:
+            head[path[0]] = value
+        elif path[0] in ("facts", "items"):  # their sessions may come later: only their shape is checked here
+            _loaded(path, value)
+        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
+            _check_head({"version": export_format.VERSION, **head})
+        yield path, value
+    _check_head(head)
+
+
+def _check_head(head: Mapping[str, Any]) -> None:
+    if head.get("format") != export_format.FORMAT:
+        raise refused("unknown_format", f"This is no export of Recap: its `format` is not {export_format.FORMAT!r}")
+    if head.get("version") != export_format.VERSION:
+        raise InvalidRequest(
+            "export_version_unknown",
+            f"This export has version {str(head.get('version'))[:20]}, but this Recap reads version "
+            f"{export_format.VERSION}. Nothing was stored. Import it into a Recap as new as the one that exported it.",
+            param="version",
+        )
+
+
+def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Iterator[Any]:
+    """The records of `sessions`, `facts` or `items`, put together from their parts."""
+    lists: dict[str, list[Any]] = {}
+    for path, value in items:
+        if path[0] != wanted:
+            continue
+        loaded = _loaded(path, value)
+        if len(path) > 2:
+            lists.setdefault(path[2], []).append(loaded)
+        else:
+            yield replace(loaded, **lists)
+            lists = {}
+
+
+def _loaded(path: tuple[Any, ...], value: Any) -> Any:
+    try:
+        return _SCHEMAS[path[0], *path[2:3]].load(value)
+    except ValidationError as error:
+        place, texts = next(iter(flat(error.messages, ".".join(map(str, path))).items()))
+        raise _invalid(place, texts[0].rstrip(".")) from None
+
+
+def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
+    """Raise InvalidRequest when two items have the same value for `name`, unless it is None."""
+    seen: set[Any] = set()
+    for number, item in enumerate(items):
+        value = getattr(item, name)
+        if value in seen:
+            raise _invalid(f"{place}.{number}.{name}", f"{value!r} is there twice")
+        if value is not None:
+            seen.add(value)
+
+
+def _invalid(place: str, problem: str) -> InvalidRequest:
+    return InvalidRequest("invalid_import", f"{place}: {problem}. Nothing was stored.", param=place)

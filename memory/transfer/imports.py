@@ -1,0 +1,345 @@
+"""Bringing in what a person takes along: sessions with their memory, facts, and the store's items.
+
+Guarantee: each session is stored whole, in one transaction, and the same import a second time changes nothing.  A
+session that the person has already is continued if it begins with the same messages.  If its id is another person's,
+or the conversation is another one, the session gets a new id, the same one each time.  Words, order and times of
+messages stay.  What was erased here does not come back.  No model is called (see `memory.knowledge.backlog`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count, islice
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from sqlalchemy import select
+
+from memory import conversation_types, examples, feedback, instructions
+from memory.access.owners import find_or_make_owner, lock_owner
+from memory.errors import Conflict
+from memory.leases import Leases
+from memory.llm.mini import INTEGER, TEXT, list_of, object_of
+from memory.recall import unhelpful
+from memory.sessions.messages import MessageDraft, append, remains, skip_unread
+from memory.sessions.sessions import Sessions
+from memory.sessions.thoughts import clean_draft, clean_sections
+from memory.store.documents import restore
+from memory.transfer.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, columns
+from models import (
+    Database,
+    FactRevisionRow,
+    FactRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    TurnRow,
+    retried,
+)
+from models.owners import Caller
+from models.sections import SECTIONS
+from models.store import Item, ItemVersion
+from models.turns import RECALL_MODES
+
+BATCH = 500  # facts or items in one transaction: others write in between
+
+# The columns that are imported as they are.
+_OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
+_OF_FACT = (
+    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count", "merged"),
+    *("valid_from", "valid_to", "created_at"),
+)
+_OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", "at")
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is imported, whole and checked, and how many sessions it has.  It is read once, while it is imported."""
+
+    format: str
+    length: int
+    sessions: Iterable[SessionRecord]
+    facts: Iterable[FactRecord]
+    items: Iterable[ItemRecord]
+
+
+@dataclass(frozen=True)
+class Imports:
+    """Imports, on behalf of a caller that names a user."""
+
+    database: Database
+    sessions: Sessions
+    leases: Leases
+    now: Callable[[], datetime]
+
+    def restore(self, caller: Caller, document: Document, *, owner_id: int | None = None) -> Import:
+        """Store sessions, then the facts and items that name them, of the caller's user or of the owner of this id.
+
+        Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
+        was stored until then stays, and sending the same again goes on from there.
+        """
+        done = Import(self, caller, document, owner_id)
+        for record in document.sessions:
+            done.session(record)
+        facts, items = iter(document.facts), iter(document.items)
+        while batch := list(islice(facts, BATCH)):
+            done.facts(batch)
+        done.link_facts()
+        while part := list(islice(items, BATCH)):
+            done.items(part)
+        return done
+
+
+@dataclass
+class Import:
+    """The import of a document: how many of each kind are new (`created`), how many were `known`, the sessions that got
+    another id, and which rows its sessions and facts became."""
+
+    parts: Imports
+    caller: Caller
+    document: Document
+    owner_id: int | None
+    created: Counter[str] = field(
+        default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0)
+    )
+    known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0, items=0))
+    renamed: dict[str, str] = field(default_factory=dict)
+    session_rows: dict[str | None, int] = field(default_factory=dict)  # by the session's id in the document
+    fact_rows: dict[int, int] = field(default_factory=dict)  # by the fact's number in the document
+    superseded: list[tuple[int, int]] = field(default_factory=list)  # a new fact's row, and its successor's number
+
+    @retried
+    def session(self, record: SessionRecord) -> None:
+        """Store what is new of a session, once no turn is being taken in it."""
+        drafts = tuple(map(clean_draft, record.messages))
+        fresh, made = drafts, False
+
+        def find(tx: Transaction) -> SessionRow:
+            nonlocal fresh, made
+            row, fresh, made = self._place(tx, record, drafts)
+            return row
+
+        busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
+        with self.parts.leases.free_session(find, busy) as (tx, row):
+            if fresh:
+                row.imported_at = self.parts.now()
+                append(tx, row, fresh, row.imported_at)
+            self._summaries(tx, row, record)
+            self._turns(tx, row, record.turns)
+            if fresh:
+                if record.updated_at is not None:  # replaced messages may be newer than those stored
+                    row.updated_at = max(row.updated_at, record.updated_at)
+                self.parts.sessions.follow_up(tx, row, index_delay=0.0, summarise=False)
+        self.session_rows[record.id] = row.id
+        self.owner_id = row.owner_id
+        (self.created if made else self.known)["sessions"] += 1
+        self.created["messages"] += len(fresh)
+        self.known["messages"] += len(drafts) - len(fresh)
+        if row.public_id != record.id:
+            self.renamed[record.id] = row.public_id
+
+    def _place(
+        self, tx: Transaction, record: SessionRecord, drafts: tuple[MessageDraft, ...]
+    ) -> tuple[SessionRow, tuple[MessageDraft, ...], bool]:
+        """The session's row, the messages that are new to it, and whether the row was made now."""
+        self._owner(tx)
+        for number in count(1):
+            public_id = record.id if number == 1 else f"{record.id[:120]}-{number}"
+            query = select(SessionRow).where(SessionRow.tenant == self.caller.tenant, SessionRow.public_id == public_id)
+            row = tx.scalar(query)
+            if row is None:
+                break
+            if row.owner_id == self.owner_id:
+                fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
+                if fresh is not None:
+                    return row, fresh, False
+        row = self.parts.sessions.find_or_make(tx, self.caller, public_id)
+        row.title, row.system_prompt = record.title, record.system_prompt
+        row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
+        row.created_at = record.created_at or row.created_at
+        row.updated_at = record.updated_at or row.updated_at
+        return row, drafts, True
+
+    def _summaries(self, tx: Transaction, row: SessionRow, record: SessionRecord) -> None:
+        """Store the summaries, unless the session has some already."""
+        summaries = tuple(record.summaries)
+        if not summaries or row.summary_version:
+            return
+        for version in summaries:
+            sections = clean_sections(version.sections).as_dict()
+            through = min(version.through, row.message_count)
+            own = {"session_id": row.id, "sections": sections, "through": through}
+            tx.add(SummaryRow(**own, **columns(version, _OF_SUMMARY)))
+        latest = max(summaries, key=lambda version: version.version)
+        row.summary_version = latest.version
+        row.summary_through = skip_unread(tx, row, min(latest.through, row.message_count))
+        row.facts_through = min(record.facts_through, row.message_count)
+        self.created["summaries"] += len(summaries)
+
+    def _turns(self, tx: Transaction, row: SessionRow, turns: Iterable[TurnRecord]) -> None:
+        line = select(MessageRow.position, MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == 0)
+        ids = dict(tx.execute(line).all())
+        taken = set(tx.scalars(select(TurnRow.user_message_id).where(TurnRow.session_id == row.id)))
+        for turn in turns:
+            asked, reply = ids.get(turn.user_position), ids.get(turn.reply_position or 0)
+            if asked is not None and asked not in taken:
+                usage = turn.usage.to_stored() if turn.usage else None
+                known = {"tenant": row.tenant, "session_id": row.id, "user_message_id": asked, "usage": usage}
+                tx.add(TurnRow(reply_message_id=reply, **known, **columns(turn, (*OF_TURN, "finished_at"))))
+                self.created["turns"] += 1
+
+    def facts(self, records: Sequence[FactRecord]) -> None:
+        """Store those of the facts that are new, in one transaction."""
+        with self.parts.database.write() as tx:
+            owner_id = self._owner(tx).id
+            times = FactRow.created_at.in_({record.fact.created_at for record in records})
+            texts = FactRow.text.in_({record.fact.text for record in records if record.by_text})
+            there: dict[str | tuple[Any, ...], int] = {}
+            for row in tx.scalars(select(FactRow).where(FactRow.owner_id == owner_id, times | texts)):
+                there[row.text] = there[row.text, row.created_at, row.session_id] = row.id
+            new: list[tuple[FactRecord, FactRow]] = []
+            for record in records:
+                fact, session = record.fact, self.session_rows.get(record.fact.session_id)
+                if session is not None and tx.get(SessionRow, session) is None:
+                    raise _lost()
+                same = there.get(fact.text if record.by_text else (fact.text, fact.created_at, session))
+                source = _source(tx, session, record.source_position)
+                if same is not None:
+                    self.fact_rows[fact.id] = same
+                elif source is None or source.erased_at is None:
+                    row = FactRow(owner_id=owner_id, session_id=session, **columns(fact, _OF_FACT))
+                    row.source_message_id = source.id if source else None
+                    row.links = list(map(vars, record.links)) or None
+                    new.append((record, row))
+            tx.add_all(row for _, row in new)
+            tx.flush()
+            for record, row in new:
+                self.fact_rows[record.fact.id] = row.id
+                if record.fact.superseded_by is not None:
+                    self.superseded.append((row.id, record.fact.superseded_by))
+                tx.add_all(FactRevisionRow(fact_id=row.id, **columns(one, _OF_REVISION)) for one in record.revisions)
+        self.created["facts"] += len(new)
+        self.known["facts"] += len(records) - len(new)
+
+    def link_facts(self) -> None:
+        """Link each new fact to the one that superseded it, once all are stored."""
+        with self.parts.database.write() as tx:
+            for fact_id, successor in self.superseded:
+                row = tx.get(FactRow, fact_id)
+                if row is not None and successor in self.fact_rows:
+                    row.superseded_by = self.fact_rows[successor]
+
+    def items(self, records: Sequence[ItemRecord]) -> None:
+        """Store those of the items whose names are free, in one transaction.  None comes back without a source, or as
+        what its kind does not store."""
+        now, new = self.parts.now(), 0
+        with self.parts.database.write() as tx:
+            owner_id = self._owner(tx).id
+            for record in records:
+                sources = [_source(tx, self.session_rows.get(one.session_id), one.position) for one in record.sources]
+                ids = [source.id for source in sources if source is not None and source.erased_at is None]
+                if len(ids) == len(sources) and well_made(record.item, record.versions):
+                    new += restore(tx, owner_id, record.item, record.versions, ids, now)
+        self.created["items"] += new
+        self.known["items"] += len(records) - new
+
+    def _owner(self, tx: Transaction) -> OwnerRow:
+        """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""
+        if self.owner_id is not None:
+            owner = lock_owner(tx, self.owner_id)
+        else:
+            owner = find_or_make_owner(tx, self.caller, self.parts.now())
+        if owner is None:
+            raise _lost()
+        self.owner_id = owner.id
+        return owner
+
+
+def _lost() -> Conflict:
+    return Conflict(
+        "import_lost",
+        "The person, or a session of the document, was erased during the import. What was imported before stays; send "
+        "the same again to import the rest.",
+    )
+
+
+def _new_by_id(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...]:
+    """The messages whose `external_id` the session does not have."""
+    query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
+    known = set(tx.scalars(query))
+    return tuple(draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")}))
+
+
+def _new_at_end(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...] | None:
+    """The messages that continue the session; None when the two are different conversations."""
+    query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == 0)
+    for stored, draft in zip(tx.scalars(query.order_by(MessageRow.position)), drafts, strict=False):
+        place = stored.erased_at is not None or draft.erased_at is not None
+        same = place or (stored.name, stored.content) == (draft.name, draft.content)
+        if not same or (stored.role, stored.created_at) != (draft.role, draft.created_at):
+            return None
+    rest = drafts[row.message_count :]
+    named = tuple(draft for draft in rest if draft.external_id is not None)
+    # An id may be on a message that was replaced: then the session has gone another way.
+    return None if named and len(_new_by_id(tx, row, named)) < len(named) else rest
+
+
+def _source(tx: Transaction, session: int | None, position: int | None) -> MessageRow | None:
+    """The message a fact was taken from."""
+    at = MessageRow.session_id == session, MessageRow.branch == 0, MessageRow.position == position
+    return tx.scalar(select(MessageRow).where(*at))
+
+
+_TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
+
+
+_BUDGET = {"type": ["integer", "null"], "minimum": 0}
+
+
+_WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE)
+
+
+_PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2})
+
+
+_TYPE = object_of(
+    cues=list_of({"type": "string", "maxLength": conversation_types.CUE_CHARS}),
+    prompt={"type": "string", "maxLength": conversation_types.PROMPT_CHARS},
+    recall={"enum": [*RECALL_MODES, None]},
+    recall_tokens=_BUDGET,
+    fact_tokens=_BUDGET,
+    example_tokens=_BUDGET,
+)
+
+
+_TYPE["properties"]["emphasis"] = list_of({"enum": [section.name for section in SECTIONS]})  # types of before have none
+
+
+_SHAPES: dict[tuple[str, ...], Any] = {
+    examples.NAMESPACE: object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER),
+    conversation_types.NAMESPACE: _TYPE,
+    instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
+    instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT),
+    feedback.NAMESPACE: object_of(
+        thumbs={"enum": ["up", "down", None]},
+        text=TEXT,
+        instruction=TEXT,
+        state={**TEXT, "not": {"const": feedback.WAITING}},  # nothing is derived from what was said elsewhere
+        reason=TEXT,
+    ),
+    unhelpful.NAMESPACE: object_of(),
+}
+
+
+def well_made(item: Item, history: Sequence[ItemVersion]) -> bool:
+    """Whether an item and its earlier values are what its kind stores there."""
+    shape = _SHAPES.get(item.namespace)
+    if shape is None:
+        return True
+    kept = bool(history) or item.namespace not in _WITH_HISTORY
+    return kept and all(map(Draft202012Validator(shape).is_valid, [item.value, *(one.value for one in history)]))

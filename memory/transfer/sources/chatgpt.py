@@ -1,0 +1,129 @@
+"""ChatGPT's `conversations.json`, or `conversations-000.json` and so on: conversations, each a tree of messages.
+
+Of each conversation, the branch that the person saw last is imported: from `current_node` up through the parents.  It
+has the words of the person and of the assistant; an image, a recording or a file becomes a placeholder such as
+`[image]`.  The assistant's calls of tools and its thoughts are left out.  Custom instructions go to the profile.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from memory.knowledge.profile import KEY, NAMESPACE
+from memory.knowledge.profile_patch import Profile
+from memory.knowledge.profile_schema import LINE_CHARS, LINES_MAX
+from memory.sessions.messages import MessageDraft
+from memory.transfer.export import ItemRecord
+from memory.transfer.sources.values import (
+    Record,
+    branch,
+    chat,
+    digest,
+    drafts,
+    mapping,
+    moment,
+    objects,
+    text,
+)
+from models.store import Item, ItemVersion
+
+_CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
+_INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
+_SPEAKERS = ("user", "assistant")
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_CUSTOM = {"about": "about_user_message", "wishes": "about_model_message"}  # the profile's names for instructions
+
+
+def knows(item: Mapping[str, Any]) -> bool:
+    """Whether this is a conversation of ChatGPT's."""
+    return isinstance(item.get("mapping"), Mapping)
+
+
+def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+    """A conversation as a session, and the instructions that it was held under."""
+    nodes = {key: node for key, node in conversation["mapping"].items() if isinstance(node, Mapping)}
+    began = moment(conversation.get("create_time"))
+    ids = conversation.get("conversation_id"), conversation.get("id"), f"chatgpt-{digest(*nodes)}"
+    updated = moment(conversation.get("update_time"))
+    yield chat("chatgpt", ids, conversation.get("title"), _messages(conversation, nodes, began), began, updated)
+    for node in nodes.values():
+        custom = mapping(mapping(mapping(node.get("message")).get("metadata")).get("user_context_message_data"))
+        if custom:
+            yield _profile(custom, began or now)
+
+
+def _messages(
+    conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None
+) -> Iterator[MessageDraft]:
+    tip, at = conversation.get("current_node"), began
+    if not isinstance(tip, str) or tip not in nodes:
+        inner = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
+        tip = max((key for key in nodes if key not in inner), key=lambda key: _said_at(nodes[key]), default=None)
+    for node_id in branch({key: node.get("parent") for key, node in nodes.items()}, tip):
+        message = mapping(nodes[node_id].get("message"))
+        at = moment(message.get("create_time")) or at
+        if _is_said(message):
+            yield from drafts(message["author"]["role"], _words(message), at, text(node_id))
+
+
+def _said_at(node: Mapping[str, Any]) -> datetime:
+    return moment(mapping(node.get("message")).get("create_time")) or _LONG_AGO
+
+
+def _is_said(message: Mapping[str, Any]) -> bool:
+    """Whether the person wrote it, or saw it as an answer."""
+    hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
+    inner = mapping(message.get("content")).get("content_type") in _INNER
+    to_a_tool = message.get("recipient") not in (None, "all")
+    return mapping(message.get("author")).get("role") in _SPEAKERS and not (hidden or inner or to_a_tool)
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """Its words, with placeholders for everything else."""
+    content = mapping(message.get("content"))
+    if not content:
+        return ""
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        pieces = [_part(part) for part in parts]
+        if any(mapping(part).get("content_type") == "audio_transcription" for part in parts):  # which has the words
+            pieces = [piece for piece in pieces if piece not in ("[audio]", "[video]")]
+    else:
+        pieces = [_part(content)]
+    return text(_CITATION.sub("", "\n".join(piece for piece in (*pieces, *_files(message)) if piece)))
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        return ""
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    kind = str(part.get("content_type") or "attachment")
+    return next((f"[{name}]" for name in ("image", "video", "audio") if name in kind), f"[{kind.replace('_', ' ')}]")
+
+
+def _files(message: Mapping[str, Any]) -> Iterator[str]:
+    """Placeholders for attached files.  Images are among the parts already."""
+    for item in objects(mapping(message.get("metadata")).get("attachments")):
+        if not str(item.get("mime_type") or "").startswith("image/"):
+            yield f"[file: {item['name']}]" if isinstance(item.get("name"), str) else "[file]"
+
+
+def _profile(custom: Mapping[str, Any], at: datetime) -> ItemRecord:
+    """Custom instructions as the profile of a person who has none yet."""
+    written = {name: text(custom.get(theirs)).splitlines() for name, theirs in _CUSTOM.items()}
+    lines = {
+        name: [part for one in given for part in textwrap.wrap(one, LINE_CHARS)] for name, given in written.items()
+    }
+    document = {name: given[:LINES_MAX] for name, given in lines.items() if given}
+    source = {"quote": "", "session_id": None, "position": None, "since": at.isoformat(), "author": "person"}
+    value = asdict(Profile(document, {name: [source] * len(given) for name, given in document.items()}))
+    item = Item(0, NAMESPACE, KEY, value, 1, None, False, None, at, at)
+    return ItemRecord(item, versions=(ItemVersion(1, value, "person", at),))

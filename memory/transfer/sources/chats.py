@@ -1,0 +1,62 @@
+"""Chats as most programs write them: `{"id", "title", "messages": [{"role", "content", "created_at", "id"}]}`.
+
+A message may also stand alone, with the `session_id` that it belongs to.  The names that APIs and frameworks use for
+these fields are understood.  A message without an id is known by its place in its chat, one that stands alone by its
+time and words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from memory.sessions.messages import MessageDraft
+from memory.transfer.sources.values import (
+    Record,
+    chat,
+    digest,
+    drafts,
+    moment,
+    objects,
+    role_of,
+    text,
+    words,
+)
+
+_IDS = ("session_id", "thread_id", "conversation_id", "id", "uuid")
+_TIMES = ("created_at", "timestamp", "time", "create_time")
+_ROLES = ("role_type", "role", "type", "sender")
+
+
+def knows(item: Mapping[str, Any]) -> bool:
+    """Whether this is a chat, or a message of one."""
+    return isinstance(item.get("messages"), list) or ("content" in item and _role(item) is not None)
+
+
+def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+    if "messages" not in item:
+        places = *(item.get(name) for name in _IDS[:3]), "imported"
+        alone = digest(str(_time(item)), str(_role(item)), words(item.get("content")))
+        yield chat("chat", places, "", _drafts(item, alone, None))
+        return
+    began, said = _time(item), objects(item["messages"])
+    messages = (draft for number, one in enumerate(said, 1) for draft in _drafts(one, str(number), began))
+    ids = *(item.get(name) for name in _IDS), f"chat-{digest(*(words(one.get('content')) for one in said[:2]))}"
+    yield chat("chat", ids, item.get("title") or item.get("name"), messages, began, moment(item.get("updated_at")))
+
+
+def _drafts(message: Mapping[str, Any], place: str, began: datetime | None) -> Iterator[MessageDraft]:
+    role = _role(message)
+    if role is not None:
+        id = next((text(message.get(name)) for name in ("id", "uuid") if text(message.get(name))), place)
+        at, name = _time(message) or began, text(message.get("name"))
+        yield from drafts(role, words(message.get("content")), at, id, name)
+
+
+def _role(message: Mapping[str, Any]) -> str | None:
+    return next((role for name in _ROLES if (role := role_of(message.get(name)))), None)
+
+
+def _time(item: Mapping[str, Any]) -> datetime | None:
+    return next((at for name in _TIMES if (at := moment(item.get(name)))), None)

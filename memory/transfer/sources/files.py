@@ -1,0 +1,174 @@
+"""Files of other programs: what they are, and what is in them.
+
+A file is JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip.  Guarantee: memory holds one chat at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby, islice
+from typing import IO, Any
+
+from memory.errors import InvalidRequest
+from memory.transfer.export import SessionRecord
+from memory.transfer.json_reader import Apart, NotJson, walk
+from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
+from memory.transfer.sources.archive import Archive, is_zip
+from memory.transfer.sources.values import Record, mapping, refused
+
+TOGETHER = 500  # items of one session that are put together, where each is listed alone
+_LISTS = ("results", "memories", "facts", "edges")  # of items, in the object that an API answered with
+_APART: Apart = {
+    None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A program whose export is read: which items it has, and their records."""
+
+    name: str
+    knows: Callable[[Mapping[str, Any]], bool]
+    records: Callable[[Mapping[str, Any], datetime], Iterator[Record]]
+
+
+SOURCES = (
+    Source("chatgpt", chatgpt.knows, chatgpt.records),
+    Source("claude", claude.knows, claude.records),
+    Source("gemini", gemini.knows, gemini.records),
+    Source("mem0", memories.knows_mem0, memories.of_mem0),
+    Source("zep", memories.knows_zep, memories.of_zep),
+    Source("langgraph", langgraph.knows, chats.records),
+    Source("chats", chats.knows, chats.records),
+)
+_BESIDE = "What was said is in conversations.json beside it"
+_ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
+_OTHERS = {  # what exports have beside, by the fields that give it away
+    "chatgpt_plus_user": f"ChatGPT's user.json. {_BESIDE}",
+    "is_anonymous": f"ChatGPT's shared_conversations.json. {_BESIDE}",
+    "rating": f"ChatGPT's message_feedback.json. {_BESIDE}",
+    "full_name": f"Claude's users.json. {_BESIDE}",
+    "titleUrl": _ACTIVITY,
+    "activityControls": _ACTIVITY,
+}
+
+
+@dataclass(frozen=True)
+class ForeignExport:
+    """What a file of a program has, and which one's `format` it is.  Each iteration reads it from the start."""
+
+    items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
+    now: datetime  # what has no time of its own gets this one
+
+    @property
+    def format(self) -> str:
+        return next((source.name for source, _ in self.items()), SOURCES[-1].name)
+
+    def records(self) -> Iterator[Record]:
+        """The records, with the parts of a session that follow each other put together.  None is without words.
+
+        Raises InvalidRequest, and NotJson.  The words of two people are never imported as those of one.
+        """
+        for id, group in groupby(self._each(), lambda record: record.id if isinstance(record, SessionRecord) else None):
+            while id is not None and (parts := list(islice(group, TOGETHER))):
+                session = _together([part for part in parts if isinstance(part, SessionRecord)])
+                if session.messages:
+                    yield session
+            yield from group
+
+    def _each(self) -> Iterator[Record]:
+        people = set[str]()
+        for source, item in self.items():
+            whose = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
+            people.update(one for one in whose if isinstance(one, str))
+            if len(people) > 1:
+                raise refused(
+                    "several_people",
+                    f"This is of several people: {' and '.join(sorted(people))[:300]}. Import each one's alone",
+                )
+            yield from source.records(item, self.now)
+
+
+def opened(file: IO[bytes], now: datetime) -> ForeignExport:
+    """Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
+    if not is_zip(file):
+        return ForeignExport(lambda: _items(file), now)
+    archive = Archive(file)
+    read = [name for name in archive.names if _is_known(archive, name)]
+    if not read:
+        raise refused("unknown_format", f"This is a .zip without chats. It begins with: {archive.begins}")
+
+    def items() -> Iterator[tuple[Source, Mapping[str, Any]]]:
+        for name in read:
+            with archive.open(name) as part:
+                yield from _items(part)
+
+    return ForeignExport(items, now)
+
+
+def _is_known(archive: Archive, name: str) -> bool:
+    """Whether a file begins with an item of a known kind.  Exports have others beside."""
+    try:
+        with archive.open(name) as file:
+            return next(_items(file), None) is not None
+    except NotJson:
+        return False
+    except InvalidRequest as error:
+        if error.code != "unknown_format":
+            raise
+        return False
+
+
+def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
+    """The items of one file, each with whose it is.  Raises InvalidRequest for one that nobody knows, and NotJson."""
+    if langgraph.is_database(file):
+        found: Iterator[Any] = langgraph.threads(file)
+    else:
+        found = markdown.chats(file) if markdown.looks_so(file) else _of_json(file)
+    for number, item in enumerate(found):
+        source = next((one for one in SOURCES if one.knows(mapping(item))), None)
+        if source is None:
+            raise _unknown(number, mapping(item))
+        yield source, item
+
+
+def _of_json(file: IO[bytes]) -> Iterator[Any]:
+    """The items of a JSON document, put together from their parts.  Of what an API answered with, those of its list."""
+    parts: dict[str, Any] = {}
+    listed = False
+    for (_, _, *part), value in walk(file, _APART, lines=True):
+        if not part:
+            if not listed:
+                yield {**value, **parts} if parts else value
+            parts, listed = {}, False
+            continue
+        name, place = part
+        if name in _LISTS:
+            listed = True
+            yield value
+        elif isinstance(place, int):
+            parts.setdefault(name, []).append(value)
+        else:
+            parts.setdefault(name, {})[place] = value
+
+
+def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
+    known = next((told for name, told in _OTHERS.items() if name in item), None)
+    if known is not None:
+        return refused("unknown_format", f"This is {known}")
+    return refused(
+        "unknown_format",
+        "This is neither an export of Recap nor one that Recap knows of another program: item "
+        f"{number} of it is no conversation, and has no memory of a person",
+    )
+
+
+def _together(parts: list[SessionRecord]) -> SessionRecord:
+    """The parts of a session as one, their messages in the order of time if all have one, each id once."""
+    messages = {draft.external_id: draft for part in parts for draft in part.messages}
+    said = list(messages.values())
+    if len(parts) > 1 and all(draft.created_at for draft in said):
+        said.sort(key=lambda draft: draft.created_at or datetime.min)
+    return replace(parts[0], messages=tuple(said))

@@ -1,0 +1,57 @@
+"""Gemini in Google's Takeout: `My Activity/Gemini Apps/MyActivity.json`, with JSON chosen as the format.
+
+It lists what the person asked, each with the answer as HTML, the newest first, and does not say which belong together.
+So what was asked on one day, in UTC, becomes one session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from html.parser import HTMLParser
+from typing import Any
+
+from memory.transfer.sources.values import Record, chat, drafts, moment, objects, text
+
+_ASKED = re.compile(r"(?:Prompted|Asked|Said|Branched|Answered)(?: (?:with|Gemini|Bard):)? ")
+_DID = re.compile(r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Edited|Pinned|Renamed|Updated) ")
+_LINES = ("p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
+
+
+def knows(item: Mapping[str, Any]) -> bool:
+    """Whether this is activity in Gemini, or in Bard as it was called."""
+    named = f"{item.get('header')} {item.get('products')}"
+    return {"title", "time"} <= item.keys() and ("Gemini" in named or "Bard" in named)
+
+
+def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+    at, title = moment(activity.get("time")), text(activity.get("title"))
+    answer = "\n".join(_words(text(one.get("html"))) for one in objects(activity.get("safeHtmlItem")))
+    # An account in another language has another verb: with an answer, it was a question all the same.
+    if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
+        asked, id = _ASKED.sub("", title, count=1), at.isoformat()
+        said = *drafts("user", asked, at, id), *drafts("assistant", text(answer), at, f"{id}#answer")
+        yield chat("gemini", [f"gemini-{at:%Y-%m-%d}"], f"Gemini, {at:%Y-%m-%d}", said)
+
+
+class _Words(HTMLParser):
+    """The text of HTML, with a line for each block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces = list[str]()
+
+    def handle_data(self, data: str) -> None:
+        self.pieces.append(data)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in _LINES:
+            self.pieces.append("\n")
+
+
+def _words(html: str) -> str:
+    parser = _Words()
+    parser.feed(html)
+    parser.close()
+    return re.sub(r"\n\s*\n+", "\n", "".join(parser.pieces)).strip()

@@ -1,0 +1,32 @@
+"""What other memory services list of a person, as facts.
+
+mem0's `get_all` gives memories, each with its text as `memory`.  Zep's graph gives facts as `fact`, with the time in
+which each was valid.  Zep's threads and episodes are chats as others are (see `chats`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from memory.transfer.sources.values import Record, memory, text
+
+
+def knows_mem0(item: Mapping[str, Any]) -> bool:
+    return isinstance(item.get("memory"), str) and "id" in item
+
+
+def of_mem0(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+    if said := text(item["memory"]):
+        yield memory(said, now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
+
+
+def knows_zep(item: Mapping[str, Any]) -> bool:
+    return isinstance(item.get("fact"), str) and "uuid" in item
+
+
+def of_zep(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+    if said := text(item["fact"]):
+        since, until = item.get("valid_at") or item.get("created_at"), item.get("invalid_at") or item.get("expired_at")
+        yield memory(said, now, since, until)
