@@ -11,7 +11,7 @@ from flask_sqlalchemy import SQLAlchemy
 
 import api
 import web
-from api.blueprint import EXTENSION
+from api.resource import EXTENSION
 from config import Settings
 from memory.engine import Services
 from memory.ops import logs

@@ -19,7 +19,7 @@ class _EventLogger(Logger):
     """gunicorn's log of its own events."""
 
     def access(self, *_):
-        """Nothing: api.door logs the requests."""
+        """Nothing: api.middleware logs the requests."""
 
 
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6

@@ -19,10 +19,10 @@ from typing import Any
 from gunicorn.http import errors, get_parser, wsgi
 from gunicorn.workers.gthread import ThreadWorker
 
+from api.errors import REFUSED, unreadable
 from config import Settings
 from connection import BODY_RATE, Connection
 from memory.errors import InvalidRequest
-from schemas.errors import REFUSED, unreadable
 
 STATUS = {errors.LimitRequestLine: 414, errors.ExpectationFailed: 417, errors.LimitRequestHeaders: 431}
 STATUS |= {errors.UnsupportedTransferCoding: 501}

@@ -15,16 +15,15 @@ from api import (
     anthropic,
     chat,
     conversation_types,
-    door,
     errors,
     examples,
     facts,
     feedback,
-    graph,
     instructions,
     jobs,
     mcp,
-    models,
+    middleware,
+    model_server,
     openai,
     ops,
     profile,
@@ -32,14 +31,12 @@ from api import (
     recall,
     responses,
     retention,
-    search,
     sessions,
     store,
     summaries,
-    turns,
     users,
 )
-from api.blueprint import EXTENSION, Int64
+from api.resource import EXTENSION, Int64
 from memory.engine import Services
 from schemas.errors import Error
 
@@ -50,9 +47,11 @@ _SCHEME = {
     "none, and serves only its own machine.",
 }
 _RESOURCES = (
-    *(chat, sessions, turns, summaries, facts, graph, search, recall, store, profile, examples, users),
-    *(retention, instructions, conversation_types, feedback, prompts, models, jobs, openai),
-    *(anthropic, responses, mcp, ops),
+    *(chat.blueprint, sessions.blueprint, sessions.turns_blueprint, summaries.blueprint, facts.blueprint),
+    *(facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint, profile.blueprint),
+    *(examples.blueprint, users.blueprint, retention.blueprint, instructions.blueprint),
+    *(conversation_types.blueprint, feedback.blueprint, prompts.blueprint, model_server.blueprint, jobs.blueprint),
+    *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),
 )
 
 
@@ -60,12 +59,12 @@ def register(app: Flask, services: Services) -> None:
     """Add every resource, the OpenAPI document that describes them, and what each request passes."""
     app.extensions[EXTENSION] = services
     app.url_map.converters["int64"] = Int64
-    for module in _RESOURCES:
-        app.register_blueprint(module.blueprint)
+    for blueprint in _RESOURCES:
+        app.register_blueprint(blueprint)
     app.add_url_rule("/metrics", view_func=ops.metrics)
     app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
     errors.register(app)
-    door.register(app, services)
+    middleware.register(app, services)
 
 
 class _Api(Api):

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flask import Response, jsonify, stream_with_context
 
-from api import door
-from api.blueprint import caller, resource, retry_key, services
-from memory.access.keys import CHAT
+from api import errors
+from api.errors import error_body
+from api.identity import caller, retry_key
+from api.resource import resource, services
 from memory.engine import Services
 from memory.errors import RecapError
+from memory.llm import Piece, Thought, Waiting
 from memory.ops import logs
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
-from schemas.chat import ChatReply, ChatRequest, ReplyWriter
+from models.keys import CHAT
+from schemas.chat import ChatReply, ChatRequest, _memory, _usage
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +115,7 @@ def _streamed(turn: Generator[TurnEvent, None, None], writer: Writer) -> Respons
         try:
             yield from map(line, writer.events(turn))
         except RecapError as error:
-            door.failed(error.code)
+            errors.failed(error.code)
             yield line(writer.failed(error))
         else:
             if not writer.named:
@@ -129,3 +133,59 @@ def _close(turn: Generator[TurnEvent, None, None]) -> None:
         turn.close()
     except RecapError as error:
         log.warning("a turn failed after its listener had gone", extra=logs.fields(code=error.code))
+
+
+@dataclass(frozen=True)
+class ReplyWriter:
+    """Writes a turn's answer as a reply; as a stream, the memory comes with the first chunk and the usage with the
+    last.  `notice` is told beside the memory."""
+
+    started: TurnStarted
+    notice: str | None
+    named: bool = False
+
+    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        end = events[-1]
+        assert isinstance(end, TurnFinished)
+        choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
+        more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": _usage.dump(end.usage)}
+        return self._answer("chat.completion", end.model, choice, end.started, **more)
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        yield self._chunk({"role": "assistant", "content": ""}, started=self.started)
+        for part in turn:
+            if isinstance(part, Piece):
+                yield self._chunk({"content": part.text})
+            elif isinstance(part, Thought):
+                more: dict[str, Any] = {"withdraws": True} if part.withdraws else {}
+                yield self._chunk({"reasoning_content": part.text}, **more)
+            elif isinstance(part, Waiting):
+                yield None
+            elif isinstance(part, TurnFinished):
+                memory = part.started.memory  # complete only now, if the model itself looked back
+                again = {"memory": _memory.dump(memory)} if memory.calls else {}
+                usage = _usage.dump(part.usage)
+                last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
+                yield {**last, "model": part.model}  # another one may have taken over while the first was silent
+                if part.failure is not None:  # the stream ends with the error
+                    raise part.failure
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        return error_body(error)
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+        choice = {"delta": delta, "finish_reason": finish}
+        return self._answer("chat.completion.chunk", self.started.model, choice, **more)
+
+    def _answer(
+        self, kind: str, model: str, choice: Mapping[str, Any], started: TurnStarted | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """OpenAI's answer; with `started`, what is known before the reply is there comes with it."""
+        created = int(self.started.created_at.timestamp())
+        said = {"id": self.started.completion_id, "object": kind, "created": created, "model": model}
+        said["choices"] = [{"index": 0, **choice}]
+        if started is not None:
+            said |= {"session_id": started.session_id, "user_message_id": started.user_message_id}
+            said["memory"] = _memory.dump(started.memory)
+            said |= {"notice": self.notice} if self.notice else {}
+        return {**said, **more}

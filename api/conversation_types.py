@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
+from api.identity import caller
+from api.resource import resource, services
 from schemas import conversation_types as schema
-from schemas.fields import CallerQuery
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt
 
 blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
 

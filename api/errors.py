@@ -1,24 +1,70 @@
 """Errors as HTTP: one shape, from one place.
 
-Under /v1 it is OpenAI's, which is close to ours: `param` and `code` are always there, `type` has OpenAI's words, and a
-wrong field is answered with 400.  What the model server said is passed on unchanged.  At /v1/messages the same has
-Anthropic's form, and at /mcp JSON-RPC's.
+Under the paths in RENDERERS, errors have the shape of the protocol that is spoken there.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, g, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
-from api import door, mcp
 from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_failed
 from memory.ops import logs
-from schemas.errors import REFUSALS, anthropic_error, error_body, flat, openai_error
-from schemas.fields import WRONG_MAX
+from schemas.fields import WRONG_MAX, flat
+
+# What Flask or werkzeug refuses, by status: the code and the message.
+REFUSALS = {
+    400: ("invalid_json", "The body is not valid JSON. Send a JSON object."),
+    404: ("not_found", "There is nothing at this address. /docs lists every call."),
+    405: ("method_not_allowed", "This address does not take this method. /docs lists every call."),
+    408: ("request_timeout", "The body did not arrive completely, or not in time. Nothing was stored. Send it again."),
+    413: ("body_too_large", "The body is too large. Nothing was stored. Send it in parts."),
+    415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
+    422: ("invalid_fields", "Some fields are missing or wrong. Nothing was stored."),
+}
+
+
+# What the server can't read, by status: the code and the message.
+UNREADABLE = {
+    400: ("invalid_http", "This is not valid HTTP. Nothing was done. Check its first line, Host, headers and chunks."),
+    414: (
+        "uri_too_long",
+        "The address and its query are longer than 8,000 characters. Nothing was done. Shorten them.",
+    ),
+    417: ("expectation_failed", "Of Expect, only 100-continue is known. Nothing was done. Send this without Expect."),
+    431: (
+        "headers_too_large",
+        "There are over 100 headers, or one has over 8,000 characters. Nothing was done. Send less.",
+    ),
+    501: (
+        "transfer_coding_unknown",
+        "Of transfer codings, only chunked is known. Nothing was done. Send this without.",
+    ),
+    505: (
+        "http_version_unknown",
+        "Only HTTP/1.0 and HTTP/1.1 are spoken here. Nothing was done. Send this as HTTP/1.1.",
+    ),
+}
+
+
+REFUSED = "recap.refused"  # in the WSGI environment, for the door: why the server could not read the request
+
+
+def unreadable(status: int = 400) -> InvalidRequest:
+    return InvalidRequest(*UNREADABLE[status], status=status)
+
+
+Body = dict[str, Any]
+Renderer = Callable[[RecapError], tuple[Body, int]]
+RENDERERS: dict[
+    str, Renderer
+] = {}  # by the beginning of a path, the longest counts; each protocol's module adds its own
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +77,10 @@ def register(app: Flask) -> None:
 
 
 def _respond(error: RecapError, **more: Any) -> Response:
-    door.failed(error.code)
-    if request.path.startswith("/v1/messages"):
-        body, status = anthropic_error(error)
-        body["request_id"] = door.request_id()
-    elif request.path.startswith("/v1/"):
-        body, status = openai_error(error)
-    elif request.path == mcp.PATH:
-        body, status = mcp.failure(error)
+    failed(error.code)
+    prefix = max((prefix for prefix in RENDERERS if request.path.startswith(prefix)), key=len, default=None)
+    if prefix is not None:
+        body, status = RENDERERS[prefix](error)
     else:
         body, status = error_body(error), error.status
         body["error"] |= more
@@ -79,3 +121,30 @@ def _unexpected(error: Exception) -> Response:
     log.error("unexpected error", exc_info=error)
     message = "An unexpected error occurred in Recap. The server's log has the details under this X-Request-ID."
     return _respond(RecapError("internal_error", message))
+
+
+def error_body(error: RecapError) -> Body:
+    """An error in Recap's shape."""
+    more = {} if error.param is None else {"param": error.param}
+    return {"error": {"message": error.message, "type": error.type, "code": error.code, **more}}
+
+
+def failed(code: str) -> None:
+    """Record the error code of the current request."""
+    watched: RequestInfo = g.watched
+    watched.code = code
+
+
+def request_id() -> str:
+    """The id of the current request."""
+    watched: RequestInfo = g.watched
+    return watched.id
+
+
+@dataclass
+class RequestInfo:
+    """The request that is being answered.  `code` is that of its error, if it has one."""
+
+    id: str
+    began: float
+    code: str | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
+from api.identity import caller
+from api.resource import resource, services
 from schemas import examples as schema
-from schemas.fields import CallerQuery
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt
 
 blueprint = resource("examples", "Good answers, shown to the main model when a similar message comes.")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
+from api.identity import caller
+from api.resource import resource, services
 from schemas import facts as schema
-from schemas.fields import CallerQuery
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt
 
 blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
@@ -104,3 +104,18 @@ def undo_consolidation(user_id: str) -> Any:
     Later runs leave these facts alone. Those that were corrected since stay closed.
     """
     return services().consolidation.undo(caller(user_id))
+
+
+graph_blueprint = resource("graph", "People, places, organisations and things, and how they belong together.")
+
+
+@graph_blueprint.get("/graph")
+@graph_blueprint.arguments(schema.GraphQuery, location="query")
+@graph_blueprint.response(200, schema.EdgePage)
+def read_graph(query: dict[str, Any]) -> Any:
+    """Read the links around a person, place or thing, the nearest first
+
+    Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
+    `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
+    """
+    return services().links.around(caller(query.pop("user_id")), **query)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
-from memory.access.keys import CHAT
+from api.identity import caller
+from api.resource import resource, services
+from models.keys import CHAT
 from schemas import feedback as schema
 
 blueprint = resource("feedback", "What people think of replies.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
+from api.identity import caller
+from api.resource import resource, services
 from schemas import instructions as schema
-from schemas.fields import CallerQuery, Rollback
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt, Rollback
 
 blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
 

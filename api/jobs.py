@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
+from api.identity import caller
+from api.resource import resource, services
 from schemas import jobs as schema
 from schemas.fields import CallerQuery
 

@@ -20,15 +20,16 @@ from mcp_types.methods import parse_client_request, serialize_server_result
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from api.blueprint import caller, resource, services
-from api.client_turns import PERSON_HEADERS, header
-from api.door import ANY_SCOPE
-from api.door.bodies import check_values
+from api.bodies import check_values
+from api.client_requests import PERSON_HEADERS, header
+from api.errors import RENDERERS
+from api.identity import caller
 from api.mcp_server import INSTRUCTIONS, McpServer, Refused, error_data
-from memory.access.keys import USER_CHARS
+from api.mcp_tools import RpcMessage
+from api.resource import ANY_SCOPE, resource, services
 from memory.errors import Forbidden, RecapError
+from models.owners import USER_CHARS
 from schemas.fields import CallerQuery
-from schemas.mcp import RpcMessage
 
 PATH = "/mcp"
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
@@ -78,6 +79,9 @@ def failure(error: RecapError) -> tuple[dict[str, Any], int]:
     body = {"jsonrpc": "2.0", "id": g.get("mcp_id"), "error": error_data(error).model_dump(exclude_none=True)}
     status = 400 if error.status == 422 else error.status
     return body, status if g.get("mcp_modern", True) else 200
+
+
+RENDERERS[PATH] = failure
 
 
 def _check_origin() -> None:

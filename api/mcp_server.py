@@ -13,14 +13,14 @@ from urllib.parse import unquote
 
 import mcp_types as mcp
 
-from api.door import need_scope
-from api.mcp_tools import TOOLS
-from memory.access.keys import READ, KeyHolder
+from api.identity import need_scope
+from api.mcp_tools import TOOLS, session_uri
+from memory.access.keys import KeyHolder
 from memory.engine import Services
 from memory.errors import InvalidRequest, NotFound, RecapError
 from memory.quoting import plain
+from models.keys import READ
 from models.owners import Caller
-from schemas.mcp import session_uri
 
 INSTRUCTIONS = (
     "Recap is the long-term memory of the person you talk to: facts about them, and what was said in earlier "

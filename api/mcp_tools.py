@@ -1,44 +1,143 @@
-"""The tools of MCP: one table of them.  A tool is a function; its docstring is what the model reads of it.
-
-Guarantee: a tool sees the memory of one person, whom the client's configuration names and no argument can.  What it
-answers has at most TOKENS_MAX tokens; `next_cursor` leads to what was left out.  What a model writes is stored only if
-it is grounded in the person's words, as facts that are taken from a conversation are.
-"""
+"""The messages of MCP, and what its tools take and show."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from apispec import APISpec
 from apispec.ext.marshmallow import OpenAPIConverter, resolver
-from marshmallow import Schema, ValidationError
+from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 from mcp_types import Tool, ToolAnnotations
 
+from api import mcp_tools
 from memory import tokens
-from memory.access.keys import ADMIN, READ
 from memory.engine import Services, utc_now
 from memory.errors import InvalidRequest
 from memory.knowledge.facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, repeats, words_of
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, encode_cursor
-from memory.quoting import plain
+from memory.quoting import message_lines, plain
 from memory.turn.values import TurnRequest
-from models.facts import Fact, FactDraft
+from models.facts import FACT_CATEGORIES, Fact, FactDraft
+from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
 from models.sections import Sections
-from schemas import facts, mcp, sessions
-from schemas.errors import flat
-from schemas.fields import page_of
+from schemas import facts, sessions
+from schemas.facts import TEXT_CHARS_MAX
+from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, about, flat, integer, limit, one_of, page_of
 from schemas.recall import RecallRequest
-from schemas.receipt import Receipt
+
+LEFT_OUT = "[left out: a model server refused this message]"
+
+_TEXT = validate.Length(1, TEXT_CHARS_MAX)
+_PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Must be an id that a tool has shown.")
+
+
+class RpcMessage(Schema):
+    """A message of JSON-RPC 2.0: a request, a notification, or an answer with its result or error."""
+
+    jsonrpc = fields.String(required=True)
+    id = fields.Raw(allow_none=True)
+    method = fields.String()
+    params = fields.Dict()
+    result: fields.Field = fields.Dict()
+    error: fields.Field = fields.Dict()
+
+
+class Paged(Input):
+    cursor = Text(load_default=None, metadata=about("`next_cursor` of the previous answer."))
+    limit = limit(10, 50)
+
+
+class Words(Paged):
+    query = Text(required=True, validate=validate.Length(1, 2000), metadata=about("Words of what you look for."))
+
+
+class MessageWords(Words):
+    after = UtcDateTime(load_default=None, metadata=about("Said at this time or later."))
+    before = UtcDateTime(load_default=None, metadata=about("Said before this time."))
+
+
+class MemoryId(Input):
+    id = integer(1, required=True, metadata=about("The `id` of a memory, as another tool shows it."))
+
+
+class MemoryVersions(Paged, MemoryId):
+    pass
+
+
+class NewMemory(Input):
+    text = Text(required=True, validate=_TEXT, metadata=about("One short statement, such as `Is allergic to walnuts`."))
+    quote = Text(required=True, validate=_TEXT, metadata=about("The person's own words that the text rests on."))
+    category = one_of(*FACT_CATEGORIES, load_default="other")
+    importance = integer(1, 5, load_default=3, metadata=about("5: needed in nearly every conversation."))
+
+
+class MemoryChange(MemoryId):
+    text = Text(validate=_TEXT, metadata=about("What is true from now on."))
+    quote = Text(validate=_TEXT, metadata=about("The person's own words that the new text rests on."))
+    category = one_of(*FACT_CATEGORIES)
+    importance = integer(1, 5)
+
+    @validates_schema
+    def _quoted(self, data: dict[str, Any], **_: Any) -> None:
+        if ("text" in data) != ("quote" in data):
+            raise ValidationError("A new text needs the quote that it rests on, and a quote its text.", "quote")
+
+
+class Place(Paged):
+    id = Text(required=True, validate=_PLACE, metadata=about("An `id` that search or recent_chats has shown."))
+
+
+# -- answers
+
+
+def _line(message: Message, most: int) -> str:
+    """Return a message as prompts quote it, cut off after so many tokens.  In JSON they may become six times as many.
+
+    A refused message is named without its words, since a model reads the line.
+    """
+    words = tokens.clip(message.content, most) if message.refused is None else LEFT_OUT
+    return next(message_lines([message._replace(content=words)]))
+
+
+class Found(Schema):
+    id = fields.Function(lambda found: f"{found.message.session_id}/{found.message.id}")
+    title = fields.String()
+    url = fields.Function(lambda found: session_uri(found.message.session_id))
+    text = fields.Function(lambda found: _line(found.message, 150))
+
+
+class Results(Schema):
+    results = fields.List(fields.Nested(Found), attribute="items")
+    next_cursor = fields.String()
+
+
+class Conversation(Schema):
+    id = fields.String()
+    title = fields.String()
+    url = fields.Function(lambda shown: session_uri(shown["session_id"]))
+    text = fields.Function(lambda shown: "\n".join(_line(message, 900) for message in shown["page"].items))
+    next_cursor = fields.String(attribute="page.next_cursor")
+
+
+def session_uri(session_id: str) -> str:
+    """A session as an address; its summary is a resource below it."""
+    return f"recap://sessions/{quote(session_id, safe='')}"
+
 
 T = TypeVar("T")
+
+
 Run = Callable[[Services, Caller, dict[str, Any]], Any]
+
 
 TOKENS_MAX = 6_000  # of an answer: clients warn of, or cut off, answers of 10,000
 FOUND_MAX = 100  # messages that one search finds
@@ -74,6 +173,8 @@ class Entry:
 
 
 TOOLS: dict[str, Entry] = {}
+
+
 # From version 3.1 on, OpenAPI's schemas are JSON Schema.
 _json_schema = OpenAPIConverter("3.1.0", resolver, APISpec("tools", "1", "3.1.0")).schema2jsonschema
 
@@ -90,7 +191,7 @@ def _tool(takes: Schema, shows: Schema | None, scope: str = READ, *, destroys: b
     return add
 
 
-@_tool(mcp.NewMemory(), MEMORY, ADMIN)
+@_tool(mcp_tools.NewMemory(), MEMORY, ADMIN)
 def add_memory(services: Services, caller: Caller, stated: dict[str, Any]) -> Any:
     """Remember a fact about the person
 
@@ -103,7 +204,7 @@ def add_memory(services: Services, caller: Caller, stated: dict[str, Any]) -> An
     return same or services.facts.add(caller, **stated)
 
 
-@_tool(mcp.Words(), MEMORIES)
+@_tool(mcp_tools.Words(), MEMORIES)
 def search_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Search what is known about the person
 
@@ -124,7 +225,7 @@ def get_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> A
     return services.facts.page(caller, **asked)
 
 
-@_tool(mcp.MemoryVersions(), page_of(facts.FactRevision)())
+@_tool(mcp_tools.MemoryVersions(), page_of(facts.FactRevision)())
 def get_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Read one memory and how it changed
 
@@ -133,7 +234,7 @@ def get_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any
     return _part(services.facts.history(caller, asked["id"])[::-1], asked)
 
 
-@_tool(mcp.MemoryChange(), MEMORY, ADMIN, destroys=True)
+@_tool(mcp_tools.MemoryChange(), MEMORY, ADMIN, destroys=True)
 def update_memory(services: Services, caller: Caller, changes: dict[str, Any]) -> Any:
     """Correct a memory
 
@@ -145,7 +246,7 @@ def update_memory(services: Services, caller: Caller, changes: dict[str, Any]) -
     return services.summaries.change_fact(caller, fact_id, changes)
 
 
-@_tool(mcp.MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
+@_tool(mcp_tools.MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
 def delete_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Forget a memory for good
 
@@ -174,7 +275,7 @@ def recent_chats(services: Services, caller: Caller, asked: dict[str, Any]) -> A
     return services.sessions.page(caller, **asked)
 
 
-@_tool(mcp.MessageWords(), mcp.Results())
+@_tool(mcp_tools.MessageWords(), mcp_tools.Results())
 def search(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Search what was said in earlier conversations
 
@@ -186,7 +287,7 @@ def search(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     return _part(services.recall.search(caller, utc_now(), **narrowed), asked)
 
 
-@_tool(mcp.Place(), mcp.Conversation())
+@_tool(mcp_tools.Place(), mcp_tools.Conversation())
 def fetch(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """Read a conversation, or what was said around one message
 

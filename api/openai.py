@@ -1,15 +1,86 @@
-"""The OpenAI protocol: its clients get a memory by changing their base URL."""
+"""The OpenAI protocol: requests of its clients, and the answers.
+
+Only what Recap itself reads is checked.  Everything else goes to the model unchanged.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Response
+from marshmallow import ValidationError, fields, validates
 
-from api.blueprint import resource, services
-from api.client_turns import ERRORS, NO_SERVER, REFUSED, answer, arrived
-from memory.access.keys import CHAT
-from schemas.openai import Completion, CompletionRequest, CompletionWriter, EmbeddingRequest, Model, ModelList
+from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, arrived
+from api.errors import RENDERERS, Body
+from api.resource import resource, services
+from memory.errors import ModelError, RecapError, Upstream
+from memory.llm import Chunk, Waiting
+from memory.turn.values import TurnEvent
+from models.keys import CHAT
+from schemas.chat import Completion, Open
+from schemas.fields import PARTS_MAX, Input, Items, about
+
+MESSAGES_MAX = 10_000  # more than any model reads
+STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
+
+
+class _Request(Open, Input):
+    long = True
+
+
+class CompletionRequest(_Request):
+    """A chat completion.  Parameters that are not listed are passed on unchanged.
+
+    `messages` are the whole conversation, a part of it, or only the newest message.
+    """
+
+    messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
+    model = fields.String(metadata=about("Passed on. Without it, and with the built-in model, the main model answers."))
+    stream = STREAM
+    user = fields.Raw(metadata=about("The person, unless a header or `safety_identifier` names one."))
+    safety_identifier = fields.Raw(metadata=about("The person, unless a header names one."))
+    metadata = fields.Raw(metadata=about("Its `session_id` names the session, unless a header does."))
+    n = fields.Raw(metadata=about("Of several choices, the first is stored."))
+
+    @validates("messages")
+    def _few_parts(self, messages: list[dict[str, Any]], data_key: str) -> None:
+        lists = (message.get(name) for message in messages for name in ("content", "tool_calls"))
+        if any(isinstance(parts, list) and len(parts) > PARTS_MAX for parts in lists):
+            raise ValidationError(f"One of them has more than {PARTS_MAX:,} parts or calls of tools.")
+
+
+class CompletionWriter:
+    """Writes down the model server's own answer: every field of it is passed on."""
+
+    named = False
+
+    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        (completion,) = (part.data for part in events if isinstance(part, Chunk))
+        return completion
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        for part in turn:
+            if isinstance(part, Chunk):
+                yield part.data
+            elif isinstance(part, Waiting):
+                yield None
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        return openai_error(error)[0]
+
+
+class EmbeddingRequest(_Request):
+    """Texts to embed.  Everything is passed on unchanged."""
+
+
+class Model(Open):
+    """A model, as the model server describes it."""
+
+
+class ModelList(Open):
+    data = fields.List(fields.Nested(Model))
+
 
 blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 
@@ -63,3 +134,27 @@ def embed(body: dict[str, Any]) -> Response:
     The request is passed on unchanged. Nothing is stored.
     """
     return Response(services().model_server.models.embeddings(body), mimetype="application/json")
+
+
+def openai_error(error: RecapError) -> tuple[Body, int]:
+    """Return an error in OpenAI's shape, and its status.
+
+    OpenAI's shape is close to ours: `param` and `code` are always there, `type` has OpenAI's words, and a wrong field
+    is answered with 400.  What the model server said is passed on unchanged.
+    """
+    said = error.upstream if isinstance(error, ModelError) else None
+    if said is None or not 400 <= said.status < 600:
+        status = 400 if error.status == 422 else error.status
+        code = "invalid_api_key" if status == 401 else error.code
+        said = Upstream(status, error.message, param=error.param, code=code)
+    kind = said.type or _openai_type(said.status)
+    return {"error": {"message": said.message, "type": kind, "code": said.code, "param": said.param}}, said.status
+
+
+def _openai_type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+RENDERERS["/v1/"] = openai_error

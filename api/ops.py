@@ -7,8 +7,8 @@ from typing import Any
 from flask import Response, current_app
 from flask_smorest import Blueprint
 
-from api.blueprint import services
-from api.door.limits import LIMITS, Limits
+from api.limits import LIMITS, Limits
+from api.resource import services
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services, whole_tenant
+from api.identity import caller, whole_tenant
+from api.resource import resource, services
 from schemas import prompts as schema
 
 blueprint = resource("prompts", "The instructions for the models, by name.")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from api.blueprint import caller, resource, services
-from memory.access.keys import CHAT, READ
+from api.identity import caller
+from api.resource import resource, services
+from memory.engine import utc_now
 from memory.turn.values import TurnRequest
+from models.keys import CHAT, READ
 from schemas import recall as schema
-from schemas.fields import CallerQuery
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt
 
 blueprint = resource("recall", "What is remembered, for an application's own model.")
 
@@ -54,3 +56,20 @@ def list_unhelpful(query: dict[str, Any]) -> Any:
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
     return services().erasing.unhelpful(caller(query["user_id"]), mark_id)
+
+
+search_blueprint = resource("search", "Find past messages by their words.")
+
+
+@search_blueprint.get("/search")
+@search_blueprint.arguments(schema.SearchQuery, location="query")
+@search_blueprint.response(200, schema.SearchResults)
+def search(query: dict[str, Any]) -> dict[str, Any]:
+    """Search a person's past messages, or one session's
+
+    Messages are found the moment they are stored, and ranked by how well their words match. `q` may have "phrases",
+    -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
+    """
+    begun = time.perf_counter()
+    results = services().recall.search(caller(query.pop("user_id")), utc_now(), **query)
+    return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

@@ -1,18 +1,330 @@
-"""OpenAI's Responses: its clients, the Agents SDK among them, get a memory by changing their base URL."""
+"""OpenAI's Responses: its request as a chat completion, and a turn's answer as a response.
+
+Left out are reasoning items, which depend on the model, and parameters without a counterpart (see `ResponseRequest`).
+What would change the answer's meaning is refused: files, references to items, tools that run at OpenAI.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from flask import Response
+from marshmallow import ValidationError, fields, post_load, validates_schema
 
-from api.blueprint import resource, services
-from api.client_turns import ERRORS, answer, arrived
-from memory.access.keys import CHAT
-from memory.errors import NotFound
-from memory.turn.values import TurnRequest
-from schemas.responses import ResponseBody, ResponseObject, ResponseRequest, ResponseWriter
-from schemas.translation import turn_named
+from api.client_requests import (
+    ERRORS,
+    ChatBody,
+    Object,
+    answer,
+    answer_id,
+    arrived,
+    called,
+    function,
+    given,
+    ignored,
+    image,
+    kind_of,
+    parts,
+    passed_on,
+    string,
+    turn_named,
+)
+from api.openai import MESSAGES_MAX, STREAM, openai_error
+from api.resource import resource, services
+from memory.errors import NotFound, RecapError
+from memory.llm import Piece, ToolCall, Waiting
+from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models.keys import CHAT
+from schemas.chat import Open
+from schemas.fields import PARTS_MAX, Input, Items, Text, about, integer
+
+_ROLES = ("user", "assistant", "system", "developer")
+_WORDS = ("text", "input_text", "output_text")
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_UNSET: dict[str, Any] = {  # what a response repeats of its request, and how that is when it is left out
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "reasoning": {},
+    "store": True,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+}
+
+
+@dataclass(frozen=True)
+class ResponseBody(ChatBody):
+    """A request.  `previous` is the id of the response that it goes on from, and `repeated` what its own repeats."""
+
+    previous: str | None = None
+    store: bool = True
+    repeated: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ResponseRequest(Input):
+    """A request for a response.
+
+    `input` is a text, or items: the whole conversation, a part of it, or only what is new.
+    """
+
+    long = True
+
+    input = fields.Raw(
+        required=True, metadata=about("A string, or items: messages, calls of functions, their outputs.")
+    )
+    model = fields.String(load_default=None, metadata=about("Passed on. The built-in model answers to every name."))
+    instructions = fields.String(load_default=None, metadata=about("Holds for this request alone."))
+    previous_response_id = Text(
+        load_default=None, metadata=about("Go on from this response, in its session. What came after it is replaced.")
+    )
+    store = fields.Boolean(
+        load_default=True, allow_none=True, metadata=about("False: nothing is stored, and the memory is not used.")
+    )
+    stream = STREAM
+    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=about("Tools of the type `function`."))
+    tool_choice = fields.Raw(load_default=None)
+    text = fields.Dict(load_default=None, metadata=about("`format` is passed on as `response_format`."))
+    reasoning = fields.Dict(load_default=None, metadata=about("`effort` is passed on."))
+    max_output_tokens = integer(1, load_default=None, metadata=about("Passed on as `max_completion_tokens`."))
+    metadata = fields.Dict(
+        load_default=None, metadata=about("Its `session_id` names the session, unless a header does.")
+    )
+    user = fields.Raw(load_default=None, metadata=about("The person, unless another place names one."))
+    safety_identifier = fields.Raw(load_default=None, metadata=about("The person, unless a header names one."))
+    parallel_tool_calls = passed_on()
+    prompt_cache_key = passed_on()
+    temperature = passed_on()
+    top_p = passed_on()
+    include = ignored()
+    max_tool_calls = ignored()
+    prompt_cache_retention = ignored()
+    service_tier = ignored()
+    stream_options = ignored()
+    top_logprobs = ignored()
+    truncation = ignored()
+
+    @validates_schema
+    def _stored(self, body: dict[str, Any], **_: Any) -> None:
+        if body["previous_response_id"] is not None and body["store"] is False:
+            problem = "Is not allowed with store=false, which uses no memory. Send the whole conversation as `input`."
+            raise ValidationError(problem, "previous_response_id")
+
+    @post_load
+    def _as_chat(self, body: dict[str, Any], **_: Any) -> ResponseBody:
+        begin = [{"role": "system", "content": body["instructions"]}] if body["instructions"] else []
+        tools = [_tool(one, f"tools.{number}") for number, one in enumerate(body["tools"] or ())]
+        parameters = {
+            "messages": begin + _messages(body["input"]),
+            "model": body["model"],
+            "max_completion_tokens": body["max_output_tokens"],
+            "response_format": _format((body["text"] or {}).get("format")),
+            "reasoning_effort": (body["reasoning"] or {}).get("effort"),
+            "tools": tools or None,
+            "tool_choice": _choice(body["tool_choice"]) if tools else None,
+            "parallel_tool_calls": body["parallel_tool_calls"] if tools else None,
+            **{name: body[name] for name in ("prompt_cache_key", "temperature", "top_p", "user", "safety_identifier")},
+        }
+        return ResponseBody(
+            {**given(parameters), "stream": body["stream"]},
+            body["metadata"],
+            previous=body["previous_response_id"],
+            store=body["store"] is not False,
+            repeated={**_UNSET, **given({name: body[name] for name in _UNSET})},
+        )
+
+
+def _messages(items: Any) -> list[dict[str, Any]]:
+    """The input as messages.  Calls of functions belong to the assistant's message that they follow."""
+    if isinstance(items, str):
+        return [{"role": "user", "content": items}]
+    if not isinstance(items, list) or len(items) > MESSAGES_MAX:
+        raise ValidationError(f"Must be a string, or a list of at most {MESSAGES_MAX:,} items.", "input")
+    messages: list[dict[str, Any]] = []
+    for number, item in enumerate(items):
+        place = f"input.{number}"
+        if isinstance(item, Mapping) and "type" not in item:
+            item = {**item, "type": "message"}
+        kind = kind_of(item, place, ("message", "function_call", "function_call_output", "reasoning"))
+        if kind == "message":
+            messages.append(_message(item, place))
+        elif kind == "function_call":
+            if not messages or messages[-1]["role"] != "assistant":
+                messages.append({"role": "assistant", "content": None})
+            call = called(*(string(item, name, place) for name in ("call_id", "name", "arguments")))
+            messages[-1].setdefault("tool_calls", []).append(call)
+        elif kind == "function_call_output":
+            output = _words(item.get("output"), f"{place}.output")
+            messages.append({"role": "tool", "tool_call_id": string(item, "call_id", place), "content": output})
+    return messages
+
+
+def _message(item: Object, place: str) -> dict[str, Any]:
+    role, content, place = item.get("role"), item.get("content"), f"{place}.content"
+    if role not in _ROLES:
+        raise ValidationError(f"Must be one of {', '.join(_ROLES)}.", place.replace("content", "role"))
+    if isinstance(content, str):
+        return {"role": role, "content": content}
+    if role == "assistant":
+        return {"role": role, "content": _words(content, place)}
+    return {"role": role, "content": [_part(*one) for one in parts(content, place, (*_WORDS, "input_image"))]}
+
+
+def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
+    if kind in _WORDS:
+        return {"type": "text", "text": string(part, "text", place)}
+    return image(string(part, "image_url", place), **given({"detail": part.get("detail")}))
+
+
+def _words(content: Any, place: str) -> str:
+    found = parts(content, place, (*_WORDS, "refusal"))
+    return "\n".join(string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in found)
+
+
+def _tool(tool: Object, place: str) -> dict[str, Any]:
+    kind_of(tool, place, ("function",))
+    return function(tool, place, **{name: tool.get(name) for name in ("description", "parameters", "strict")})
+
+
+def _choice(choice: Any) -> Any:
+    if choice is None or isinstance(choice, str):
+        return choice
+    kind_of(choice, "tool_choice", ("function",))
+    return function(choice, "tool_choice")
+
+
+def _format(format: Any) -> Any:
+    if format is None:
+        return None
+    kind = kind_of(format, "text.format", ("text", "json_object", "json_schema"))
+    if kind != "json_schema":
+        return {"type": kind} if kind == "json_object" else None
+    return {"type": kind, kind: given({name: format.get(name) for name in ("name", "description", "schema", "strict")})}
+
+
+# -- the answer
+
+
+class ResponseObject(Open):
+    """A response, or with `stream` the events of how it came to be.  It repeats what the request said."""
+
+    id = fields.String()
+    object = fields.Constant("response")
+    created_at = fields.Integer()
+    status = fields.String(metadata=about("`completed`, or `incomplete`: then `incomplete_details` says why."))
+    model = fields.String()
+    output = fields.List(fields.Dict())
+    usage: fields.Field = fields.Dict()
+
+
+class ResponseWriter:
+    """Writes a turn's answer as a response: a message if there are words, then the calls of functions."""
+
+    named = True
+
+    def __init__(self, started: TurnStarted, repeated: Mapping[str, Any]) -> None:
+        self._id = answer_id("resp", started)
+        self._started = started
+        self._repeated = repeated
+        self._events = 0
+
+    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        end = events[-1]
+        assert isinstance(end, TurnFinished)
+        output = [self._message(end.reply)] if end.reply else []
+        output += map(_call, end.calls)
+        why = _INCOMPLETE.get(end.finish_reason)
+        details = {"incomplete_details": {"reason": why}} if why else {}
+        status = "incomplete" if why else "completed"
+        return self._response(status, output=output, model=end.model, usage=_usage(end.usage), **details)
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        yield self._event("created", response=self._response("in_progress"))
+        yield self._event("in_progress", response=self._response("in_progress"))
+        said = ""
+        place = {"output_index": 0, "content_index": 0, "item_id": self._message("")["id"]}
+        for part in turn:
+            if isinstance(part, Piece):
+                if not said:
+                    item = {**self._message(""), "content": [], "status": "in_progress"}
+                    yield self._event("output_item.added", output_index=0, item=item)
+                    yield self._event("content_part.added", **place, part=_text(""))
+                said += part.text
+                yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
+            elif isinstance(part, Waiting):
+                yield None
+            elif isinstance(part, TurnFinished):
+                if said:
+                    yield self._event("output_text.done", **place, text=said, logprobs=[])
+                    yield self._event("content_part.done", **place, part=_text(said))
+                    yield self._event("output_item.done", output_index=0, item=self._message(said))
+                for index, call in enumerate(part.calls, 1 if said else 0):
+                    yield from self._calls(index, _call(call))
+                response = self.whole([part])
+                yield self._event(response["status"], response=response)
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        told = openai_error(error)[0]["error"]
+        code = told["code"] or told["type"]
+        return self._event("failed", response=self._response("failed", error={**told, "code": code}))
+
+    def _calls(self, index: int, item: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+        place, arguments = {"output_index": index, "item_id": item["id"]}, item["arguments"]
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        yield self._event("output_item.added", output_index=index, item=begun)
+        yield self._event("function_call_arguments.delta", **place, delta=arguments)
+        yield self._event("function_call_arguments.done", **place, name=item["name"], arguments=arguments)
+        yield self._event("output_item.done", output_index=index, item=item)
+
+    def _event(self, kind: str, **more: Any) -> dict[str, Any]:
+        self._events += 1
+        return {"type": f"response.{kind}", "sequence_number": self._events - 1, **more}
+
+    def _response(self, status: str, **more: Any) -> dict[str, Any]:
+        return {
+            "id": self._id,
+            "object": "response",
+            "created_at": int(self._started.created_at.timestamp()),
+            "status": status,
+            "model": self._started.model,
+            "output": [],
+            "error": None,
+            "incomplete_details": None,
+            "usage": None,
+            **self._repeated,
+            **more,
+        }
+
+    def _message(self, words: str) -> dict[str, Any]:
+        content, id = [_text(words)], f"msg_{self._id}"
+        return {"type": "message", "id": id, "status": "completed", "role": "assistant", "content": content}
+
+
+def _text(words: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": words, "annotations": [], "logprobs": []}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    made = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+    return {"type": "function_call", "id": f"fc_{call.id}", "status": "completed", **made}
+
+
+def _usage(usage: TurnUsage) -> dict[str, Any]:
+    spent = usage.spent
+    return {
+        "input_tokens": spent.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": spent.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": spent.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": spent.total_tokens,
+    }
+
 
 blueprint = resource("responses", "OpenAI's Responses, with memory.", prefix="/v1")
 

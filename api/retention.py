@@ -7,14 +7,14 @@ from typing import Any
 
 from flask import Response
 
-from api.blueprint import caller, resource, services, whole_tenant
-from memory.access.keys import ADMIN
-from memory.erasing.retention import Policy
+from api.identity import caller, whole_tenant
+from api.resource import resource, services
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import Imported, checked
+from models.keys import ADMIN
+from models.retention import Policy
 from schemas import retention as schema
-from schemas.fields import CallerQuery
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt
 
 blueprint = resource("retention", "How long sessions stay, and the archives of those that were taken out of memory.")
 

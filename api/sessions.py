@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
-from memory.access.keys import CHAT
+from api.identity import caller
+from api.resource import resource, services
+from models.keys import CHAT
+from schemas import chat
 from schemas import sessions as schema
-from schemas.fields import CallerQuery
-from schemas.receipt import Receipt
+from schemas.fields import CallerQuery, Receipt
 
 blueprint = resource("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
@@ -169,3 +170,26 @@ def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     get a reply.
     """
     return {"stopping": services().turns.stop(caller(query["user_id"]), session_id)}
+
+
+turns_blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
+
+
+@turns_blueprint.get("/sessions/<session_id>/turns")
+@turns_blueprint.arguments(chat.TurnQuery, location="query")
+@turns_blueprint.response(200, chat.TurnPage)
+def list_turns(query: dict[str, Any], session_id: str) -> Any:
+    """List a session's turns, newest first
+
+    Turns of messages that were replaced are left out.
+    """
+    newest_first = query.pop("order") == "desc"
+    return services().turns.page(caller(query.pop("user_id")), session_id, newest_first=newest_first, **query)
+
+
+@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>")
+@turns_blueprint.arguments(CallerQuery, location="query")
+@turns_blueprint.response(200, chat.TurnWithMemory)
+def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
+    """Read one turn, named by its message or its reply, with the memory its prompt showed"""
+    return services().turns.get(caller(query["user_id"]), session_id, message_id)

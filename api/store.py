@@ -6,12 +6,12 @@ from typing import Any
 
 from flask import g
 
-from api.blueprint import caller, resource, services
-from api.door import need_scope
-from memory.access.keys import CHAT, READ
+from api.identity import caller, need_scope
+from api.resource import resource, services
+from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
-from schemas.receipt import Receipt
+from schemas.fields import Receipt
 
 blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
 CHANGED = "The item is of another version than the call expects. Nothing was stored."

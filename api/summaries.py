@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import caller, resource, services
-from memory.access.keys import READ
+from api.identity import caller
+from api.resource import resource, services
+from models.keys import READ
 from schemas import summaries as schema
 from schemas.fields import CallerQuery, PageQuery, Rollback
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.blueprint import caller, resource, services
-from api.door import ANY_SCOPE
-from memory.access.keys import ADMIN
+from api.identity import caller
+from api.resource import ANY_SCOPE, resource, services
 from memory.transfer.export_format import ExportDocument, ExportQuery, markdown_of, text_of
 from memory.transfer.import_reader import Imported, ImportQuery, checked
-from schemas.receipt import Receipt
+from models.keys import ADMIN
+from schemas.fields import Receipt
 from schemas.users import Backlog, Me, User
 
 blueprint = resource("users", "Everything that is stored of a person.")

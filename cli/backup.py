@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from api.blueprint import services
+from api.resource import services
 from app import on_database
 from cli.commands import Command
 from memory.engine import utc_now

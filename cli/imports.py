@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Command
 from memory.engine import Services
 from memory.transfer.import_reader import checked

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")

@@ -8,7 +8,7 @@ import time
 
 import click
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Commands
 from memory.engine import Services
 from memory.job_listing import JobInfo

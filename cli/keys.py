@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Commands
-from memory.access.keys import KNOWN_SECONDS, SCOPES, KeyInfo
+from memory.access.keys import KNOWN_SECONDS, KeyInfo
+from models.keys import SCOPES
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Commands
 from memory.ops.logs import Names, Private
 

@@ -15,8 +15,8 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-from api.blueprint import services
 from api.mcp_server import INSTRUCTIONS, McpServer, error_data
+from api.resource import services
 from cli.commands import Command
 from memory.access.keys import KeyHolder
 from memory.errors import RecapError

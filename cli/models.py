@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Commands
 from memory.llm.model_check import ModelCheck, check_models
 

@@ -6,7 +6,7 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy import select
 
-from api.blueprint import services
+from api.resource import services
 from app import on_database
 from cli.commands import Command
 from memory.engine import Services, utc_now

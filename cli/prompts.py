@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from api.blueprint import services
+from api.resource import services
 from cli.commands import Commands
 from cli.prompt_comparison import Comparison, compare, read_messages
 from memory.engine import stated_facts

@@ -38,7 +38,6 @@ from search_index.caches import cached
 NAMESPACE = (OWN, "types")
 SMALL_TALK = "small_talk"
 TYPES_MAX = 25  # of a person or a tenant, with those that are built in: every turn reads them
-CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 BUDGET_SHARE = 4  # a budget may be a quarter of CONTEXT_TOKENS
 TEXTS_KEPT = 256  # messages, and lists of cues, whose words are cached
 LAST, READ_CHARS = 4, 1_000  # messages of the person's that are read, and characters of each

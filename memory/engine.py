@@ -18,7 +18,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
-from memory.access.users import Users
 from memory.conversation_types import ConversationTypes
 from memory.erasing.archives import Archives, WriteExport
 from memory.erasing.erasing import Erasing
@@ -63,6 +62,7 @@ from memory.turn.block import Blocks
 from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
+from memory.users import Users
 from models import Database
 from models.errors import Trouble, trouble_of
 from models.messages import Message

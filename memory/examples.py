@@ -20,11 +20,10 @@ from memory.store.store import found
 from models import Database, ItemRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, Put
+from schemas.examples import INPUT_CHARS, OUTPUT_CHARS
 from search_index import Query, SearchIndex
 
 NAMESPACE = (OWN, "examples")
-INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
-BEST = 5  # the highest rating
 SHOWN_MAX = 3
 CANDIDATES = 200  # of an owner and the tenant together, those changed last
 SIMILAR = 0.55  # the share of the best score that the others need

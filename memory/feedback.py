@@ -23,7 +23,7 @@ from config import Settings
 from memory import examples
 from memory.access.owners import lock_owner
 from memory.instructions import Instructions, check_name
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.grounding import stands_in, stems
 from memory.llm import FeedbackMaterial
 from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
@@ -32,13 +32,15 @@ from memory.quoting import block, escape, unmarked, without_blocks
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from models.jobs import JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.store import MODEL, OWN, Item, Put
+from schemas.examples import BEST
+from schemas.feedback import FEEDBACK_CHARS
 
 NAMESPACE = (OWN, "feedback")
 WAITING = "waiting"  # for the mini model
-FEEDBACK_CHARS = 2_000
 MATERIAL_CHARS = 8_000  # of a message and of a reply that the mini model reads
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
 
@@ -71,7 +73,7 @@ class Feedback:
             exchange = find_exchange(tx, caller, session_id, message_id)
             owner = exchange.session.owner
             if thumbs == "up":
-                examples.keep(tx, exchange, self.now(), tags=(), rating=examples.BEST)
+                examples.keep(tx, exchange, self.now(), tags=(), rating=BEST)
             elif thumbs == "down":
                 examples.drop(tx, exchange, self.now())
             asks = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")

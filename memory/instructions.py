@@ -22,9 +22,9 @@ from memory.store import documents
 from models import Database, OwnerRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Namespace, Put
+from schemas.instructions import TEXT_CHARS
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
-TEXT_CHARS = 4_000  # of one instruction
 TOTAL_CHARS = 8_000  # of all that a person or a tenant has: every prompt carries them
 
 

@@ -14,8 +14,8 @@ from sqlalchemy import ScalarSelect, bindparam, case, func, or_, select, union_a
 from sqlalchemy.orm import aliased
 
 from config.when import When
-from memory.jobs import JobRequest
 from models import JobRow, OwnerRow, QueueRow, Transaction, Upsert
+from models.jobs import JobRequest
 
 _J, _Q = JobRow.__table__.c, QueueRow.__table__.c
 _OF_KIND = JobRow.kind == bindparam("kind"), JobRow.state == "pending"

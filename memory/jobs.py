@@ -14,7 +14,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -27,6 +26,7 @@ from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert, locked, retried
+from models.jobs import JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
@@ -45,26 +45,6 @@ Handler = Callable[[JobRow], bool | None]
 """Does a job, or a part of it that does not take long; True when there is more to do."""
 
 Claimed = tuple[JobRow, Lease, dict[str, Any]]  # and whose job it is, for the log
-
-
-@dataclass(frozen=True)
-class JobRequest:
-    """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
-
-    If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that runs
-    will run again then.  A job that failed keeps the pause before its next try, unless the request does `insist`.  A
-    job that outlives its owner has none.
-    """
-
-    kind: str
-    key: str | int
-    tenant: str
-    owner_id: int | None = None
-    session_id: int | None = None
-    delay: float = 0.0
-    postpone: bool = False
-    insist: bool = False
-    payload: Mapping[str, Any] | None = None
 
 
 def _merge(new: Any) -> dict[str, Any]:

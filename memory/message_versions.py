@@ -30,10 +30,10 @@ from memory.knowledge.summaries import use_newest_left
 from memory.knowledge.supersession import withdraw
 from memory.leases import Leases
 from memory.sessions.compaction import show_newest
-from memory.sessions.messages import MessageDraft, append
+from memory.sessions.messages import append
 from memory.sessions.sessions import SessionInfo, Sessions, renaming
 from models import REVISED, Database, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
-from models.messages import Message
+from models.messages import Message, MessageDraft
 from models.owners import Caller
 
 

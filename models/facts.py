@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
+SELF = "user"
 _WITH_LINKS = text("links IS NOT NULL")
 
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ForeignKey,
+    Index,
+    String,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -60,3 +70,23 @@ class QueueRow(Base):
     tenant: Mapped[str] = mapped_column(String(64), primary_key=True)
     served: Mapped[int] = mapped_column(BigInteger)
     round: Mapped[int]
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
+
+    If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that runs
+    will run again then.  A job that failed keeps the pause before its next try, unless the request does `insist`.  A
+    job that outlives its owner has none.
+    """
+
+    kind: str
+    key: str | int
+    tenant: str
+    owner_id: int | None = None
+    session_id: int | None = None
+    delay: float = 0.0
+    postpone: bool = False
+    insist: bool = False
+    payload: Mapping[str, Any] | None = None

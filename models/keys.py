@@ -9,6 +9,15 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
+CHAT, READ, ADMIN = "chat", "read", "admin"
+
+
+SCOPES = {
+    CHAT: "take turns: chat, the OpenAI protocol, make sessions, append messages",
+    READ: "look at what is remembered",
+    ADMIN: "everything else: change, erase, export, import, prompts, jobs",
+}
+
 
 class KeyRow(Base):
     """An API key that the operator made.

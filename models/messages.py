@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, text
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId, Refusal
 
 _UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
-
-
 REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
 
@@ -119,3 +125,21 @@ class Excerpt:
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
     gist: Gist | None = None
+
+
+@dataclass(frozen=True)
+class MessageDraft:
+    """A message to store.  Without `created_at` it was said now; `extra` is what it carries beside its words.
+
+    With `erased_at` it is the place of an erased message, without words.
+    """
+
+    role: str
+    content: str
+    name: str | None = None
+    created_at: datetime | None = None
+    external_id: str | None = None
+    extra: dict[str, Any] | None = None
+    erased_at: datetime | None = None
+    hidden_at: datetime | None = None
+    refused: Refusal | None = None

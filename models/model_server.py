@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import String, Text
@@ -21,3 +22,16 @@ class ModelServerRow(Base):
     main: Mapped[str] = mapped_column(String(256))
     mini: Mapped[str] = mapped_column(String(256))
     updated_at: Mapped[datetime]
+
+
+@dataclass(frozen=True)
+class ServerDraft:
+    """A model server as it is entered.  `base_url` empty means OpenAI, `main` and `mini` empty the settings' models.
+
+    `api_key` None means the key in use, which only the address in use gets.
+    """
+
+    base_url: str
+    api_key: str | None = field(repr=False)
+    main: str
+    mini: str

@@ -11,6 +11,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
+USER_CHARS = 256
+
 
 class OwnerRow(Base):
     """A tenant's user, a session that was made without a user and so is its own owner, or the tenant itself.

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, String
+from sqlalchemy import (
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -28,3 +34,15 @@ class ArchiveRow(Base):
     last_message_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     document: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Sessions stay for so many `days`, and so many `sessions` of each owner, the newest; None: any number.
+
+    With `archive`, one that is taken out becomes an archive.
+    """
+
+    days: int | None = None
+    sessions: int | None = None
+    archive: bool = True

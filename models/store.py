@@ -71,11 +71,7 @@ class ItemSourceRow(Base):
 
 
 OWN = "recap"  # the first part of the namespaces that the engine writes and callers only read
-
-
 MODEL = "model"  # the author of what the mini model wrote: it waits until the head of a prompt is chosen again
-
-
 ANY_PART = "*"  # in a pattern of namespaces
 
 

@@ -41,9 +41,5 @@ class TurnRow(Base):
 
 
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
-
-
 CUT_OFF = "cut_off"  # that of a reply in whose middle the model failed
-
-
 RECALL_MODES = ("auto", "always", "tools", "off")

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate
+from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate
 
-from memory.errors import RecapError
-from memory.llm import Piece, Thought, Waiting
-from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
-from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from models.facts import Fact as FactValue
 from models.messages import Excerpt as ExcerptValue
+from models.messages import MessageDraft
 from models.turns import RECALL_MODES
-from schemas.errors import error_body
 from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import (
@@ -38,8 +33,26 @@ from schemas.fields import (
     optional_text,
     page_of,
 )
-from schemas.openai import Completion
-from schemas.sessions import Message
+from schemas.sessions import MESSAGE_CHARS_MAX, Message
+
+
+class Open(Schema):
+    """What the model server may add to."""
+
+    class Meta:
+        unknown = INCLUDE
+
+
+class Completion(Open):
+    """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
+
+    id = fields.String()
+    object = fields.String()
+    created = fields.Integer()
+    model = fields.String()
+    choices = fields.List(fields.Dict())
+    usage: fields.Field = fields.Dict()
+
 
 HISTORY_MAX = 200  # messages; a longer chat should be a session
 _HISTORY = about(
@@ -246,62 +259,6 @@ class ChatReply(Completion):
 
 
 _memory, _usage = Memory(), ChatUsage()
-
-
-@dataclass(frozen=True)
-class ReplyWriter:
-    """Writes a turn's answer as a reply; as a stream, the memory comes with the first chunk and the usage with the
-    last.  `notice` is told beside the memory."""
-
-    started: TurnStarted
-    notice: str | None
-    named: bool = False
-
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        end = events[-1]
-        assert isinstance(end, TurnFinished)
-        choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
-        more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": _usage.dump(end.usage)}
-        return self._answer("chat.completion", end.model, choice, end.started, **more)
-
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
-        yield self._chunk({"role": "assistant", "content": ""}, started=self.started)
-        for part in turn:
-            if isinstance(part, Piece):
-                yield self._chunk({"content": part.text})
-            elif isinstance(part, Thought):
-                more: dict[str, Any] = {"withdraws": True} if part.withdraws else {}
-                yield self._chunk({"reasoning_content": part.text}, **more)
-            elif isinstance(part, Waiting):
-                yield None
-            elif isinstance(part, TurnFinished):
-                memory = part.started.memory  # complete only now, if the model itself looked back
-                again = {"memory": _memory.dump(memory)} if memory.calls else {}
-                usage = _usage.dump(part.usage)
-                last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
-                yield {**last, "model": part.model}  # another one may have taken over while the first was silent
-                if part.failure is not None:  # the stream ends with the error
-                    raise part.failure
-
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
-        return error_body(error)
-
-    def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-        choice = {"delta": delta, "finish_reason": finish}
-        return self._answer("chat.completion.chunk", self.started.model, choice, **more)
-
-    def _answer(
-        self, kind: str, model: str, choice: Mapping[str, Any], started: TurnStarted | None = None, **more: Any
-    ) -> dict[str, Any]:
-        """OpenAI's answer; with `started`, what is known before the reply is there comes with it."""
-        created = int(self.started.created_at.timestamp())
-        said = {"id": self.started.completion_id, "object": kind, "created": created, "model": model}
-        said["choices"] = [{"index": 0, **choice}]
-        if started is not None:
-            said |= {"session_id": started.session_id, "user_message_id": started.user_message_id}
-            said["memory"] = _memory.dump(started.memory)
-            said |= {"notice": self.notice} if self.notice else {}
-        return {**said, **more}
 
 
 class Turn(Schema):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.conversation_types import CUE_CHARS, CUES_MAX, PROMPT_CHARS
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
 from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, about, integer, list_of, one_of
+
+CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 
 
 class Does(Schema):

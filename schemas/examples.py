@@ -6,9 +6,10 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from memory.examples import BEST, INPUT_CHARS, OUTPUT_CHARS
 from schemas.fields import CallerQuery, Items, PageQuery, SessionId, Text, UtcDateTime, about, integer, page_of
 
+INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
+BEST = 5  # the highest rating
 _RATING = about("How good the answer is, from 1 to 5. Of similar examples the best rated come first.")
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.knowledge.grounding import TEXT_CHARS_MAX
-from models.facts import FACT_CATEGORIES
+from models.facts import FACT_CATEGORIES, SELF
 from schemas.fields import (
     AS_OF,
     CallerQuery,
@@ -18,11 +17,14 @@ from schemas.fields import (
     about,
     integer,
     list_of,
+    number,
     one_of,
     optional_text,
     page_of,
 )
 
+TEXT_CHARS_MAX = 500
+NAME_CHARS_MAX = 100  # of an entity or a relation
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
@@ -126,3 +128,42 @@ class ConsolidationRun(Schema):
 
 
 Consolidation = list_of(ConsolidationRun)
+
+
+DEPTH_MAX = 3
+
+
+class GraphQuery(PageQuery):
+    session_id = SessionId(load_default=None)
+    entity = Text(
+        load_default=SELF,
+        validate=validate.Length(1, NAME_CHARS_MAX),
+        metadata=about("The name to start from: `Ida`, `my sister`, or `user` for the person."),
+    )
+    depth = number(1, DEPTH_MAX, load_default=1, metadata=about("How many steps away from the entity links may be."))
+    as_of = AS_OF
+
+
+class Entity(Schema):
+    """A person, place, organisation or thing."""
+
+    name = fields.String(metadata=about("`user` is the person whose memory it is."))
+    kind = fields.String(metadata=about("`person`, `place`, `organisation` or `thing`."))
+
+
+class Edge(Schema):
+    """A relation between two entities, with the fact that it belongs to."""
+
+    subject = fields.Nested(Entity)
+    relation = fields.String()
+    object = fields.Nested(Entity)
+    distance = fields.Integer(metadata=about("1: a link of the entity itself. 2: a link of its neighbours, and so on."))
+    fact_id = fields.Integer(attribute="fact.id")
+    quote = fields.String(attribute="fact.quote", metadata=about("The words of its source that it rests on."))
+    session_id = fields.String(attribute="fact.session_id", allow_none=True)
+    source_message_id = fields.Integer(attribute="fact.source_message_id", allow_none=True)
+    valid_from = UtcDateTime(attribute="fact.valid_from")
+    valid_to = UtcDateTime(attribute="fact.valid_to", allow_none=True, metadata=about("Null while it is true."))
+
+
+EdgePage = page_of(Edge)

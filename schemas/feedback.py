@@ -6,8 +6,9 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from memory.feedback import FEEDBACK_CHARS
 from schemas.fields import OPTIONAL, CallerQuery, SessionId, Text, UtcDateTime, about, integer, one_of
+
+FEEDBACK_CHARS = 2_000
 
 
 class FeedbackGiven(Schema):

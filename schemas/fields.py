@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import RAISE, Schema, ValidationError, fields, post_load, pre_load, validate
 
-from memory.access.keys import USER_CHARS
-from memory.recall.times import zone_of
+from models.owners import USER_CHARS
 
 WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
@@ -173,3 +173,57 @@ def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
     """A page of a list of these."""
     items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)
     return Schema.from_dict({"items": items, "next_cursor": cursor, **more}, name=f"{item.__name__}Page")
+
+
+def zone_of(name: str) -> tzinfo:
+    """The time zone of that name ("Europe/Tallinn").  Raises ValueError, with a sentence, for an unknown one."""
+    if name.upper() in ("UTC", "ETC/UTC"):  # known without a database
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = 'use a name like "Europe/Tallinn" or "UTC".'
+        if not available_timezones():
+            hint = "this machine has no time zone database, so only UTC is known. Install tzdata."
+        raise ValueError(f"There is no time zone called {name[:60]!r}: {hint}") from None
+
+
+class Receipt(Schema):
+    """What was erased, and of `user_id` to `forgotten` what the call named."""
+
+    erased = counts(
+        "How many of each, including replaced messages and corrected facts. `turns` are records of how messages were "
+        "answered, `summaries` versions, `edited_summaries` those that the person wrote, `item_versions` earlier "
+        "values of items in the store, `archives` sessions that were taken out of memory, `index_documents` "
+        "messages in the search index."
+    )
+    pending = fields.List(
+        fields.String(),
+        metadata=about(
+            "Empty when no byte is left. Otherwise `search_index` or `database_files` still hold traces, because they "
+            "were in use, or because single messages and facts are collected for some seconds. A job removes them."
+        ),
+    )
+    erased_at = UtcDateTime()
+    user_id = fields.String(attribute="named.user_id")
+    session_id = fields.String(attribute="named.session_id")
+    message_id = fields.Integer(attribute="named.message_id")
+    fact_id = fields.Integer(attribute="named.fact_id")
+    example_id = fields.Integer(attribute="named.example_id")
+    mark_id = fields.Integer(attribute="named.mark_id")
+    archive_id = fields.Integer(attribute="named.archive_id")
+    name = fields.String(attribute="named.name")
+    namespace = fields.List(fields.String(), attribute="named.namespace")
+    key = fields.String(attribute="named.key")
+    forgotten = fields.Integer(attribute="named.forgotten", metadata=about("How many of the named facts there were."))
+
+
+def flat(problems: Any, path: str = "") -> dict[str, list[str]]:
+    """Marshmallow's nested messages as `messages.3.content: [...]`."""
+    if isinstance(problems, list):
+        return {path or "body": [str(problem) for problem in problems]}
+    out: dict[str, list[str]] = {}
+    for key, value in problems.items():
+        name = str(key)[:UNKNOWN_CHARS]
+        out |= flat(value, path if key == "_schema" else f"{path}.{name}".lstrip("."))
+    return out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.instructions import TEXT_CHARS
 from schemas.fields import EXPECTED_VERSION, CallerQuery, Text, UtcDateTime, about, list_of
 
+TEXT_CHARS = 4_000  # of one instruction
 _DIFF = about("What it changes, as lines of the unified format.")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.knowledge.profile import OPERATIONS_MAX
 from schemas.fields import EXPECTED_VERSION, INT32_MAX, Input, Items, Text, UtcDateTime, about, integer, one_of, page_of
 from schemas.store import JsonValue
+
+OPERATIONS_MAX = 100  # of a patch
+
 
 _SOURCES = about(
     "In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its message, "

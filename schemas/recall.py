@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from collections.abc import Callable
+from datetime import UTC
+from typing import Any
 
-from memory.recall.unhelpful import HITS_MAX
+from marshmallow import Schema, fields, validate
+
 from schemas.chat import ExcerptMessage, Memory, Question
 from schemas.fields import (
     OPTIONAL,
@@ -12,14 +15,19 @@ from schemas.fields import (
     Items,
     PageQuery,
     SessionId,
+    Text,
+    TimeZone,
     UtcDateTime,
     about,
     integer,
+    limit,
     number,
     one_of,
     page_of,
 )
+from schemas.sessions import ROLES, Message
 
+HITS_MAX = 100  # of one excerpt
 TOKENS = 2000  # room for what the settings allow by default, and for a summary
 
 
@@ -66,3 +74,70 @@ class Unhelpful(Schema):
 
 
 UnhelpfulPage = page_of(Unhelpful)
+
+
+_WORDS = about(
+    'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages with that '
+    'phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word that begins so.'
+)
+
+
+_KIND = about(
+    "What is searched: messages; or the summaries of sessions, or facts, which come with the messages that they were "
+    "taken from."
+)
+
+
+class SearchQuery(CallerQuery):
+    text = Text(required=True, data_key="q", validate=validate.Length(1, 2000), metadata=_WORDS)
+    session_id = SessionId(load_default=None)
+    after = UtcDateTime(load_default=None, metadata=about("Said at this time or later."))
+    before = UtcDateTime(load_default=None, metadata=about("Said before this time."))
+    role = one_of(*ROLES, load_default=None)
+    kind = one_of("message", "summary", "fact", load_default="message", metadata=_KIND)
+    limit = limit(10)
+    window = number(0, 10, load_default=0, metadata=about("Messages around each result."))
+    zone = TimeZone(
+        load_default=UTC,
+        data_key="timezone",
+        metadata=about("Where the days of `q` begin: what it says of times is preferred, not demanded."),
+    )
+
+
+def _of_message(field: Callable[..., fields.Field[Any]], name: str) -> fields.Field[Any]:
+    """A field of the message that a result has, or null."""
+    return field(attribute=f"message.{name}", dump_default=None, allow_none=True)
+
+
+class SearchResult(Schema):
+    """A message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
+
+    kind = fields.String()
+    text = fields.String(allow_none=True, metadata=about("The fact or the summary; null for a message."))
+    message_id = _of_message(fields.Integer, "id")
+    external_id = _of_message(fields.String, "external_id")
+    session_id = fields.String(allow_none=True)
+    title = fields.String(allow_none=True, metadata=about("The title of its session."))
+    position = _of_message(fields.Integer, "position")
+    role = _of_message(fields.String, "role")
+    name = _of_message(fields.String, "name")
+    content = _of_message(fields.String, "content")
+    created_at = _of_message(UtcDateTime, "created_at")
+    score = fields.Float()
+    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata=about("The score's parts."))
+    highlights = fields.List(
+        fields.String(),
+        metadata=about(
+            "The words of `content` (or `text`) that `q` found, as they are written there, each once, "
+            "for a page to mark. Empty when only the meaning or the messages around matched."
+        ),
+    )
+    window = fields.List(
+        fields.Nested(Message),
+        metadata=about("With `window`: the messages around it. Of a fact or a summary: its messages."),
+    )
+
+
+class SearchResults(Schema):
+    results = fields.List(fields.Nested(SearchResult))
+    took_ms = fields.Float()

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from marshmallow import fields
+from marshmallow import Schema, fields
 
-from memory.erasing.retention import Policy
-from memory.transfer.export_format import Archive
-from schemas.fields import INT32_MAX, OPTIONAL, PageQuery, SessionId, ValueSchema, about, integer, page_of
+from models.retention import Policy
+from schemas.fields import (
+    INT32_MAX,
+    OPTIONAL,
+    PageQuery,
+    SessionId,
+    UtcDateTime,
+    ValueSchema,
+    about,
+    integer,
+    page_of,
+)
+
+
+class Archive(Schema):
+    """A session that was taken out of memory.  `GET /api/archives/{archive_id}` has its document."""
+
+    id = fields.Integer()
+    user_id = fields.String(allow_none=True)
+    session_id = fields.String(metadata=about("The id that the session had."))
+    title = fields.String()
+    message_count = fields.Integer()
+    first_message_at = UtcDateTime(allow_none=True)
+    last_message_at = UtcDateTime(allow_none=True)
+    created_at = UtcDateTime(metadata=about("When the session was taken out."))
+
 
 DAYS_MAX = 36_500
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from models import Refusal
+from models.messages import MessageDraft
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
@@ -31,6 +31,9 @@ from schemas.fields import (
     optional_text,
     page_of,
 )
+
+MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
+
 
 _EXTRA_KEPT = about(
     "What it holds besides its text, kept as it is. Models get `tool_calls`, `function_call` and `tool_call_id` of it."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from memory.access.keys import SCOPES
+from models.keys import SCOPES
 from schemas.fields import UtcDateTime, about
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import create_engine
 
-from api.blueprint import EXTENSION
+from api.resource import EXTENSION
 from app import services_of
 from memory.engine import Services
 from memory.errors import ModelError
-from memory.jobs import JobRequest
 from memory.transfer.export_format import text_of
 from models import JobRow, OwnerRow
+from models.jobs import JobRequest
 from tests.resources import read_all
 
 

@@ -27,7 +27,7 @@ def talker(
 ) -> FlaskClient:
     """A client of an application for which it is always `now`; the scripted server answers for its models."""
     monkeypatch.setattr("app.Services", partial(Services, now=lambda: now))
-    monkeypatch.setattr("api.search.utc_now", lambda: now)
+    monkeypatch.setattr("api.recall.utc_now", lambda: now)
     return make_app(**at(server, **changes)).test_client()
 
 

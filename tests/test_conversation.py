@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.sessions.messages import MESSAGE_CHARS_MAX
 from memory.transcripts.transcript import Conversation, Sent, client_messages, said
 from models.messages import Message
+from schemas.sessions import MESSAGE_CHARS_MAX
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lyon", "days": 2}'}}

@@ -71,7 +71,7 @@ def test_each_key_or_address_has_a_limit_of_its_own(
 def test_unless_it_is_set_this_machine_is_not_limited_where_no_key_is_asked_for(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.door.limits.USUAL", "2 per minute")
+    monkeypatch.setattr("api.limits.USUAL", "2 per minute")
     client = make_app(allow_anonymous=True).test_client()
     for _ in range(4):
         good(client.get("/api/sessions"))
@@ -118,7 +118,7 @@ def test_a_storage_that_was_away_is_asked_again_after_a_while(
     error(client.get("/api/sessions"), 429)
     assert Shared.asked == before + 1, "while it is away, nobody should wait for it"
     assert [record.levelname for record in caplog.records if "RATE_LIMIT_STORAGE" in record.message] == ["WARNING"]
-    monkeypatch.setattr("api.door.limits.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("api.limits.AWAY_SECONDS", 0.0)
     client = make_app(rate_limit="2 per minute", rate_limit_storage="shared://").test_client()
     good(client.get("/api/sessions"))
     monkeypatch.setattr(Shared, "away", False)

@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.door.bodies import MARKS_MAX
+from api.bodies import MARKS_MAX
 from schemas.fields import WRONG_MAX
 from tests.resources import error
 
@@ -171,8 +171,6 @@ def test_no_body_costs_much(shared_app: Flask) -> None:
 
 EXPORT = b'{"format":"recap-export","version":1,'
 MESSAGE = b'{"role":"user","content":"x","created_at":"2026-03-01T10:00:00Z"'
-
-
 MESSAGES = EXPORT + b'"sessions":[{"messages":['
 SUMMARY = EXPORT + b'"sessions":[{"summaries":[{"usage":{"facts":'
 OF_MESSAGE = MESSAGES + MESSAGE + b","

@@ -310,8 +310,6 @@ def in_message(**changes: Any) -> Body:
 
 
 MESSAGE = "sessions.0.messages.1"
-
-
 A_VERSION = {"version": 1, "value": 1, "author": "model", "created_at": "2026-03-01T10:00:00Z"}
 
 

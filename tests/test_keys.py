@@ -14,10 +14,11 @@ from flask.testing import FlaskClient
 from app import services_of
 from cli import register_commands
 from config import ApiKey
-from memory.access.keys import KNOWN_SECONDS, PREFIX, SCOPES, KeyHolder, Keys
+from memory.access.keys import KNOWN_SECONDS, PREFIX, KeyHolder, Keys
 from memory.engine import Services, utc_now
 from memory.errors import InvalidRequest
 from models import Database
+from models.keys import SCOPES
 from tests.resources import append, error, good, said
 from tests.sql import statements
 from tests.talking import failed

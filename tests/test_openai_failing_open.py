@@ -45,7 +45,7 @@ def client(app: Flask) -> FlaskClient:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits seconds for a database that it has locked itself."""
     for patience in (
-        "api.client_turns.PATIENCE",
+        "api.client_requests.PATIENCE",
         "memory.access.budgets.PATIENCE",
         "memory.leases.RELEASE_PATIENCE",
     ):

@@ -22,8 +22,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import services_of
-from memory.erasing.retention import Policy
 from models.owners import Caller
+from models.retention import Policy
 from tests.resources import Body, an_app, append, error, good, listings, read_all, said
 from tests.sql import statements
 from tests.test_auth import METHODS, with_key

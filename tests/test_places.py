@@ -174,7 +174,7 @@ def test_a_place_is_given_back_however_the_answer_ends(
     chat(client, "Hello")
 
 
-@pytest.mark.parametrize("what", ["memory.turn.pipeline._record", "memory.turn.pipeline.admit", "api.door._over"])
+@pytest.mark.parametrize("what", ["memory.turn.pipeline._record", "memory.turn.pipeline.admit", "api.middleware._over"])
 @pytest.mark.parametrize("streaming", [False, True])
 def test_a_place_is_given_back_when_what_nobody_expects_happens(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch, what: str, streaming: bool
@@ -192,7 +192,7 @@ def test_a_place_is_given_back_when_what_nobody_expects_happens(
             except ZeroDivisionError:
                 pass  # the server logs it
     chat(client, "Hello")
-    assert "recap_http_requests_in_flight 1.0" in client.get("/metrics").text or what == "api.door._over"
+    assert "recap_http_requests_in_flight 1.0" in client.get("/metrics").text or what == "api.middleware._over"
 
 
 # -- whole processes

@@ -19,9 +19,9 @@ from memory.access.owners import find_session
 from memory.engine import utc_now
 from memory.errors import Conflict
 from memory.job_schedule import NEXT
-from memory.jobs import JobRequest
 from memory.sessions.refusals import mark_refused
 from models import JobRow, locked
+from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import Get, Put, Search
 from search_index import SearchIndex

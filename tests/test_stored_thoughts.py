@@ -7,8 +7,8 @@ from flask import Flask
 from sqlalchemy import select, update
 
 from app import services_of
-from memory.jobs import JobRequest
 from models import JobRow, MessageRow, SessionRow, SummaryRow
+from models.jobs import JobRequest
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.remembering import Talk

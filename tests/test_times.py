@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.recall.times import TimeRange, time_ranges, zone_of
+from memory.recall.times import TimeRange, time_ranges
+from schemas.fields import zone_of
 from tests.resources import soon_over
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")

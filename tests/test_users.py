@@ -165,7 +165,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
     }
     assert kept == {
         ("memory/access/keys.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
-        ("api/door/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
+        ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/llm/models.py", "self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None"),
         ("memory/jobs.py", "@lru_cache"),  # statements for kinds of jobs
         ("memory/engine.py", "endpoint_of = cache(partial(Endpoint, timeout=settings.model_timeout))"),

@@ -32,17 +32,12 @@ from config import ApiKey, Settings, SettingsError
 from config.values import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, KeyRow, locked
-
-CHAT, READ, ADMIN = "chat", "read", "admin"
-SCOPES = {
-    CHAT: "take turns: chat, the OpenAI protocol, make sessions, append messages",
-    READ: "look at what is remembered",
-    ADMIN: "everything else: change, erase, export, import, prompts, jobs",
-}
+from models.keys import SCOPES
+from models.owners import USER_CHARS
 
 PREFIX = "recap_"  # lets people and secret scanners recognise a key
 HINT_CHARS = len(PREFIX) + 4  # shown of a key, to tell it from others
-LABEL_CHARS, USER_CHARS = 200, 256
+LABEL_CHARS = 200
 KNOWN_SECONDS = 2.0  # for so long a process caches the rows: a revoked key is refused by every process after that
 
 _K = KeyRow.__table__.c

@@ -25,11 +25,11 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import defer
 
 from memory.access.owners import owned
-from memory.access.users import messages_of
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.transfer.export import Archive, Export, as_archive
 from memory.transfer.imports import Document, Import, Imports
+from memory.users import messages_of
 from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, locked
 from models.owners import Caller
 

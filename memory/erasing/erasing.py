@@ -23,14 +23,13 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 from config import Settings
 from memory import examples
 from memory.access.owners import find_session, find_user, owned
-from memory.access.users import count_of
 from memory.conversation_types import ConversationTypes
 from memory.erasing.archives import find_archive
 from memory.erasing.message import erase_message
 from memory.errors import NotFound, RecapError
 from memory.forgetting import forget_facts, forget_messages
 from memory.instructions import Instructions
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.facts import as_fact
 from memory.knowledge.summaries import reword_newest
 from memory.knowledge.supersession import line_up_to, withdraw
@@ -38,6 +37,7 @@ from memory.leases import Leases
 from memory.recall import unhelpful
 from memory.store import documents
 from memory.store.store import Items, item_not_found
+from memory.users import count_of
 from models import (
     ArchiveRow,
     Database,
@@ -56,6 +56,7 @@ from models import (
     retried,
 )
 from models.facts import Fact
+from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import Delete
 from search_index import SearchIndex

@@ -22,10 +22,12 @@ from sqlalchemy import ColumnElement, Select, case, exists, false, func, or_, se
 from memory.access.owners import find_or_make_owner, lock_session, owner_or_none
 from memory.erasing.archives import Archives
 from memory.erasing.erasing import Erasing
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.store import documents
 from models import Database, FactRow, JobRow, SessionRow, Transaction, retried
+from models.jobs import JobRequest
 from models.owners import Caller
+from models.retention import Policy
 from models.store import OWN, Put
 
 log = logging.getLogger(__name__)
@@ -39,18 +41,6 @@ _PINNED_FACT = exists().where(FactRow.session_id == SessionRow.id, FactRow.pinne
 _NEWEST_FIRST = func.row_number().over(
     partition_by=SessionRow.owner_id, order_by=(_LAST_USED.desc(), SessionRow.id.desc())
 )
-
-
-@dataclass(frozen=True)
-class Policy:
-    """Sessions stay for so many `days`, and so many `sessions` of each owner, the newest; None: any number.
-
-    With `archive`, one that is taken out becomes an archive.
-    """
-
-    days: int | None = None
-    sessions: int | None = None
-    archive: bool = True
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.budgets import Budgets
 from memory.access.owners import find_user
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.sessions.messages import SHOWN
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models.jobs import JobRequest
 from models.owners import Caller
 
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer

@@ -27,7 +27,7 @@ from config import Settings
 from memory.access.owners import find_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.job_schedule import follow_up
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.duplicates import Pair, pairs_of
 from memory.knowledge.facts import FACTS, close, held, merge, reopen
 from memory.knowledge.grounding import DATE
@@ -38,6 +38,7 @@ from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import block, fact_line
 from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
+from models.jobs import JobRequest
 from models.owners import Caller
 
 log = logging.getLogger(__name__)

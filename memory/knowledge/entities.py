@@ -12,11 +12,9 @@ import re
 from collections.abc import Iterable
 
 from memory.quoting import one_line
-from models.facts import Link
+from models.facts import SELF, Link
 from search_index.analysis import ENGLISH, PAIRED
 from search_index.caches import cached
-
-SELF = "user"
 
 _SELF = re.compile(r"(?:the )?(?:user|person)|i|me|myself|我|用户", re.I)
 _OWN = re.compile(r"\b(?:my|our|(?:the )?(?:user|person)'s)(?!\w)\s*|(?:我|用户)的?", re.I)

@@ -18,14 +18,14 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, upda
 from config import Settings
 from memory.access.owners import find_or_make_owner, find_session, owned, whose
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.entities import SELF, bare
+from memory.knowledge.entities import bare
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.grounding import Grounding, Ungrounded, named_in, repeats, stems, words_of
 from memory.knowledge.supersession import corrected_by, line_up_to
 from memory.llm import DigestMaterial
 from memory.paging import Page, page_of, rows_of_page
 from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, locked
-from models.facts import Fact, FactDraft, FactRevision, Link
+from models.facts import SELF, Fact, FactDraft, FactRevision, Link
 from models.messages import Message
 from models.owners import Caller
 from search_index import Nearness

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, select
 
 from memory.access.owners import whose
-from memory.knowledge.entities import SELF, Names, key
+from memory.knowledge.entities import Names, key
 from memory.knowledge.facts import FACTS, held, in_scope
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRow, Transaction
-from models.facts import Fact, Link
+from models.facts import SELF, Fact, Link
 from models.owners import Caller
+from schemas.facts import DEPTH_MAX
 
 READ_MAX = 5_000  # facts of one person whose links are read at once, the newest first
 RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds
-DEPTH_MAX = 3
 WEAKER = 0.5  # each step further, for a search
 
 

@@ -27,16 +27,15 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 
-from memory.knowledge.entities import SELF, bare, key, named
+from memory.knowledge.entities import bare, key, named
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.quoting import one_line, plain, without_blocks
-from models.facts import Fact, FactDraft, Link
+from models.facts import SELF, Fact, FactDraft, Link
 from models.messages import Message
+from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
 from search_index.analysis import ENGLISH, PAIRED
 
-TEXT_CHARS_MAX = 500
-NAME_CHARS_MAX = 100  # of an entity or a relation
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 AROUND = 200  # characters around a quote that are searched for a "not"

@@ -22,7 +22,7 @@ from memory import tokens
 from memory.access.owners import find_or_make_owner, find_user, lock_owner, owner_or_none
 from memory.errors import InvalidRequest, ModelError
 from memory.job_schedule import follow_up
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.facts import as_fact, close
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, accept
@@ -37,14 +37,15 @@ from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
+from models.jobs import JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.store import MODEL, Item, ItemVersion, Put
+from schemas.profile import OPERATIONS_MAX
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
 FACTS_MAX = 40  # whose messages one call of the mini model reads
-OPERATIONS_MAX = 100  # of a patch
 
 _OPERATION = {**TEXT, "enum": ["add", "replace", "remove"]}
 ANSWER = object_of(patch=list_of(object_of(op=_OPERATION, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER)))

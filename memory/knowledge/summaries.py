@@ -17,7 +17,7 @@ from memory import tokens
 from memory.access.budgets import Budgets
 from memory.access.owners import find_session
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.facts import Facts
 from memory.knowledge.grounding import told_back, words_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, item_text
@@ -27,6 +27,7 @@ from memory.sessions.messages import skip_unread
 from memory.sessions.sessions import name_after
 from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retried
 from models.facts import Fact
+from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
 

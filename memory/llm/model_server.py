@@ -13,7 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -31,6 +31,7 @@ from memory.llm.model_check import ModelCheck, check_models
 from memory.llm.models import Models
 from memory.ops import logs
 from models import Database, ModelServerRow, retried
+from models.model_server import ServerDraft
 
 log = logging.getLogger(__name__)
 
@@ -52,19 +53,6 @@ UNREADABLE = (
     "was stored with. Put the former one back and restart, or enter the model server again."
 )
 _R = ModelServerRow.__table__.c
-
-
-@dataclass(frozen=True)
-class ServerDraft:
-    """A model server as it is entered.  `base_url` empty means OpenAI, `main` and `mini` empty the settings' models.
-
-    `api_key` None means the key in use, which only the address in use gets.
-    """
-
-    base_url: str
-    api_key: str | None = field(repr=False)
-    main: str
-    mini: str
 
 
 @dataclass(frozen=True)

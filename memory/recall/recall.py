@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.access.owners import whose
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.knowledge.graph import sources_about
 from memory.languages import analysis_in
 from memory.llm.mini import Mini
@@ -33,6 +33,7 @@ from memory.recall.times import time_ranges
 from memory.recall.unhelpful import marks_on
 from memory.recall.waiting import waiting
 from models import Database, OwnerRow
+from models.jobs import JobRequest
 from models.messages import Excerpt, Message
 from models.owners import Caller
 from search_index import NO_INDEX, Hit, IndexLost, Prepared, Query, SearchIndex

@@ -15,13 +15,13 @@ from datetime import datetime
 from sqlalchemy import select
 
 from memory.access.owners import find_session
-from memory.knowledge.entities import SELF, Names, key
+from memory.knowledge.entities import Names, key
 from memory.knowledge.facts import held
 from memory.knowledge.graph import LINKED, READ_MAX
 from memory.recall.derived import derived
 from memory.recall.endings import PRIVATE
 from models import Database, FactRow, SessionRow, Transaction
-from models.facts import Link
+from models.facts import SELF, Link
 from models.owners import Caller
 from search_index import NO_INDEX, Query, SearchIndex
 

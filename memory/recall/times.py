@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from typing import NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from memory.languages import LANGUAGES, Language, Times
 
@@ -48,19 +47,6 @@ def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
             if apart and span.after < min(span.before, now):
                 ranges.append(TimeRange(*span, text[start:end], start, end))
     return sorted(ranges, key=lambda one: one.start)
-
-
-def zone_of(name: str) -> tzinfo:
-    """The time zone of that name ("Europe/Tallinn").  Raises ValueError, with a sentence, for an unknown one."""
-    if name.upper() in ("UTC", "ETC/UTC"):  # known without a database
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        hint = 'use a name like "Europe/Tallinn" or "UTC".'
-        if not available_timezones():
-            hint = "this machine has no time zone database, so only UTC is known. Install tzdata."
-        raise ValueError(f"There is no time zone called {name[:60]!r}: {hint}") from None
 
 
 # -- the calendar

@@ -25,7 +25,6 @@ from models.owners import Caller
 from models.store import OWN, Put
 
 NAMESPACE = (OWN, "unhelpful")
-HITS_MAX = 100  # of one excerpt
 
 _I, _M, _R = ItemRow.__table__.c, MessageRow.__table__.c, ItemSourceRow.__table__.c
 _OF_KIND = _I.namespace == documents.joined(NAMESPACE)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -19,9 +18,10 @@ from memory import tokens
 from memory.access.owners import find_session
 from memory.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from memory.leases import Lease
-from models import MessageRow, Refusal, SessionRow, Transaction, TurnRow
-from models.messages import Message
+from models import MessageRow, SessionRow, Transaction, TurnRow
+from models.messages import Message, MessageDraft
 from models.owners import Caller
+from schemas.sessions import MESSAGE_CHARS_MAX
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _INSERT = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
@@ -66,7 +66,6 @@ LINE_AFTER = _LINE.where(*SHOWN)
 LINE_WITH_REFUSED = _LINE.where(*SAID, _M.hidden_at.is_(None))
 """The same with refused messages, one of which may be sent again."""
 
-MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 TITLE_CHARS = 60
 
 
@@ -97,24 +96,6 @@ _END_TURN = (
     )
     .returning(*(_S[name] for name in Figures._fields))
 )
-
-
-@dataclass(frozen=True)
-class MessageDraft:
-    """A message to store.  Without `created_at` it was said now; `extra` is what it carries beside its words.
-
-    With `erased_at` it is the place of an erased message, without words.
-    """
-
-    role: str
-    content: str
-    name: str | None = None
-    created_at: datetime | None = None
-    external_id: str | None = None
-    extra: dict[str, Any] | None = None
-    erased_at: datetime | None = None
-    hidden_at: datetime | None = None
-    refused: Refusal | None = None
 
 
 def check_size(content: str, param: str) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy import ColumnDefault, and_, or_, select
 from config import Settings
 from memory.access.owners import find_session, owned, session_or_none
 from memory.errors import Conflict, NotFound
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
 from memory.sessions.compaction import pressing
@@ -29,14 +29,14 @@ from memory.sessions.messages import (
     QUOTABLE,
     SAID,
     Figures,
-    MessageDraft,
     append,
     check_size,
     remains,
     title_from,
 )
 from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, locked, retried
-from models.messages import Message
+from models.jobs import JobRequest
+from models.messages import Message, MessageDraft
 from models.owners import Caller
 
 INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job

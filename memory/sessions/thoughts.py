@@ -15,10 +15,11 @@ from sqlalchemy import bindparam, case, select, update
 
 from memory import tokens
 from memory.access.owners import lock_session
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.llm.thoughts import without_thoughts
-from memory.sessions.messages import MessageDraft
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models.jobs import JobRequest
+from models.messages import MessageDraft
 from models.sections import SECTIONS, Excluded, Sections
 
 BATCH = 500  # rows that one transaction reads

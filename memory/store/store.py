@@ -18,10 +18,11 @@ from sqlalchemy import select
 
 from memory.access.owners import find_or_make_owner, owner_or_none
 from memory.errors import InvalidRequest, NotFound
-from memory.jobs import JobRequest, Outbox
+from memory.jobs import Outbox
 from memory.store import documents
 from memory.store.filters import condition
 from models import Database, ItemRow, JobRow, Transaction
+from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import (
     ANY_PART,
@@ -183,11 +184,7 @@ def _expire(owner_id: int, tenant: str, at: datetime, now: datetime) -> JobReque
 
 
 CANDIDATES = 1_000
-
-
 TEXT_CHARS = 4_000
-
-
 _STEP = re.compile(r"[^.\[\]]+")  # of a path such as `notes[*].text`
 
 

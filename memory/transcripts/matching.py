@@ -22,11 +22,11 @@ from config import Settings
 from memory.access.owners import owned, session_or_none
 from memory.leases import Leases
 from memory.message_versions import replace_from
-from memory.sessions.messages import MessageDraft, append, find
+from memory.sessions.messages import append, find
 from memory.transcripts.reconcile import Said, common, reconcile
 from memory.transcripts.transcript import ClientRequest, Sent, said
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
-from models.messages import Message
+from models.messages import Message, MessageDraft
 from models.owners import Caller
 from models.turns import INTERRUPTED
 

@@ -28,9 +28,9 @@ from memory.llm import ChatMessage, ToolCall
 from memory.llm.answers import text_in
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, spoken, unmarked
-from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.transcripts.reconcile import Said
-from models.messages import Message
+from models.messages import Message, MessageDraft
+from schemas.sessions import MESSAGE_CHARS_MAX
 
 Raw = Mapping[str, Any]
 

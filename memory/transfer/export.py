@@ -23,7 +23,6 @@ from sqlalchemy.orm import aliased, defer
 
 from memory.knowledge.facts import as_fact, as_revision, links_of
 from memory.knowledge.summaries import SummaryVersion, as_version
-from memory.sessions.messages import MessageDraft
 from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
 from memory.turn.values import TurnUsage
 from models import (
@@ -40,6 +39,7 @@ from models import (
     TurnRow,
 )
 from models.facts import Fact, FactRevision, Link
+from models.messages import MessageDraft
 from models.store import Item, ItemVersion, Source
 
 PAGE = 200

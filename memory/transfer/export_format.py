@@ -17,20 +17,20 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, val
 
 from memory.knowledge import profile
 from memory.knowledge.entities import key
-from memory.knowledge.grounding import NAME_CHARS_MAX
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import SummaryVersion as SummaryVersionValue
 from memory.knowledge.summary_update import LINKS_MAX
 from memory.quoting import one_line, plain, stamp
-from memory.sessions.messages import MessageDraft
 from memory.transfer.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.turn.values import TurnUsage
 from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Link
 from models.facts import Fact as FactValue
 from models.facts import FactRevision as FactRevisionValue
+from models.messages import MessageDraft
 from models.owners import Usage
 from models.store import Item as ItemValue
 from models.store import ItemVersion, Source
+from schemas.facts import NAME_CHARS_MAX
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
@@ -47,6 +47,7 @@ from schemas.fields import (
     one_of,
     optional_text,
 )
+from schemas.retention import Archive
 from schemas.sessions import Extra, MessageToAppend, Refused
 from schemas.store import NAME, TTL, JsonValue, Namespace
 from schemas.summaries import Sections
@@ -246,19 +247,6 @@ class ExportedItem(_Record):
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> ItemRecord:
         return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
-
-
-class Archive(Schema):
-    """A session that was taken out of memory.  `GET /api/archives/{archive_id}` has its document."""
-
-    id = fields.Integer()
-    user_id = fields.String(allow_none=True)
-    session_id = fields.String(metadata=about("The id that the session had."))
-    title = fields.String()
-    message_count = fields.Integer()
-    first_message_at = UtcDateTime(allow_none=True)
-    last_message_at = UtcDateTime(allow_none=True)
-    created_at = UtcDateTime(metadata=about("When the session was taken out."))
 
 
 class ExportQuery(Input):

@@ -20,8 +20,7 @@ from memory.transfer.imports import Document
 from memory.transfer.json_reader import Apart, NotJson, first_byte, walk
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
-from schemas.errors import flat
-from schemas.fields import Input, UserId, about, counts
+from schemas.fields import Input, UserId, about, counts, flat
 
 _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("sessions",): export_format.ExportedSession(),

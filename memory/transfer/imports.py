@@ -24,7 +24,7 @@ from memory.errors import Conflict
 from memory.leases import Leases
 from memory.llm.mini import INTEGER, TEXT, list_of, object_of
 from memory.recall import unhelpful
-from memory.sessions.messages import MessageDraft, append, remains, skip_unread
+from memory.sessions.messages import append, remains, skip_unread
 from memory.sessions.sessions import Sessions
 from memory.sessions.thoughts import clean_draft, clean_sections
 from memory.store.documents import restore
@@ -41,10 +41,13 @@ from models import (
     TurnRow,
     retried,
 )
+from models.messages import MessageDraft
 from models.owners import Caller
 from models.sections import SECTIONS
 from models.store import Item, ItemVersion
 from models.turns import RECALL_MODES
+from schemas.conversation_types import CUE_CHARS, PROMPT_CHARS
+from schemas.instructions import TEXT_CHARS
 
 BATCH = 500  # facts or items in one transaction: others write in between
 
@@ -295,21 +298,15 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_TEXT = {"type": "string", "maxLength": instructions.TEXT_CHARS}
-
-
+_TEXT = {"type": "string", "maxLength": TEXT_CHARS}
 _BUDGET = {"type": ["integer", "null"], "minimum": 0}
-
-
 _WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE)
-
-
 _PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2})
 
 
 _TYPE = object_of(
-    cues=list_of({"type": "string", "maxLength": conversation_types.CUE_CHARS}),
-    prompt={"type": "string", "maxLength": conversation_types.PROMPT_CHARS},
+    cues=list_of({"type": "string", "maxLength": CUE_CHARS}),
+    prompt={"type": "string", "maxLength": PROMPT_CHARS},
     recall={"enum": [*RECALL_MODES, None]},
     recall_tokens=_BUDGET,
     fact_tokens=_BUDGET,

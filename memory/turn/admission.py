@@ -20,13 +20,7 @@ from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.message_versions import replace_from
 from memory.sessions.compaction import fold
-from memory.sessions.messages import (
-    LINE_WITH_REFUSED,
-    MessageDraft,
-    append,
-    check_size,
-    find,
-)
+from memory.sessions.messages import LINE_WITH_REFUSED, append, check_size, find
 from memory.transcripts.matching import carried_on, is_errand, opening, repeated, store
 from memory.transcripts.transcript import Sent
 from memory.turn import turns
@@ -34,7 +28,7 @@ from memory.turn.head import remember
 from memory.turn.parts import Parts
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow, retried
-from models.messages import UNREMEMBERED, Message
+from models.messages import UNREMEMBERED, Message, MessageDraft
 from models.turns import INTERRUPTED
 
 

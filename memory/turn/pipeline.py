@@ -27,7 +27,7 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapEr
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
-from memory.sessions.messages import Figures, MessageDraft, store_reply
+from memory.sessions.messages import Figures, store_reply
 from memory.transcripts.matching import opening
 from memory.transcripts.transcript import said
 from memory.turn import refusals, turns
@@ -38,7 +38,7 @@ from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import SessionRow, retried
-from models.messages import UNREMEMBERED
+from models.messages import UNREMEMBERED, MessageDraft
 from models.turns import INTERRUPTED
 
 log = logging.getLogger(__name__)

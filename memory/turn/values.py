@@ -14,10 +14,9 @@ from memory.examples import Example
 from memory.leases import Lease
 from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
 from memory.recall.recall import Past, Recalled
-from memory.sessions.messages import MessageDraft
 from memory.transcripts.transcript import ClientRequest, Sent
 from models.facts import Fact
-from models.messages import Message
+from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sections import Sections
 

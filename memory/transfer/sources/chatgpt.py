@@ -17,7 +17,6 @@ from typing import Any
 from memory.knowledge.profile import KEY, NAMESPACE
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.profile_schema import LINE_CHARS, LINES_MAX
-from memory.sessions.messages import MessageDraft
 from memory.transfer.export import ItemRecord
 from memory.transfer.sources.values import (
     Record,
@@ -30,6 +29,7 @@ from memory.transfer.sources.values import (
     objects,
     text,
 )
+from models.messages import MessageDraft
 from models.store import Item, ItemVersion
 
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.sessions.messages import MessageDraft
 from memory.transfer.sources.values import (
     Record,
     chat,
@@ -23,6 +22,7 @@ from memory.transfer.sources.values import (
     text,
     words,
 )
+from models.messages import MessageDraft
 
 _IDS = ("session_id", "thread_id", "conversation_id", "id", "uuid")
 _TIMES = ("created_at", "timestamp", "time", "create_time")

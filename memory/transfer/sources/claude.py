@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.sessions.messages import MessageDraft
 from memory.transfer.sources.values import (
     Record,
     branch,
@@ -26,6 +25,7 @@ from memory.transfer.sources.values import (
     text,
     words,
 )
+from models.messages import MessageDraft
 
 _MEMORIES = ("conversations_memory", "project_memories")
 _HEADING = re.compile(r"#+ .*|\*\*[^*]+\*\*:?")

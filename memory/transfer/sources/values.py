@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory.errors import InvalidRequest
-from memory.sessions.messages import MESSAGE_CHARS_MAX, MessageDraft
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from models.facts import Fact
+from models.messages import MessageDraft
 from schemas.fields import ID, UNSTORABLE
+from schemas.sessions import MESSAGE_CHARS_MAX
 
 Record = SessionRecord | FactRecord | ItemRecord
 ID_CHARS = 250  # characters of a message's id in its file

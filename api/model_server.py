@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.blueprint import resource, services, whole_server
-from memory.access.keys import ADMIN
-from memory.llm.model_server import ServerDraft
-from schemas import models as schema
+from api.identity import whole_server
+from api.resource import resource, services
+from models.keys import ADMIN
+from models.model_server import ServerDraft
+from schemas import model_server as schema
 
 blueprint = resource("models", "The models that answer.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from memory.llm.model_server import ServerDraft
+from models.model_server import ServerDraft
 from schemas.fields import MODEL_CHARS, Text, ValueSchema, about
 
 ADDRESS_CHARS, KEY_CHARS = 2000, 1000

@@ -6,28 +6,24 @@ another one.  Unknown names in a query or a body are refused: `?userid=ada`, ign
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from flask import current_app, g, request
+from flask import current_app
 from flask_smorest import Blueprint
 from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
 
-from api.door import ANY_SCOPE
-from api.door.bodies import BodyParser
-from memory.access.keys import ADMIN, READ, KeyHolder
+from api.bodies import BodyParser
+from api.errors import REFUSALS, UNREADABLE
+from api.identity import NOT_LOCAL
 from memory.engine import Services
-from memory.errors import Forbidden, user_not_found
-from memory.ops import logs
-from models.owners import Caller
-from schemas.errors import REFUSALS, UNREADABLE, Error
+from models.keys import ADMIN, READ
+from schemas.errors import Error
 
+ANY_SCOPE = "any"  # of a call that every key may make
 EXTENSION = "recap"
-NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 LIMITED = "Too many requests, too many at once or too many wrong keys, or the day's tokens are spent. See Retry-After."
-RETRY_KEY_CHARS = 256
 RETRY_KEY = {
     "in": "header",
     "name": "Idempotency-Key",
@@ -83,7 +79,7 @@ class Resource(Blueprint):
         """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
 
         A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.  A turn, and any
-        call that may wait for a model, a session or a large document, is `slow` (see `api.door.places`).  With
+        call that may wait for a model, a session or a large document, is `slow` (see `api.limits`).  With
         `files`, its body may be bytes instead of JSON.
         """
         methods = set(options.get("methods", ["GET"]))
@@ -111,54 +107,3 @@ def resource(name: str, description: str, prefix: str = "/api") -> Resource:
 
 def services() -> Services:
     return cast(Services, current_app.extensions[EXTENSION])
-
-
-def caller(user_id: str | None) -> Caller:
-    """The caller of this request: the key's tenant, and the person that the application names.
-
-    A key of one person fills in that person.  Raises NotFound when another is named, LimitReached at their limit.
-    """
-    holder: KeyHolder = g.holder
-    own = holder.user_id
-    if own is not None and user_id is not None and user_id != own:
-        raise user_not_found(user_id)
-    found = Caller(holder.tenant, user_id if own is None else own)
-    if found.user_id is not None:
-        logs.add(owner=logs.Private("user", found.tenant, found.user_id))
-        if "places" in g:
-            g.places.take_for(found)
-    return found
-
-
-def whole_tenant() -> Caller:
-    """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
-    if g.holder.user_id is not None:
-        raise Forbidden(
-            "key_of_one_person",
-            "This key belongs to one person, but the call changes something for everyone. Nothing was changed. Use a "
-            "key that was made without a user_id.",
-        )
-    return caller(None)
-
-
-def whole_server() -> None:
-    """Raises Forbidden for what changes something for all tenants, if there is another than the caller's."""
-    whole_tenant()
-    if services().keys.tenants - {g.holder.tenant}:
-        raise Forbidden(
-            "several_tenants",
-            "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
-            "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
-        )
-
-
-def retry_key() -> str | None:
-    """The request's Idempotency-Key as it is stored.
-
-    A key of one person has a namespace of its own in the tenant, by a hash.  So has a key that is too long to store.
-    """
-    given, own = request.headers.get("Idempotency-Key") or None, g.holder.user_id
-    if given is None or (own is None and len(given) <= RETRY_KEY_CHARS):
-        return given
-    own = own or ""
-    return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,150 @@
+"""Find out who is asking: the key's holder, the person, and what they may do."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any
+
+from flask import g, request
+
+from api.resource import ANY_SCOPE, services
+from config import Settings
+from memory.access.keys import ANYONE, PASSED_ON, KeyHolder, Keys, foreign
+from memory.errors import Forbidden, Unauthenticated, user_not_found
+from memory.ops import logs
+from models.keys import ADMIN
+from models.owners import Caller
+
+ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
+METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
+
+
+def need_scope(holder: KeyHolder, scope: str) -> None:
+    """Raise Forbidden when the holder's key lacks a scope."""
+    if scope != ANY_SCOPE and scope not in holder.scopes:
+        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
+        raise Forbidden(
+            "scope_missing",
+            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
+            "operator for another key.",
+        )
+
+
+def _identify(view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
+    """The holder of the request's key, also as `g.holder`; None for METRICS_KEY.  Raises Unauthenticated, Forbidden.
+
+    `view` has the scope; without one, the request is answered with 404 or 405.
+    """
+    metrics = request.path == METRICS
+    if metrics and _has_metrics_key(settings.metrics_key):
+        return None  # also while the database, which has the other keys, can't be read
+    if not keys.required:
+        if not settings.allow_anonymous:
+            _check_local(settings)
+        g.holder = ANYONE
+        return ANYONE
+    if metrics:
+        raise Unauthenticated(
+            "metrics_key_missing",
+            "The metrics cover all tenants, so no API key opens them. Send the server's METRICS_KEY as "
+            "`Authorization: Bearer <METRICS_KEY>`.",
+        )
+    key = _bearer() or request.headers.get(ANTHROPIC_KEY, "").strip()
+    if not key:
+        raise Unauthenticated(
+            "api_key_missing",
+            "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`, or in "
+            "the header x-api-key.",
+        )
+    holder = keys.identify(key)
+    if holder is None:
+        raise Unauthenticated(
+            "api_key_unknown",
+            "This API key is unknown or was revoked. Nothing was done. Ask the server's operator for a key.",
+        )
+    g.holder = holder
+    if view is not None:
+        need_scope(holder, getattr(view, "scope", ADMIN))
+    return holder
+
+
+def _bearer() -> str:
+    """The key that was sent, or an empty string."""
+    # By hand: werkzeug does not read a token with an equals sign inside.
+    scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+def _has_metrics_key(key: str) -> bool:
+    given = hashlib.sha256(_bearer().encode("utf-8", "surrogatepass")).digest()
+    return bool(key) and hmac.compare_digest(given, hashlib.sha256(key.encode()).digest())
+
+
+def _check_local(settings: Settings) -> None:
+    """Raise Forbidden when something shows that the request is not this machine's own."""
+    headers, passed_on = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
+    host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
+    problem = foreign(request.remote_addr or "", passed_on, host, origin, settings.cors_origins)
+    if problem is not None:
+        raise Forbidden(
+            "not_local",
+            f"A server without API keys serves only its own machine, and {problem}. Nothing was done. Make a key with "
+            "`flask --app wsgi keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches this server may "
+            "do everything.",
+        )
+
+
+NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
+RETRY_KEY_CHARS = 256
+
+
+def caller(user_id: str | None) -> Caller:
+    """The caller of this request: the key's tenant, and the person that the application names.
+
+    A key of one person fills in that person.  Raises NotFound when another is named, LimitReached at their limit.
+    """
+    holder: KeyHolder = g.holder
+    own = holder.user_id
+    if own is not None and user_id is not None and user_id != own:
+        raise user_not_found(user_id)
+    found = Caller(holder.tenant, user_id if own is None else own)
+    if found.user_id is not None:
+        logs.add(owner=logs.Private("user", found.tenant, found.user_id))
+        if "places" in g:
+            g.places.take_for(found)
+    return found
+
+
+def whole_tenant() -> Caller:
+    """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
+    if g.holder.user_id is not None:
+        raise Forbidden(
+            "key_of_one_person",
+            "This key belongs to one person, but the call changes something for everyone. Nothing was changed. Use a "
+            "key that was made without a user_id.",
+        )
+    return caller(None)
+
+
+def whole_server() -> None:
+    """Raises Forbidden for what changes something for all tenants, if there is another than the caller's."""
+    whole_tenant()
+    if services().keys.tenants - {g.holder.tenant}:
+        raise Forbidden(
+            "several_tenants",
+            "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
+            "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
+        )
+
+
+def retry_key() -> str | None:
+    """The request's Idempotency-Key as it is stored.
+
+    A key of one person has a namespace of its own in the tenant, by a hash.  So has a key that is too long to store.
+    """
+    given, own = request.headers.get("Idempotency-Key") or None, g.holder.user_id
+    if given is None or (own is None and len(given) <= RETRY_KEY_CHARS):
+        return given
+    own = own or ""
+    return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()
