@@ -95,7 +95,6 @@ def _check_local(settings: Settings) -> None:
         )
 
 
-NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 RETRY_KEY_CHARS = 256
 
 

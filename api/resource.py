@@ -16,10 +16,12 @@ from werkzeug.routing import IntegerConverter
 
 from api.bodies import BodyParser
 from api.errors import REFUSALS, UNREADABLE
-from api.identity import NOT_LOCAL
 from memory.engine import Services
 from models.keys import ADMIN, READ
 from schemas.errors import Error
+
+NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
+
 
 ANY_SCOPE = "any"  # of a call that every key may make
 EXTENSION = "recap"
