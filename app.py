@@ -13,7 +13,7 @@ import api
 import web
 from api.resource import EXTENSION
 from config import Settings
-from memory.engine import Services
+from memory.engine import Engine
 from memory.ops import logs
 from memory.transfer.export_format import text_of
 from models import Base, engine_options
@@ -42,25 +42,25 @@ def create_app(settings: Settings | None = None) -> Flask:
     database.init_app(app)
     Migrate(app, database, directory=str(MIGRATIONS))
     with app.app_context():
-        api.register(app, Services(settings, database.engine, text_of))
+        api.register(app, Engine(settings, database.engine, text_of))
     app.register_blueprint(web.docs)
     app.register_blueprint(web.blueprint)
     return app
 
 
-def services_of(app: Flask) -> Services:
+def engine_of(app: Flask) -> Engine:
     """The engine of an application made by `create_app`."""
-    engine: Services = app.extensions[EXTENSION]
+    engine: Engine = app.extensions[EXTENSION]
     return engine
 
 
 @contextmanager
-def on_database(settings: Settings, database_url: str) -> Iterator[Services]:
+def on_database(settings: Settings, database_url: str) -> Iterator[Engine]:
     """The engine on another database, whose schema is brought up to date first."""
     app = create_app(settings.model_copy(update={"database_url": database_url, "log_level": "warning"}))
     with app.app_context():
         upgrade()
-    engine = services_of(app)
+    engine = engine_of(app)
     try:
         yield engine
     finally:

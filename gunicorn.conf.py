@@ -51,34 +51,34 @@ def on_starting(server):
 def when_ready(server):
     """Before the workers start: refuse a port that others can reach without a key, load what the workers share, and let
     Ctrl-C drain as SIGTERM does."""
-    from app import services_of
+    from app import engine_of
     from memory.access.keys import refuse_strangers
 
-    services = services_of(server.app.wsgi())
+    engine = engine_of(server.app.wsgi())
     try:
-        refuse_strangers(_settings, services.keys, server.cfg.address)
-        services.index.warm_up()
+        refuse_strangers(_settings, engine.keys, server.cfg.address)
+        engine.index.warm_up()
     except SettingsError as error:
         sys.exit(str(error))
-    services.database.engine.dispose()  # no connection outlives the fork
+    engine.database.engine.dispose()  # no connection outlives the fork
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
 def post_worker_init(worker):
     """Start the background threads, which do not survive a fork.  Ctrl-C is handled by the master alone."""
-    from app import services_of
+    from app import engine_of
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    services_of(worker.wsgi).metrics.share(_figures)
-    services_of(worker.wsgi).start()
+    engine_of(worker.wsgi).metrics.share(_figures)
+    engine_of(worker.wsgi).start()
 
 
 def worker_exit(server, worker):
     """Let running jobs end.  Other jobs wait in the database."""
-    from app import services_of
+    from app import engine_of
 
     if getattr(worker, "wsgi", None) is not None:  # None: the worker ended before it loaded the application
-        services_of(worker.wsgi).stop()
+        engine_of(worker.wsgi).stop()
 
 
 def child_exit(server, worker):

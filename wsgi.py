@@ -7,7 +7,7 @@ import sys
 import click
 from flask.cli import run_command
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from cli import register_commands
 from config import SettingsError
 
@@ -20,7 +20,7 @@ register_commands(app)
 # A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `flask db upgrade` starts.
 _command = click.get_current_context(silent=True)
 if _command is None or _command.command is run_command:
-    _found = services_of(app).check()
-    services_of(app).database.close()  # no connection outlives a fork
+    _found = engine_of(app).check()
+    engine_of(app).database.close()  # no connection outlives a fork
     if not _found.migrated:
         sys.exit(f"Recap does not start. The database can't be used: {_found.database}.")

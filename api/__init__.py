@@ -37,7 +37,7 @@ from api import (
     users,
 )
 from api.resource import EXTENSION, Int64
-from memory.engine import Services
+from memory.engine import Engine
 from schemas.errors import Error
 
 _SCHEME = {
@@ -55,16 +55,16 @@ _RESOURCES = (
 )
 
 
-def register(app: Flask, services: Services) -> None:
+def register(app: Flask, engine: Engine) -> None:
     """Add every resource, the OpenAPI document that describes them, and what each request passes."""
-    app.extensions[EXTENSION] = services
+    app.extensions[EXTENSION] = engine
     app.url_map.converters["int64"] = Int64
     for blueprint in _RESOURCES:
         app.register_blueprint(blueprint)
     app.add_url_rule("/metrics", view_func=ops.metrics)
     app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
     errors.register(app)
-    middleware.register(app, services)
+    middleware.register(app, engine)
 
 
 class _Api(Api):

@@ -13,8 +13,8 @@ from flask import Response, jsonify, stream_with_context
 from api import errors
 from api.errors import error_body
 from api.identity import caller, retry_key
-from api.resource import resource, services
-from memory.engine import Services
+from api.resource import current_engine, resource
+from memory.engine import Engine
 from memory.errors import RecapError
 from memory.llm import Piece, Thought, Waiting
 from memory.ops import logs
@@ -52,7 +52,7 @@ def chat(body: dict[str, Any]) -> Response:
     are kept, but no longer shown, recalled or summarised.
     """
     asked = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=retry_key())
-    engine = services()
+    engine = current_engine()
     notice = engine.model_server.models.notice
     return answer(engine, asked, lambda started: ReplyWriter(started, notice))[0]
 
@@ -80,9 +80,7 @@ class Writer(Protocol):
         ...
 
 
-def answer(
-    engine: Services, asked: TurnRequest, writer: Callable[[TurnStarted], Writer]
-) -> tuple[Response, TurnStarted]:
+def answer(engine: Engine, asked: TurnRequest, writer: Callable[[TurnStarted], Writer]) -> tuple[Response, TurnStarted]:
     """Take the turn: the response, and what is known of the turn when it leaves.
 
     A failure before the first word still has its own status.

@@ -17,7 +17,7 @@ from marshmallow import ValidationError, fields
 
 from api import chat
 from api.identity import caller, retry_key
-from api.resource import LIMITED, services
+from api.resource import LIMITED, current_engine
 from memory.llm.models import MAIN
 from memory.transcripts.transcript import ClientRequest, Conversation
 from memory.turn.values import TurnRequest, TurnStarted
@@ -192,7 +192,7 @@ def _fitting(name: str, fits: bool) -> str:
 
 def answer(asked: TurnRequest, writer: Callable[[TurnStarted], chat.Writer]) -> Response:
     """Take the turn.  Headers tell about the memory, so that the answer itself stays the model's."""
-    response, turn = chat.answer(services(), asked, writer)
+    response, turn = chat.answer(current_engine(), asked, writer)
     recalled = sum(len(excerpt.messages) for excerpt in turn.memory.recalled.excerpts)
     said = {
         "X-Memory-Model": turn.model,

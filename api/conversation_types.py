@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import conversation_types as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -17,7 +17,7 @@ blueprint = resource("conversation-types", "What conversations are for, known by
 @blueprint.response(200, schema.ConversationTypeList)
 def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
     """List the types that are built in, the tenant's, and the person's own, which come before the tenant's"""
-    return {"items": services().types.all(caller(query["user_id"]))}
+    return {"items": current_engine().types.all(caller(query["user_id"]))}
 
 
 @blueprint.get("/conversation-types/<conversation_type>")
@@ -25,7 +25,7 @@ def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, schema.ConversationType)
 def get_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Read a type"""
-    return services().types.get(caller(query["user_id"]), conversation_type)
+    return current_engine().types.get(caller(query["user_id"]), conversation_type)
 
 
 @blueprint.put("/conversation-types/<conversation_type>")
@@ -36,7 +36,7 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
 
     Its mode of recall and its budgets take the place of the settings while the conversation has the type.
     """
-    return services().types.put(caller(body.pop("user_id")), conversation_type, **body)
+    return current_engine().types.put(caller(body.pop("user_id")), conversation_type, **body)
 
 
 @blueprint.delete("/conversation-types/<conversation_type>")
@@ -44,4 +44,4 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
 @blueprint.response(200, Receipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
-    return services().erasing.conversation_type(caller(query["user_id"]), conversation_type)
+    return current_engine().erasing.conversation_type(caller(query["user_id"]), conversation_type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import examples as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -22,7 +22,7 @@ def add_example(body: dict[str, Any]) -> Any:
     long messages the beginning is kept.
     Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
     """
-    whose, examples = caller(body.pop("user_id")), services().examples
+    whose, examples = caller(body.pop("user_id")), current_engine().examples
     return examples.add_exchange(whose, **body) if "message_id" in body else examples.add(whose, **body)
 
 
@@ -31,7 +31,7 @@ def add_example(body: dict[str, Any]) -> Any:
 @blueprint.response(200, schema.ExamplePage)
 def list_examples(query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
-    return services().examples.page(caller(query.pop("user_id")), **query)
+    return current_engine().examples.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.delete("/examples/<int64:example_id>")
@@ -39,4 +39,4 @@ def list_examples(query: dict[str, Any]) -> Any:
 @blueprint.response(200, Receipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:
     """Erase an example, for good"""
-    return services().erasing.example(caller(query["user_id"]), example_id)
+    return current_engine().erasing.example(caller(query["user_id"]), example_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import facts as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -21,7 +21,7 @@ def list_facts(query: dict[str, Any]) -> Any:
 
     With `session_id`, these are the session's facts, and those of its person with the scope `user`.
     """
-    return services().facts.page(caller(query.pop("user_id")), **query)
+    return current_engine().facts.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.post("/facts")
@@ -29,7 +29,7 @@ def list_facts(query: dict[str, Any]) -> Any:
 @blueprint.response(201, schema.Fact)
 def add_fact(body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
-    return services().facts.add(caller(body.pop("user_id")), **body)
+    return current_engine().facts.add(caller(body.pop("user_id")), **body)
 
 
 @blueprint.patch("/facts/<int64:fact_id>")
@@ -41,7 +41,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 
     The newest summary says its new words where it said just the old ones, and the profile says the old ones no longer.
     """
-    return services().summaries.change_fact(caller(query["user_id"]), fact_id, body)
+    return current_engine().summaries.change_fact(caller(query["user_id"]), fact_id, body)
 
 
 @blueprint.delete("/facts/<int64:fact_id>")
@@ -53,7 +53,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     The facts that it corrected are forgotten too; with `restore`, they become true again instead. The newest summaries
     lose what says just the same. Its source message stays: to erase the words themselves, erase the message.
     """
-    return services().erasing.fact(caller(query["user_id"]), fact_id, restore=query["restore"])
+    return current_engine().erasing.fact(caller(query["user_id"]), fact_id, restore=query["restore"])
 
 
 @blueprint.post("/facts/forget")
@@ -64,7 +64,7 @@ def forget_facts(body: dict[str, Any]) -> Any:
 
     Facts that do not exist are skipped, so a call can be repeated safely.
     """
-    return services().erasing.facts(caller(body["user_id"]), body["ids"])
+    return current_engine().erasing.facts(caller(body["user_id"]), body["ids"])
 
 
 @blueprint.get("/facts/<int64:fact_id>/history")
@@ -72,7 +72,7 @@ def forget_facts(body: dict[str, Any]) -> Any:
 @blueprint.response(200, schema.FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
-    return {"items": services().facts.history(caller(query["user_id"]), fact_id)}
+    return {"items": current_engine().facts.history(caller(query["user_id"]), fact_id)}
 
 
 @blueprint.get(CONSOLIDATION)
@@ -83,7 +83,7 @@ def list_consolidations(user_id: str) -> dict[str, Any]:
     Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
     closed, and so are plans whose day is over.
     """
-    return {"items": services().consolidation.runs(caller(user_id))}
+    return {"items": current_engine().consolidation.runs(caller(user_id))}
 
 
 @blueprint.post(CONSOLIDATION)
@@ -93,7 +93,7 @@ def consolidate(user_id: str) -> None:
 
     Where words leave a doubt the mini model decides. It is asked once a day at most.
     """
-    services().consolidation.start(caller(user_id))
+    current_engine().consolidation.start(caller(user_id))
 
 
 @blueprint.post(f"{CONSOLIDATION}/undo", errors={404: "Nothing is stored of this person, or no run can be undone."})
@@ -103,7 +103,7 @@ def undo_consolidation(user_id: str) -> Any:
 
     Later runs leave these facts alone. Those that were corrected since stay closed.
     """
-    return services().consolidation.undo(caller(user_id))
+    return current_engine().consolidation.undo(caller(user_id))
 
 
 graph_blueprint = resource("graph", "People, places, organisations and things, and how they belong together.")
@@ -118,4 +118,4 @@ def read_graph(query: dict[str, Any]) -> Any:
     Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
     `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
     """
-    return services().links.around(caller(query.pop("user_id")), **query)
+    return current_engine().links.around(caller(query.pop("user_id")), **query)

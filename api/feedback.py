@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from models.keys import CHAT
 from schemas import feedback as schema
 
@@ -21,4 +21,4 @@ def give_feedback(body: dict[str, Any]) -> Any:
     Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model may
     propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below `recap.feedback`.
     """
-    return services().feedback.give(caller(body.pop("user_id")), **body)
+    return current_engine().feedback.give(caller(body.pop("user_id")), **body)

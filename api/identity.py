@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import g, request
 
-from api.resource import ANY_SCOPE, services
+from api.resource import ANY_SCOPE, current_engine
 from config import Settings
 from memory.access.keys import ANYONE, PASSED_ON, KeyHolder, Keys, foreign
 from memory.errors import Forbidden, Unauthenticated, user_not_found
@@ -129,7 +129,7 @@ def whole_tenant() -> Caller:
 def whole_server() -> None:
     """Raises Forbidden for what changes something for all tenants, if there is another than the caller's."""
     whole_tenant()
-    if services().keys.tenants - {g.holder.tenant}:
+    if current_engine().keys.tenants - {g.holder.tenant}:
         raise Forbidden(
             "several_tenants",
             "The model server serves every tenant, and this server has keys of more than one, so none of them may see "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import instructions as schema
 from schemas.fields import CallerQuery, Receipt, Rollback
 
@@ -20,7 +20,7 @@ def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
 
     A person's own takes the place of the tenant's of the same name.
     """
-    return {"items": services().instructions.all(caller(query["user_id"]))}
+    return {"items": current_engine().instructions.all(caller(query["user_id"]))}
 
 
 @blueprint.get("/instructions/<instruction>")
@@ -28,7 +28,7 @@ def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, schema.Instruction)
 def get_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Read an instruction, and the proposal that waits for it"""
-    return services().instructions.get(caller(query["user_id"]), instruction)
+    return current_engine().instructions.get(caller(query["user_id"]), instruction)
 
 
 @blueprint.put(
@@ -42,7 +42,9 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
 
     The next prompt shows it beside the system prompt, word for word. A proposal that waits is dropped.
     """
-    return services().instructions.put(caller(body["user_id"]), instruction, body["text"], body["expected_version"])
+    return current_engine().instructions.put(
+        caller(body["user_id"]), instruction, body["text"], body["expected_version"]
+    )
 
 
 @blueprint.delete("/instructions/<instruction>")
@@ -50,7 +52,7 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
 @blueprint.response(200, Receipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
-    return services().erasing.instruction(caller(query["user_id"]), instruction)
+    return current_engine().erasing.instruction(caller(query["user_id"]), instruction)
 
 
 @blueprint.get("/instructions/<instruction>/versions")
@@ -58,7 +60,7 @@ def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
 @blueprint.response(200, schema.InstructionVersionList)
 def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[str, Any]:
     """List all versions, newest first, each with what it changed"""
-    return {"items": services().instructions.versions(caller(query["user_id"]), instruction)}
+    return {"items": current_engine().instructions.versions(caller(query["user_id"]), instruction)}
 
 
 @blueprint.post("/instructions/<instruction>/rollback")
@@ -66,7 +68,7 @@ def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[s
 @blueprint.response(200, schema.Instruction)
 def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
     """Bring an earlier version back, as a new version"""
-    return services().instructions.rollback(caller(body["user_id"]), instruction, body["version"])
+    return current_engine().instructions.rollback(caller(body["user_id"]), instruction, body["version"])
 
 
 @blueprint.post("/instructions/<instruction>/proposal")
@@ -74,4 +76,4 @@ def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
 @blueprint.response(200, schema.Instruction)
 def decide_proposal(body: dict[str, Any], instruction: str) -> Any:
     """Accept the proposal, which makes it a new version, or refuse it"""
-    return services().instructions.decide(caller(body["user_id"]), instruction, accept=body["accept"])
+    return current_engine().instructions.decide(caller(body["user_id"]), instruction, accept=body["accept"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import jobs as schema
 from schemas.fields import CallerQuery
 
@@ -20,7 +20,7 @@ def list_jobs(query: dict[str, Any]) -> Any:
 
     With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
     """
-    return services().jobs.page(caller(query.pop("user_id")), **query)
+    return current_engine().jobs.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.post("/jobs/<int64:job_id>/retry")
@@ -28,7 +28,7 @@ def list_jobs(query: dict[str, Any]) -> Any:
 @blueprint.response(202, schema.Job)
 def retry_job(query: dict[str, Any], job_id: int) -> Any:
     """Retry a job now"""
-    return services().jobs.retry(caller(query["user_id"]), job_id)
+    return current_engine().jobs.retry(caller(query["user_id"]), job_id)
 
 
 @blueprint.delete("/jobs/<int64:job_id>", errors={409: "The job is needed: memory would be lost."})
@@ -36,4 +36,4 @@ def retry_job(query: dict[str, Any], job_id: int) -> Any:
 @blueprint.response(204)
 def cancel_job(query: dict[str, Any], job_id: int) -> None:
     """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then"""
-    services().jobs.cancel(caller(query["user_id"]), job_id)
+    current_engine().jobs.cancel(caller(query["user_id"]), job_id)

@@ -26,7 +26,7 @@ from api.errors import RENDERERS
 from api.identity import caller
 from api.mcp_server import INSTRUCTIONS, McpServer, Refused, error_data
 from api.mcp_tools import RpcMessage
-from api.resource import ANY_SCOPE, resource, services
+from api.resource import ANY_SCOPE, current_engine, resource
 from memory.errors import Forbidden, RecapError
 from models.owners import USER_CHARS
 from schemas.fields import CallerQuery
@@ -62,7 +62,7 @@ def exchange(query: dict[str, Any]) -> Response:
     named = query["user_id"] or next(filter(None, map(header, ("X-User-Id", *PERSON_HEADERS))), None)
     if len(named or "") > USER_CHARS:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_CHARS} characters. Nothing was done.")
-    server = McpServer(services(), g.holder, caller(named))
+    server = McpServer(current_engine(), g.holder, caller(named))
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
     answer = _result(server, message, version).model_dump(by_alias=True, exclude_none=True)
@@ -87,7 +87,7 @@ RENDERERS[PATH] = failure
 def _check_origin() -> None:
     """Raise Forbidden for a page of another site.  Whether the Host is this machine's, the door has checked."""
     origin = request.headers.get("Origin", request.host_url).rstrip("/")
-    if origin.partition("://")[2] != request.host and origin not in services().settings.cors_origins:
+    if origin.partition("://")[2] != request.host and origin not in current_engine().settings.cors_origins:
         text = "A page of another site sent this request. Nothing was done. CORS_ORIGINS lists those that may."
         raise Forbidden("origin_refused", text)
 

@@ -16,7 +16,7 @@ import mcp_types as mcp
 from api.identity import need_scope
 from api.mcp_tools import TOOLS, session_uri
 from memory.access.keys import KeyHolder
-from memory.engine import Services
+from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound, RecapError
 from memory.quoting import plain
 from models.keys import READ
@@ -45,7 +45,7 @@ class Refused(InvalidRequest):
 class McpServer:
     """The methods of MCP, for the holder of a key and the person that `whose` names."""
 
-    services: Services
+    engine: Engine
     holder: KeyHolder
     whose: Caller
 
@@ -59,7 +59,7 @@ class McpServer:
         if entry is None:
             raise Refused(mcp.INVALID_PARAMS, "There is no tool of this name. `tools/list` names them.")
         try:
-            answer, wrong = entry.call(self.services, self._may(entry.scope), asked.arguments or {}), False
+            answer, wrong = entry.call(self.engine, self._may(entry.scope), asked.arguments or {}), False
         except RecapError as error:
             answer, wrong = error.message, True
         return mcp.CallToolResult(content=[mcp.TextContent(text=answer)], is_error=wrong)
@@ -67,7 +67,7 @@ class McpServer:
     def list_resources(self, asked: mcp.PaginatedRequestParams | None = None) -> mcp.ListResourcesResult:
         """The profile, and the summary of each conversation that has one, newest first."""
         cursor = asked.cursor if asked is not None else None
-        page = self.services.sessions.page(self._may(READ), cursor=cursor, limit=50)
+        page = self.engine.sessions.page(self._may(READ), cursor=cursor, limit=50)
         summaries = [
             mcp.Resource(uri=session_uri(one.id) + SUMMARY, name=one.id, title=plain(one.title), mime_type=JSON)
             for one in page.items
@@ -88,9 +88,9 @@ class McpServer:
         session_id = unquote(uri.removeprefix(session_uri("")).removesuffix(SUMMARY))
         try:
             if uri == PROFILE.uri:
-                found = self.services.profiles.get(whose).profile.document
+                found = self.engine.profiles.get(whose).profile.document
             elif uri == session_uri(session_id) + SUMMARY:
-                latest = self.services.summaries.get(whose, session_id).latest
+                latest = self.engine.summaries.get(whose, session_id).latest
                 found = latest.sections.as_dict() if latest is not None else {}
             else:
                 raise NotFound("resource_not_found", "There is no such resource. `resources/list` names them.")

@@ -16,7 +16,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from api import mcp_tools
 from memory import tokens
-from memory.engine import Services, utc_now
+from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
 from memory.knowledge.facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, repeats, words_of
@@ -136,7 +136,7 @@ def session_uri(session_id: str) -> str:
 T = TypeVar("T")
 
 
-Run = Callable[[Services, Caller, dict[str, Any]], Any]
+Run = Callable[[Engine, Caller, dict[str, Any]], Any]
 
 
 TOKENS_MAX = 6_000  # of an answer: clients warn of, or cut off, answers of 10,000
@@ -157,7 +157,7 @@ class Entry:
     scope: str
     run: Run
 
-    def call(self, services: Services, caller: Caller, given: dict[str, Any]) -> str:
+    def call(self, engine: Engine, caller: Caller, given: dict[str, Any]) -> str:
         """The answer: JSON, or text for a prompt.  Raises RecapError."""
         try:
             asked = self.takes.load(given)
@@ -165,7 +165,7 @@ class Entry:
             wrong = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in flat(error.messages).items())
             raise InvalidRequest("invalid_arguments", f"Nothing was done. Wrong arguments: {wrong}") from None
         while True:
-            answer = self.run(services, caller, dict(asked))
+            answer = self.run(engine, caller, dict(asked))
             text = answer if self.shows is None else _json(self.shows.dump(answer))
             if tokens.estimate(text) <= TOKENS_MAX or asked.get("limit", 1) == 1:
                 return text
@@ -192,91 +192,91 @@ def _tool(takes: Schema, shows: Schema | None, scope: str = READ, *, destroys: b
 
 
 @_tool(mcp_tools.NewMemory(), MEMORY, ADMIN)
-def add_memory(services: Services, caller: Caller, stated: dict[str, Any]) -> Any:
+def add_memory(engine: Engine, caller: Caller, stated: dict[str, Any]) -> Any:
     """Remember a fact about the person
 
     Use it when the person tells something that will matter in later conversations, or asks you to remember it. `text`
     may say only what the `quote` says: numbers, names and negations are compared. What is known already is answered
     with the memory that says it.
     """
-    known = _ground(services, caller, stated)
+    known = _ground(engine, caller, stated)
     same = next((fact for fact in known if repeats(stated["text"], words_of(fact))), None)
-    return same or services.facts.add(caller, **stated)
+    return same or engine.facts.add(caller, **stated)
 
 
 @_tool(mcp_tools.Words(), MEMORIES)
-def search_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def search_memories(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """Search what is known about the person
 
     Finds the facts that are nearest to `query` in words and meaning, best first. Use it before you answer what depends
     on the person: their preferences, plans, work or family. To find what was said word for word, use `search`.
     """
-    known = services.facts.page(caller, limit=READ_MAX).items
-    ranked = services.facts.ranking.scored(known, asked["query"], utc_now())
-    return _part(services.facts.ranking.by_relevance(ranked), asked)
+    known = engine.facts.page(caller, limit=READ_MAX).items
+    ranked = engine.facts.ranking.scored(known, asked["query"], utc_now())
+    return _part(engine.facts.ranking.by_relevance(ranked), asked)
 
 
 @_tool(facts.FactQuery(only=("q", "category", "as_of", "cursor", "limit")), MEMORIES)
-def get_memories(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def get_memories(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """List what is known about the person
 
     Facts that are true now, newest first.
     """
-    return services.facts.page(caller, **asked)
+    return engine.facts.page(caller, **asked)
 
 
 @_tool(mcp_tools.MemoryVersions(), page_of(facts.FactRevision)())
-def get_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def get_memory(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """Read one memory and how it changed
 
     Each version of the memory, and of those that it corrected, newest first.
     """
-    return _part(services.facts.history(caller, asked["id"])[::-1], asked)
+    return _part(engine.facts.history(caller, asked["id"])[::-1], asked)
 
 
 @_tool(mcp_tools.MemoryChange(), MEMORY, ADMIN, destroys=True)
-def update_memory(services: Services, caller: Caller, changes: dict[str, Any]) -> Any:
+def update_memory(engine: Engine, caller: Caller, changes: dict[str, Any]) -> Any:
     """Correct a memory
 
     Use it when the person says that something known about them has changed or was wrong. Earlier versions are kept.
     """
     fact_id = changes.pop("id")
     if "text" in changes:
-        _ground(services, caller, changes)
-    return services.summaries.change_fact(caller, fact_id, changes)
+        _ground(engine, caller, changes)
+    return engine.summaries.change_fact(caller, fact_id, changes)
 
 
 @_tool(mcp_tools.MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
-def delete_memory(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def delete_memory(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """Forget a memory for good
 
     Use it only when the person asks for it. The memory is erased with its history; messages stay.
     """
-    return services.erasing.fact(caller, asked["id"])
+    return engine.erasing.fact(caller, asked["id"])
 
 
 @_tool(RecallRequest(only=("message", "timezone")), None)
-def recall(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def recall(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """Recall what matters for a message of the person
 
     A block that is ready for a prompt: instructions, profile, facts, and excerpts of earlier conversations that the
     message brings back. Use it at the start of a conversation.
     """
-    block = services.blocks.make(TurnRequest(caller, **asked, block=TOKENS_MAX, temporary=True))
+    block = engine.blocks.make(TurnRequest(caller, **asked, block=TOKENS_MAX, temporary=True))
     return block.text or "Nothing is remembered."
 
 
 @_tool(sessions.SessionQuery(only=("q", "after", "before", "cursor", "limit")), CHATS)
-def recent_chats(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def recent_chats(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """List the person's latest conversations
 
     Newest first. Use it when the person speaks of a time (yesterday, last week) rather than a topic. `fetch` reads one.
     """
-    return services.sessions.page(caller, **asked)
+    return engine.sessions.page(caller, **asked)
 
 
 @_tool(mcp_tools.MessageWords(), mcp_tools.Results())
-def search(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def search(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """Search what was said in earlier conversations
 
     Finds messages by their words and meaning, best first, each as a snippet. Use words that were probably said: names,
@@ -284,27 +284,27 @@ def search(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
     """
     most = min(_start(asked) + asked["limit"] + 1, FOUND_MAX)
     narrowed = {"text": asked["query"], "after": asked["after"], "before": asked["before"], "limit": most}
-    return _part(services.recall.search(caller, utc_now(), **narrowed), asked)
+    return _part(engine.recall.search(caller, utc_now(), **narrowed), asked)
 
 
 @_tool(mcp_tools.Place(), mcp_tools.Conversation())
-def fetch(services: Services, caller: Caller, asked: dict[str, Any]) -> Any:
+def fetch(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """Read a conversation, or what was said around one message
 
     Takes the `id` of a result of `search` or of a conversation of `recent_chats`. With `cursor` it reads on.
     """
     session_id, _, message_id = asked["id"].partition("/")
-    limit, cursor, title = asked["limit"], asked["cursor"], services.sessions.get(caller, session_id).title
+    limit, cursor, title = asked["limit"], asked["cursor"], engine.sessions.get(caller, session_id).title
     if message_id and cursor is None:
-        page = services.sessions.messages_around(caller, session_id, int(message_id), limit)
+        page = engine.sessions.messages_around(caller, session_id, int(message_id), limit)
     else:
-        page = services.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
+        page = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
     return {"id": asked["id"], "session_id": session_id, "title": title, "page": page}
 
 
-def _ground(services: Services, caller: Caller, stated: dict[str, Any]) -> Sequence[Fact]:
+def _ground(engine: Engine, caller: Caller, stated: dict[str, Any]) -> Sequence[Fact]:
     """The known facts about the person.  Raises InvalidRequest for a text that does not rest on its quote."""
-    known, text, quote = services.facts.page(caller, limit=READ_MAX).items, stated["text"], stated["quote"]
+    known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, stated["text"], stated["quote"]
     said = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
     try:
         Grounding(DigestMaterial(Sections(), [said], known)).source(FactDraft(text, said.position, quote))

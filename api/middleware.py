@@ -36,7 +36,7 @@ from api.errors import REFUSED, RequestInfo, unreadable
 from api.identity import ANTHROPIC_KEY, _identify
 from api.limits import AT_END, LIMITS, Limits, Places, with_end
 from memory.access.keys import ANYONE
-from memory.engine import Services
+from memory.engine import Engine
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 
@@ -65,9 +65,9 @@ QUIET |= {"/health/live", "/health/ready", "/metrics", "/static/<path:filename>"
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
 
-def register(app: Flask, services: Services) -> None:
+def register(app: Flask, engine: Engine) -> None:
     """Let every request of `app` come in, and every answer go out, through the door."""
-    settings, metrics = services.settings, services.metrics
+    settings, metrics = engine.settings, engine.metrics
     app.request_class = WholeRequest
     served = with_end(app.wsgi_app)
     if settings.trusted_proxies:
@@ -95,7 +95,7 @@ def register(app: Flask, services: Services) -> None:
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
             with limits.guessing() if sends_key else nullcontext():
-                holder = _identify(view, services.keys, settings)
+                holder = _identify(view, engine.keys, settings)
             who = limits.check(holder) if limited or holder is not ANYONE else None
             slow = getattr(view, "slow", False)
             if slow or method not in ("GET", "HEAD"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import whole_server
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from models.keys import ADMIN
 from models.model_server import ServerDraft
 from schemas import model_server as schema
@@ -21,7 +21,7 @@ def list_models() -> dict[str, Any]:
     They are what the model server lists, kept for a minute, or those of the setting OPENAI_MODELS. A server that lists
     none offers only its main model, and so does the built-in model.
     """
-    models = services().model_server.models
+    models = current_engine().model_server.models
     return {"main": models.main.name, "items": models.names()}
 
 
@@ -33,7 +33,7 @@ def get_model_server() -> Any:
     It serves all tenants. Where there are keys of more than one, only the operator sets it, in the environment.
     """
     whole_server()
-    return services().model_server.get()
+    return current_engine().model_server.get()
 
 
 @blueprint.put("/model-server", errors={409: "The environment names the model server, or there is no ENCRYPTION_KEY."})
@@ -45,7 +45,7 @@ def put_model_server(draft: ServerDraft) -> Any:
     Its key is stored encrypted. Every process answers with it after at most two seconds.
     """
     whole_server()
-    return services().model_server.put(draft)
+    return current_engine().model_server.put(draft)
 
 
 @blueprint.delete("/model-server")
@@ -53,7 +53,7 @@ def put_model_server(draft: ServerDraft) -> Any:
 def delete_model_server() -> Any:
     """Forget the stored model server and its key"""
     whole_server()
-    return services().model_server.delete()
+    return current_engine().model_server.delete()
 
 
 @blueprint.post(
@@ -73,4 +73,4 @@ def test_model_server(draft: ServerDraft) -> Any:
     CONTEXT_TOKENS. Nothing is stored, and the calls count for nobody's daily tokens.
     """
     whole_server()
-    return services().model_server.try_out(draft)
+    return current_engine().model_server.try_out(draft)

@@ -13,7 +13,7 @@ from marshmallow import ValidationError, fields, validates
 
 from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, arrived
 from api.errors import RENDERERS, Body
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import Chunk, Waiting
 from memory.turn.values import TurnEvent
@@ -105,7 +105,7 @@ def complete(body: dict[str, Any]) -> Response:
 @blueprint.response(200, ModelList)
 def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
-    return Response(services().model_server.models.listing(), mimetype="application/json")
+    return Response(current_engine().model_server.models.listing(), mimetype="application/json")
 
 
 @blueprint.get(
@@ -117,7 +117,7 @@ def list_models() -> Response:
 @blueprint.response(200, Model)
 def get_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
-    return Response(services().model_server.models.entry(model), mimetype="application/json")
+    return Response(current_engine().model_server.models.entry(model), mimetype="application/json")
 
 
 @blueprint.post(
@@ -133,7 +133,7 @@ def embed(body: dict[str, Any]) -> Response:
 
     The request is passed on unchanged. Nothing is stored.
     """
-    return Response(services().model_server.models.embeddings(body), mimetype="application/json")
+    return Response(current_engine().model_server.models.embeddings(body), mimetype="application/json")
 
 
 def openai_error(error: RecapError) -> tuple[Body, int]:

@@ -8,7 +8,7 @@ from flask import Response, current_app
 from flask_smorest import Blueprint
 
 from api.limits import LIMITS, Limits
-from api.resource import services
+from api.resource import current_engine
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 
@@ -29,7 +29,7 @@ def live() -> dict[str, str]:
 )
 def ready() -> tuple[dict[str, Any], int]:
     """Check that requests can be served, and by which models"""
-    engine = services()
+    engine = current_engine()
     models = engine.model_server.models
     checked = engine.check()
     limits: Limits = current_app.extensions[LIMITS]
@@ -51,4 +51,4 @@ def ready() -> tuple[dict[str, Any], int]:
 
 def metrics() -> Response:
     """The figures of all worker processes.  Not in the document: Prometheus has its own format."""
-    return Response(services().figures(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)
+    return Response(current_engine().figures(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller, whole_tenant
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import profile as schema
 from schemas.fields import PageQuery
 
@@ -18,7 +18,7 @@ OF_PERSON = "/users/<path:user_id>/profile"
 @blueprint.response(200, schema.Profile)
 def get_profile(query: dict[str, Any], user_id: str) -> Any:
     """Read the profile as it is, or as it was at `as_of`"""
-    return services().profiles.get(caller(user_id), **query)
+    return current_engine().profiles.get(caller(user_id), **query)
 
 
 @blueprint.patch(OF_PERSON, errors={409: "The profile has changed since `expected_version`. Nothing was stored."})
@@ -30,7 +30,7 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     All of its operations apply, or none. The next prompt shows the new version. The model changes what a person wrote
     only when they say something else later.
     """
-    return services().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
+    return current_engine().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
 
 
 @blueprint.get(f"{OF_PERSON}/versions")
@@ -38,7 +38,7 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
 @blueprint.response(200, schema.ProfilePage)
 def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
     """List all versions of the profile, newest first"""
-    return services().profiles.versions(caller(user_id), **query)
+    return current_engine().profiles.versions(caller(user_id), **query)
 
 
 @blueprint.post(f"{OF_PERSON}/rollback")
@@ -46,21 +46,21 @@ def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
 @blueprint.response(200, schema.Profile)
 def roll_back_profile(body: dict[str, Any], user_id: str) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
-    return services().profiles.rollback(caller(user_id), body["version"])
+    return current_engine().profiles.rollback(caller(user_id), body["version"])
 
 
 @blueprint.post(f"{OF_PERSON}/refresh")
 @blueprint.response(202, schema.Profile)
 def refresh_profile(user_id: str) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""
-    return services().profiles.refresh(caller(user_id))
+    return current_engine().profiles.refresh(caller(user_id))
 
 
 @blueprint.get("/profile/schema")
 @blueprint.response(200, schema.SchemaOfProfiles)
 def get_profile_schema() -> dict[str, Any]:
     """Read the JSON Schema of the tenant's profiles"""
-    return {"schema": services().profiles.schema(caller(None))}
+    return {"schema": current_engine().profiles.schema(caller(None))}
 
 
 @blueprint.put("/profile/schema")
@@ -72,4 +72,4 @@ def set_profile_schema(body: dict[str, Any]) -> dict[str, Any]:
     It is one tree, without references and patterns, and an empty profile fits it. Profiles stay as they are; the next
     change of one drops what the schema refuses.
     """
-    return {"schema": services().profiles.set_schema(whole_tenant(), body["schema"])}
+    return {"schema": current_engine().profiles.set_schema(whole_tenant(), body["schema"])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller, whole_tenant
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from schemas import prompts as schema
 
 blueprint = resource("prompts", "The instructions for the models, by name.")
@@ -15,14 +15,14 @@ blueprint = resource("prompts", "The instructions for the models, by name.")
 @blueprint.response(200, schema.PromptList)
 def list_prompts() -> dict[str, Any]:
     """List the prompts in use"""
-    return {"items": services().prompts.all(caller(None))}
+    return {"items": current_engine().prompts.all(caller(None))}
 
 
 @blueprint.get("/prompts/<name>")
 @blueprint.response(200, schema.Prompt)
 def get_prompt(name: str) -> Any:
     """Read a prompt"""
-    return services().prompts.get(caller(None), name)
+    return current_engine().prompts.get(caller(None), name)
 
 
 @blueprint.put("/prompts/<name>")
@@ -35,7 +35,7 @@ def put_prompt(body: dict[str, Any], name: str) -> Any:
     summary prompt, which may use the variables `first`, `sections` and `max_words`. A template that fails is refused.
     Prompts belong to the whole tenant, so a key of one person can't change them.
     """
-    return services().prompts.put(whole_tenant(), name, body["text"])
+    return current_engine().prompts.put(whole_tenant(), name, body["text"])
 
 
 @blueprint.delete("/prompts/<name>")
@@ -46,4 +46,4 @@ def delete_prompt(name: str) -> dict[str, Any]:
     The operator's file or the packaged text of this name is in use again, if there is one. A chat that names a deleted
     prompt is refused; updates of summaries that wait use the default prompt instead.
     """
-    return {"name": name, "versions": services().prompts.delete(whole_tenant(), name)}
+    return {"name": name, "versions": current_engine().prompts.delete(whole_tenant(), name)}

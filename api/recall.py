@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from memory.engine import utc_now
 from memory.turn.values import TurnRequest
 from models.keys import CHAT, READ
@@ -26,7 +26,7 @@ def recall(body: dict[str, Any]) -> Any:
     It has instructions, profile and facts, the summary of the session if one is named, and excerpts of earlier
     conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it.
     """
-    return services().blocks.make(TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
+    return current_engine().blocks.make(TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
 
 
 @blueprint.post("/recall/unhelpful", scope=CHAT)
@@ -39,7 +39,7 @@ def add_unhelpful(body: dict[str, Any]) -> Any:
     or mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when the
     question or a message of the excerpt is erased or replaced.
     """
-    return services().unhelpful.add(caller(body.pop("user_id")), **body)
+    return current_engine().unhelpful.add(caller(body.pop("user_id")), **body)
 
 
 @blueprint.get("/recall/unhelpful")
@@ -47,7 +47,7 @@ def add_unhelpful(body: dict[str, Any]) -> Any:
 @blueprint.response(200, schema.UnhelpfulPage)
 def list_unhelpful(query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
-    return services().unhelpful.page(caller(query.pop("user_id")), **query)
+    return current_engine().unhelpful.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.delete("/recall/unhelpful/<int64:mark_id>", scope=CHAT)
@@ -55,7 +55,7 @@ def list_unhelpful(query: dict[str, Any]) -> Any:
 @blueprint.response(200, Receipt)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
-    return services().erasing.unhelpful(caller(query["user_id"]), mark_id)
+    return current_engine().erasing.unhelpful(caller(query["user_id"]), mark_id)
 
 
 search_blueprint = resource("search", "Find past messages by their words.")
@@ -71,5 +71,5 @@ def search(query: dict[str, Any]) -> dict[str, Any]:
     -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
     begun = time.perf_counter()
-    results = services().recall.search(caller(query.pop("user_id")), utc_now(), **query)
+    results = current_engine().recall.search(caller(query.pop("user_id")), utc_now(), **query)
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

@@ -16,7 +16,7 @@ from werkzeug.routing import IntegerConverter
 
 from api.bodies import BodyParser
 from api.errors import REFUSALS, UNREADABLE
-from memory.engine import Services
+from memory.engine import Engine
 from models.keys import ADMIN, READ
 from schemas.errors import Error
 
@@ -107,5 +107,5 @@ def resource(name: str, description: str, prefix: str = "/api") -> Resource:
     return Resource(name, name, url_prefix=prefix, description=description)
 
 
-def services() -> Services:
-    return cast(Services, current_app.extensions[EXTENSION])
+def current_engine() -> Engine:
+    return cast(Engine, current_app.extensions[EXTENSION])

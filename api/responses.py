@@ -32,7 +32,7 @@ from api.client_requests import (
     turn_named,
 )
 from api.openai import MESSAGES_MAX, STREAM, openai_error
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from memory.errors import NotFound, RecapError
 from memory.llm import Piece, ToolCall, Waiting
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -357,7 +357,7 @@ def _following(previous: str, asked: TurnRequest) -> TurnRequest:
     """The request as one that goes on from a response.  Raises NotFound, also when that is somebody else's."""
     try:
         session_id, message_id = turn_named(previous)
-        reply_id = services().turns.get(asked.caller, session_id, message_id).message_id
+        reply_id = current_engine().turns.get(asked.caller, session_id, message_id).message_id
     except NotFound:
         reply_id = None
     if reply_id is None:

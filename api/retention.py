@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from api.identity import caller, whole_tenant
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import Imported, checked
 from models.keys import ADMIN
@@ -23,7 +23,7 @@ blueprint = resource("retention", "How long sessions stay, and the archives of t
 @blueprint.response(200, schema.RetentionPolicy)
 def get_retention() -> Any:
     """Read which sessions of the tenant stay"""
-    return services().retention.get(whole_tenant())
+    return current_engine().retention.get(whole_tenant())
 
 
 @blueprint.put("/retention")
@@ -35,7 +35,7 @@ def put_retention(policy: Policy) -> Any:
     A job takes out the others, now and once a day: their messages, summaries, search entries, the facts taken from them
     and what rests on them. With both limits null, all sessions stay.
     """
-    return services().retention.put(whole_tenant(), policy)
+    return current_engine().retention.put(whole_tenant(), policy)
 
 
 @blueprint.get("/archives")
@@ -46,7 +46,7 @@ def list_archives(query: dict[str, Any]) -> Any:
 
     Nothing of them is searched or recalled.
     """
-    return services().archives.page(caller(query.pop("user_id")), **query)
+    return current_engine().archives.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.get("/archives/<int64:archive_id>", scope=ADMIN, slow=True)
@@ -54,7 +54,7 @@ def list_archives(query: dict[str, Any]) -> Any:
 @blueprint.response(200, ExportDocument)
 def get_archive(query: dict[str, Any], archive_id: int) -> Response:
     """Read an archive, as a document that can be imported"""
-    document = services().archives.document(caller(query["user_id"]), archive_id)
+    document = current_engine().archives.document(caller(query["user_id"]), archive_id)
     attached = {"Content-Disposition": f'attachment; filename="recap-archive-{archive_id}.json"'}
     return Response(document, mimetype="application/json", headers=attached)
 
@@ -71,7 +71,7 @@ def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
 
     It is imported as an export is. If its id was taken meanwhile, it gets a new one.
     """
-    whose, archives = caller(query["user_id"]), services().archives
+    whose, archives = caller(query["user_id"]), current_engine().archives
     document = checked(io.BytesIO(archives.document(whose, archive_id)), archives.now())
     return archives.restore(whose, archive_id, document)
 
@@ -81,4 +81,4 @@ def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
 @blueprint.response(200, Receipt)
 def erase_archive(query: dict[str, Any], archive_id: int) -> Any:
     """Erase an archive, for good"""
-    return services().erasing.archive(caller(query["user_id"]), archive_id)
+    return current_engine().erasing.archive(caller(query["user_id"]), archive_id)

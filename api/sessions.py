@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from models.keys import CHAT
 from schemas import chat
 from schemas import sessions as schema
@@ -20,7 +20,7 @@ BUSY = "A reply is being written in the session. Nothing was done."
 @blueprint.response(200, schema.SessionPage)
 def list_sessions(query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
-    return services().sessions.page(caller(query.pop("user_id")), **query)
+    return current_engine().sessions.page(caller(query.pop("user_id")), **query)
 
 
 @blueprint.post("/sessions", scope=CHAT, errors={409: "A session with this id exists already."})
@@ -28,7 +28,7 @@ def list_sessions(query: dict[str, Any]) -> Any:
 @blueprint.response(201, schema.Session)
 def create_session(body: dict[str, Any]) -> Any:
     """Create an empty session"""
-    return services().sessions.create(caller(body.pop("user_id")), **body)
+    return current_engine().sessions.create(caller(body.pop("user_id")), **body)
 
 
 @blueprint.get("/sessions/<session_id>")
@@ -36,7 +36,7 @@ def create_session(body: dict[str, Any]) -> Any:
 @blueprint.response(200, schema.Session)
 def get_session(query: dict[str, Any], session_id: str) -> Any:
     """Read a session"""
-    return services().sessions.get(caller(query["user_id"]), session_id)
+    return current_engine().sessions.get(caller(query["user_id"]), session_id)
 
 
 @blueprint.patch("/sessions/<session_id>")
@@ -45,7 +45,7 @@ def get_session(query: dict[str, Any], session_id: str) -> Any:
 @blueprint.response(200, schema.Session)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
     """Rename, pin or archive a session, or set its system prompt or the type of its conversation"""
-    return services().sessions.change(caller(query["user_id"]), session_id, body)
+    return current_engine().sessions.change(caller(query["user_id"]), session_id, body)
 
 
 @blueprint.delete("/sessions/<session_id>", slow=True)
@@ -57,7 +57,7 @@ def erase_session(query: dict[str, Any], session_id: str) -> Any:
     When this call answers, they are gone from the database's files and the search index as well. A fact that was
     corrected only by this session is true again. A reply that is being written is not stored.
     """
-    return services().erasing.session(caller(query["user_id"]), session_id)
+    return current_engine().erasing.session(caller(query["user_id"]), session_id)
 
 
 @blueprint.get("/sessions/<session_id>/messages")
@@ -70,9 +70,9 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
     """
     whose, around = caller(query.pop("user_id")), query.pop("around")
     if around is not None:
-        return services().sessions.messages_around(whose, session_id, around, query["limit"])
+        return current_engine().sessions.messages_around(whose, session_id, around, query["limit"])
     newest_first = query.pop("order") == "desc"
-    return services().sessions.messages(whose, session_id, newest_first=newest_first, **query)
+    return current_engine().sessions.messages(whose, session_id, newest_first=newest_first, **query)
 
 
 @blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})
@@ -84,7 +84,7 @@ def append_messages(body: dict[str, Any], session_id: str) -> Any:
     A call takes up to 1,000 messages. A message whose `external_id` the session has already is left as it is, so a
     call can be repeated safely. A session that does not exist is created.
     """
-    return services().sessions.append(caller(body["user_id"]), session_id, body["messages"])
+    return current_engine().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
 @blueprint.delete("/sessions/<session_id>/messages/<int64:message_id>", slow=True, errors={409: BUSY})
@@ -98,7 +98,7 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone from the
     database's files and the search index.
     """
-    return services().erasing.message(caller(query["user_id"]), session_id, message_id)
+    return current_engine().erasing.message(caller(query["user_id"]), session_id, message_id)
 
 
 @blueprint.post("/sessions/<session_id>/messages/hide", errors={409: BUSY})
@@ -111,7 +111,7 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     summary do not read them; what a summary or a fact says of them already stays. An answer is
     hidden with its question, and the call of a tool with its results.
     """
-    return services().hiding.hide(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().hiding.hide(caller(body.pop("user_id")), session_id, **body)
 
 
 @blueprint.post("/sessions/<session_id>/messages/show", errors={409: BUSY})
@@ -122,7 +122,7 @@ def show_messages(body: dict[str, Any], session_id: str) -> Any:
 
     A summary that was updated without them goes back to the version before, and is made anew.
     """
-    return services().hiding.show(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().hiding.show(caller(body.pop("user_id")), session_id, **body)
 
 
 @blueprint.get("/sessions/<session_id>/messages/versions")
@@ -133,7 +133,7 @@ def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
 
     A message that was replaced stays as a version of the one in its place, and all that followed it with it.
     """
-    return {"items": services().branches.versions(caller(query["user_id"]), session_id)}
+    return {"items": current_engine().branches.versions(caller(query["user_id"]), session_id)}
 
 
 @blueprint.post("/sessions/<session_id>/messages/<int64:message_id>/restore", errors={409: BUSY})
@@ -145,7 +145,7 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
     It takes the place of the version that the session shows now, with all that followed it. What it replaces is kept
     and can be brought back in the same way. The summary and the facts follow.
     """
-    return services().branches.restore(caller(query["user_id"]), session_id, message_id)
+    return current_engine().branches.restore(caller(query["user_id"]), session_id, message_id)
 
 
 @blueprint.get("/sessions/<session_id>/related")
@@ -156,7 +156,7 @@ def list_related_sessions(query: dict[str, Any], session_id: str) -> Any:
 
     They speak of the same people, places and things, or their summaries are near.
     """
-    return {"items": services().related.find(caller(query["user_id"]), session_id, query["limit"])}
+    return {"items": current_engine().related.find(caller(query["user_id"]), session_id, query["limit"])}
 
 
 @blueprint.post("/sessions/<session_id>/stop", scope=CHAT)
@@ -169,7 +169,7 @@ def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again to
     get a reply.
     """
-    return {"stopping": services().turns.stop(caller(query["user_id"]), session_id)}
+    return {"stopping": current_engine().turns.stop(caller(query["user_id"]), session_id)}
 
 
 turns_blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
@@ -184,7 +184,7 @@ def list_turns(query: dict[str, Any], session_id: str) -> Any:
     Turns of messages that were replaced are left out.
     """
     newest_first = query.pop("order") == "desc"
-    return services().turns.page(caller(query.pop("user_id")), session_id, newest_first=newest_first, **query)
+    return current_engine().turns.page(caller(query.pop("user_id")), session_id, newest_first=newest_first, **query)
 
 
 @turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>")
@@ -192,4 +192,4 @@ def list_turns(query: dict[str, Any], session_id: str) -> Any:
 @turns_blueprint.response(200, chat.TurnWithMemory)
 def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Read one turn, named by its message or its reply, with the memory its prompt showed"""
-    return services().turns.get(caller(query["user_id"]), session_id, message_id)
+    return current_engine().turns.get(caller(query["user_id"]), session_id, message_id)

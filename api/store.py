@@ -7,7 +7,7 @@ from typing import Any
 from flask import g
 
 from api.identity import caller, need_scope
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
@@ -18,7 +18,7 @@ CHANGED = "The item is of another version than the call expects. Nothing was sto
 
 
 def _run(user_id: str | None, *operations: Operation) -> list[Any]:
-    return services().items.run(caller(user_id), operations)
+    return current_engine().items.run(caller(user_id), operations)
 
 
 @blueprint.put("/store/items", scope=CHAT, errors={409: CHANGED})
@@ -37,7 +37,7 @@ def put_item(body: dict[str, Any]) -> Any:
 @blueprint.response(200, schema.Item)
 def get_item(query: dict[str, Any]) -> Any:
     """Read an item"""
-    return services().items.get(caller(query.pop("user_id")), Get(**query))
+    return current_engine().items.get(caller(query.pop("user_id")), Get(**query))
 
 
 @blueprint.delete("/store/items", scope=CHAT, errors={409: CHANGED})
@@ -48,7 +48,7 @@ def delete_item(query: dict[str, Any]) -> Any:
 
     It is not found from now on. Within a minute or two its words are gone from the database's files.
     """
-    return services().erasing.item(caller(query.pop("user_id")), Delete(**query))
+    return current_engine().erasing.item(caller(query.pop("user_id")), Delete(**query))
 
 
 @blueprint.post("/store/search", scope=READ)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import resource, services
+from api.resource import current_engine, resource
 from models.keys import READ
 from schemas import summaries as schema
 from schemas.fields import CallerQuery, PageQuery, Rollback
@@ -18,7 +18,7 @@ blueprint = resource("summary", "The structured summary that stands for a sessio
 @blueprint.response(200, schema.Summary)
 def get_summary(query: dict[str, Any], session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
-    return services().summaries.get(caller(query["user_id"]), session_id)
+    return current_engine().summaries.get(caller(query["user_id"]), session_id)
 
 
 @blueprint.put(
@@ -33,7 +33,7 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     It becomes a new version. The next prompt shows it.
     """
     whose, expected = caller(body["user_id"]), body["expected_version"]
-    return services().summaries.edit(whose, session_id, body["sections"], expected=expected)
+    return current_engine().summaries.edit(whose, session_id, body["sections"], expected=expected)
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions")
@@ -41,7 +41,7 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
 @blueprint.response(200, schema.SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
-    return services().summaries.versions(caller(query.pop("user_id")), session_id, **query)
+    return current_engine().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback")
@@ -52,7 +52,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> Any:
 
     Messages that it does not cover are sent word for word until the next update.
     """
-    return services().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
+    return current_engine().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
 
 
 @blueprint.post("/sessions/<session_id>/summary/refresh")
@@ -60,7 +60,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> Any:
 @blueprint.response(202, schema.Summary)
 def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
-    return services().summaries.refresh(caller(query["user_id"]), session_id)
+    return current_engine().summaries.refresh(caller(query["user_id"]), session_id)
 
 
 @blueprint.post(
@@ -81,4 +81,4 @@ def preview_summary(body: dict[str, Any], session_id: str) -> Any:
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
     earliest version of the summary after which the rest fits.
     """
-    return services().updates.preview(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().updates.preview(caller(body.pop("user_id")), session_id, **body)

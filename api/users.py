@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response, g, request, stream_with_context
 
 from api.identity import caller
-from api.resource import ANY_SCOPE, resource, services
+from api.resource import ANY_SCOPE, current_engine, resource
 from memory.transfer.export_format import ExportDocument, ExportQuery, markdown_of, text_of
 from memory.transfer.import_reader import Imported, ImportQuery, checked
 from models.keys import ADMIN
@@ -36,7 +36,7 @@ _DOCUMENT = {
 @blueprint.response(200, User)
 def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
-    return services().users.get(caller(user_id))
+    return current_engine().users.get(caller(user_id))
 
 
 @blueprint.delete("/users/<path:user_id>", slow=True)
@@ -47,7 +47,7 @@ def erase_user(user_id: str) -> Any:
     When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the
     database's files as well. A reply that is being written is not stored.
     """
-    return services().erasing.user(caller(user_id))
+    return current_engine().erasing.user(caller(user_id))
 
 
 @blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True)
@@ -59,7 +59,7 @@ def export_user(query: dict[str, Any], user_id: str) -> Response:
 
     The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
     """
-    export = services().users.export(caller(user_id))
+    export = current_engine().users.export(caller(user_id))
     written, kind, ending = _EXPORTS[query["format"]]
     response = Response(stream_with_context(written(export)), mimetype=kind)
     name = f"recap-export-{export.exported_at:%Y-%m-%d}.{ending}"
@@ -90,11 +90,11 @@ def import_document(query: dict[str, Any]) -> Any:
     """
     whose = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(services().settings.data_dir)) as file:
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
-        document = checked(file, services().imports.now())
-        return services().imports.restore(whose, document)
+        document = checked(file, current_engine().imports.now())
+        return current_engine().imports.restore(whose, document)
 
 
 @blueprint.get("/users/<path:user_id>/summaries")
@@ -104,7 +104,7 @@ def get_backlog(user_id: str) -> Any:
 
     An import leaves them so.
     """
-    return services().backlogs.get(caller(user_id))
+    return current_engine().backlogs.get(caller(user_id))
 
 
 @blueprint.post("/users/<path:user_id>/summaries")
@@ -115,7 +115,7 @@ def summarise_backlog(user_id: str) -> Any:
     The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as many
     sessions are summarised as fit what is left of the person's day.
     """
-    return services().backlogs.start(caller(user_id))
+    return current_engine().backlogs.start(caller(user_id))
 
 
 @blueprint.delete("/users/<path:user_id>/summaries")
@@ -125,7 +125,7 @@ def cancel_backlog(user_id: str) -> Any:
 
     Summaries that were made stay. A session that goes on is summarised as usual.
     """
-    return services().backlogs.cancel(caller(user_id))
+    return current_engine().backlogs.cancel(caller(user_id))
 
 
 @blueprint.get("/me", scope=ANY_SCOPE)

@@ -33,12 +33,12 @@ from flask.testing import FlaskClient
 from flask_migrate import upgrade
 from sqlalchemy import create_engine
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.results import load_line, machine_line, rows
 from config import Settings
 from config.when import When
-from memory.engine import Services
+from memory.engine import Engine
 from memory.llm import ConsolidationMaterial, Finish, LanguageModel, ModelEvent, ModelRequest, Piece
 from memory.llm.builtin import BuiltinModel
 from models.owners import Caller, Usage
@@ -160,8 +160,8 @@ def measured(
     with app.app_context():
         upgrade()
     client, today, mini = app.test_client(), BEGAN, Counted(model)
-    engine = create_engine(services_of(app).database.engine.url)
-    services = Services(services_of(app).settings, engine, services_of(app).archives.write, now=lambda: today)
+    engine = create_engine(engine_of(app).database.engine.url)
+    services = Engine(engine_of(app).settings, engine, engine_of(app).archives.write, now=lambda: today)
     services.model_server.models.mini = mini
     imported = client.post("/api/import", query_string=WHO, json=document(texts))
     assert imported.status_code == 200, imported.text
@@ -174,7 +174,7 @@ def measured(
         longest = max(longest, time.process_time() - began)
         first = first or judged(client, truth, near)
     found = judged(client, truth, near)
-    for each in (services, services_of(app)):
+    for each in (services, engine_of(app)):
         each.stop()
     return {
         **found,

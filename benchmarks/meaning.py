@@ -34,13 +34,13 @@ from typing import Any
 
 from flask_migrate import upgrade
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.conversation import Conversation
 from benchmarks.results import load_line, machine_line, percentiles
 from config import Settings
 from memory import tokens
-from memory.engine import Services
+from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.quoting import chat_block
 from memory.recall.recall import Past
@@ -96,7 +96,7 @@ class Person:
         self.app = create_app(Settings.from_env(chosen))
         with self.app.app_context():
             upgrade()
-        self.services: Services = services_of(self.app)
+        self.services: Engine = engine_of(self.app)
         for name, messages in sessions.items():
             body = {**WHO, "messages": messages}
             answer = self.app.test_client().post(f"/api/sessions/{name}/messages", json=body)

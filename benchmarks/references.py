@@ -27,7 +27,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from flask_migrate import upgrade
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from benchmarks.command import Command, about_now, progress
 from benchmarks.results import machine_line
 from config import Settings
@@ -74,7 +74,7 @@ def references(folder: Path, sets: Path) -> dict[str, Any]:
     client = app.test_client()
     remarks = json.loads((sets / "corpus.json").read_text("utf-8"))["messages"]
     tell(client, remarks)
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     asked(client, "Good morning!", temporary=True)
     texts = json.loads((sets / "references.json").read_text("utf-8"))
     found, small, times = {}, [], []
@@ -88,7 +88,7 @@ def references(folder: Path, sets: Path) -> dict[str, Any]:
             "kind": memory["recall"]["kind"],
             "reason": memory["recall"]["reason"],
         }
-    services_of(app).stop()
+    engine_of(app).stop()
     return {"references": found, "small_talk_ms": median(small), "reference_ms": median(times)}
 
 
@@ -105,7 +105,7 @@ def types(folder: Path) -> dict[str, Any]:
                     memory, _ = asked(client, message, session_id=f"{name}-{number}", recall="off")
                 found.setdefault(name, []).append(memory["type"])
                 bar.update()
-    services_of(app).stop()
+    engine_of(app).stop()
     return found
 
 

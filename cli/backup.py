@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from api.resource import services
+from api.resource import current_engine
 from app import on_database
 from cli.commands import Command
 from memory.engine import utc_now
@@ -24,7 +24,7 @@ def backup(file: Path, force: bool) -> None:
 
     Keys are in it as digests, words as they are: the file is for your eyes only, and so are its copies.
     """
-    made = back_up(services().database.engine, file, force=force)
+    made = back_up(current_engine().database.engine, file, force=force)
     click.echo(f"{file}: {made}.")
 
 
@@ -36,8 +36,8 @@ def restore(file: Path) -> None:
 
     The database that was there is kept beside it, under the date.
     """
-    engine, data_dir = services().database.engine, services().settings.data_dir
-    restored, former = put_back(engine, data_dir, file, upgrade=_upgrade, now=utc_now())
+    engine = current_engine()
+    restored, former = put_back(engine.database.engine, engine.settings.data_dir, file, upgrade=_upgrade, now=utc_now())
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")
@@ -46,5 +46,5 @@ def restore(file: Path) -> None:
 
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    with on_database(services().settings, f"sqlite:///{file.absolute()}"):
+    with on_database(current_engine().settings, f"sqlite:///{file.absolute()}"):
         pass

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Command
-from memory.engine import Services
+from memory.engine import Engine
 from memory.transfer.import_reader import checked
 from models.owners import Caller
 
@@ -27,7 +27,7 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
     Each file is checked before anything of it is stored. What is stored already is left as it is, so the command can be
     repeated after it was interrupted. Without --summarise, no model is called.
     """
-    engine, caller = services(), Caller(tenant, user_id)
+    engine, caller = current_engine(), Caller(tenant, user_id)
     for path in files:
         with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)
@@ -39,7 +39,7 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
     _summarise(engine, caller, summarise)
 
 
-def _summarise(engine: Services, caller: Caller, wanted: bool) -> None:
+def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
     left = engine.backlogs.get(caller)
     if left.sessions:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")

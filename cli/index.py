@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
@@ -16,7 +16,7 @@ index = Commands("index", help="The search index: derived data, made from the me
 def verify() -> None:
     """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
     wrong = total = 0
-    for one in services().indexing.verify():
+    for one in current_engine().indexing.verify():
         total += 1
         if not one.consistent:
             wrong += 1
@@ -33,7 +33,7 @@ def verify() -> None:
 def rebuild() -> None:
     """Make every index again from the messages.  Searches go on meanwhile."""
     count = 0
-    for owner, messages in services().indexing.rebuild():
+    for owner, messages in current_engine().indexing.rebuild():
         count += messages
         click.echo(f"{owner}: {messages} messages")
     click.echo(f"{count} messages indexed.")

@@ -8,9 +8,9 @@ import time
 
 import click
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Commands
-from memory.engine import Services
+from memory.engine import Engine
 from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
 from models import JobRow
@@ -29,7 +29,7 @@ def work(once: bool) -> None:
 
     Then running jobs are finished and no other is begun. Several may run at once: no job is done by two.
     """
-    engine = services()
+    engine = current_engine()
     engine.data_lock.share()
     checked = engine.check()
     if not checked.ready:
@@ -39,7 +39,7 @@ def work(once: bool) -> None:
     _work_until_told(engine)
 
 
-def _work_once(engine: Services) -> int:
+def _work_once(engine: Engine) -> int:
     failures: list[str] = []
 
     def tell(job: JobRow, error: str | None) -> None:
@@ -52,7 +52,7 @@ def _work_once(engine: Services) -> int:
     return 1 if failures else 0
 
 
-def _work_until_told(engine: Services) -> None:
+def _work_until_told(engine: Engine) -> None:
     told: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: told.append(number))
@@ -69,7 +69,7 @@ def _work_until_told(engine: Services) -> None:
 @click.option("--state", type=click.Choice(STATES), help="Only those. Without it, all.")
 def show(state: str | None) -> None:
     """List jobs that are not done, of all owners, with what failed and why."""
-    found = services().jobs.page(None, state, limit=LISTED_MAX).items
+    found = current_engine().jobs.page(None, state, limit=LISTED_MAX).items
     for info in found:
         click.echo(_line(info))
     click.echo(f"{len(found)} {_jobs(len(found))}.", err=True)
@@ -83,10 +83,10 @@ def retry(job_id: int | None, every: bool) -> None:
     if every == (job_id is not None):
         raise click.UsageError("Name one job by its ID, or all with --all.")
     if job_id is None:
-        count = services().jobs.retry_failed()
+        count = current_engine().jobs.retry_failed()
         click.echo(f"{count} {_jobs(count)} made due.")
         return
-    click.echo(_line(services().jobs.retry(None, job_id)))
+    click.echo(_line(current_engine().jobs.retry(None, job_id)))
 
 
 def _line(info: JobInfo) -> str:

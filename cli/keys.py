@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Commands
 from memory.access.keys import KNOWN_SECONDS, KeyInfo
 from models.keys import SCOPES
@@ -26,7 +26,7 @@ keys = Commands("keys", help="API keys: who may call, whose data they see, and w
 @click.option("--label", default="", help="What you call it.")
 def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str) -> None:
     """Make a key, and show it once."""
-    key, info = services().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
+    key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
     click.echo(key)
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
@@ -38,17 +38,19 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
 @keys.command("list")
 def show() -> None:
     """List the keys that were made, revoked ones too."""
-    made = services().keys.all()
+    made = current_engine().keys.all()
     for info in made:
         click.echo(_line(info))
-    click.echo(f"{len(made)} made. Those in RECAP_API_KEYS: {len(services().settings.api_keys)}, not listed.", err=True)
+    click.echo(
+        f"{len(made)} made. Those in RECAP_API_KEYS: {len(current_engine().settings.api_keys)}, not listed.", err=True
+    )
 
 
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID", type=click.IntRange(min=1))
 def revoke(key_id: int) -> None:
     """Let the key in no more.  A key stays asked for, also when it was the last."""
-    info = services().keys.revoke(key_id)
+    info = current_engine().keys.revoke(key_id)
     click.echo(
         f"Key {info.id}, {_for_whom(info)}, is revoked since {info.revoked_at:%Y-%m-%d %H:%M} UTC. Every server "
         f"refuses it within {KNOWN_SECONDS:g} seconds."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Commands
 from memory.ops.logs import Names, Private
 
@@ -18,4 +18,4 @@ logs = Commands("logs", help="The logs, which name people and sessions by a hash
 @click.option("--tenant", default="default", show_default=True, help="Whose it is.")
 def show(name: str, kind: str, tenant: str) -> None:
     """Say by which hash this installation's logs name a person or a session."""
-    click.echo(Names.of(services().settings.data_dir).hash(Private(kind, tenant, name)))
+    click.echo(Names.of(current_engine().settings.data_dir).hash(Private(kind, tenant, name)))

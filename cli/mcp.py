@@ -16,7 +16,7 @@ from flask import current_app
 from flask.cli import with_appcontext
 
 from api.mcp_server import INSTRUCTIONS, McpServer, error_data
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Command
 from memory.access.keys import KeyHolder
 from memory.errors import RecapError
@@ -38,7 +38,7 @@ def mcp(user_id: str, tenant: str) -> None:
     except ImportError as error:
         text = "The MCP SDK is not installed. Install it with `pip install -r requirements-mcp.txt`."
         raise click.ClickException(text) from error
-    engine = services()
+    engine = current_engine()
     methods = McpServer(engine, KeyHolder(tenant, user_id), Caller(tenant, user_id))
 
     def in_thread(method: Callable[[Any], T]) -> Callable[[Any, Any], Any]:

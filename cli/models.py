@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Commands
 from memory.llm.model_check import ModelCheck, check_models
 
@@ -19,7 +19,7 @@ def check() -> None:
 
     It tells what each server does not take, and whether the model can read prompts of CONTEXT_TOKENS.
     """
-    engine = services()
+    engine = current_engine()
     in_use = engine.model_server.models
     if in_use.notice is not None:
         click.echo(in_use.notice)

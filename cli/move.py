@@ -6,10 +6,10 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy import select
 
-from api.resource import services
+from api.resource import current_engine
 from app import on_database
 from cli.commands import Command
-from memory.engine import Services, utc_now
+from memory.engine import Engine, utc_now
 from memory.errors import Conflict
 from memory.ops.backup import DataLock
 from memory.ops.move import count, move
@@ -28,7 +28,7 @@ def move_to(database_url: str) -> None:
     The target is empty, or has what an earlier call that broke off copied.  The search index is made again where it is
     needed.
     """
-    source = services()
+    source = current_engine()
     with DataLock(source.settings.data_dir).alone(), on_database(source.settings, database_url) as target:
         rows = count(source.database)
         with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
@@ -38,7 +38,7 @@ def move_to(database_url: str) -> None:
     click.echo("Recap, and delete the former database when you don't need it any more: it still has everything.")
 
 
-def _compare_searches(source: Services, target: Services) -> int:
+def _compare_searches(source: Engine, target: Engine) -> int:
     """Search for the newest words of some persons in both databases; how many searches that were."""
     newest = (
         select(MessageRow.content).where(MessageRow.owner_id == OwnerRow.id).order_by(MessageRow.id.desc()).limit(1)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from api.resource import services
+from api.resource import current_engine
 from cli.commands import Commands
 from cli.prompt_comparison import Comparison, compare, read_messages
 from memory.engine import stated_facts
@@ -27,7 +27,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     CONVERSATION is JSON: {"messages": [{"role", "content", "name"?, "created_at"?}], "stated_facts"?: ["..."]}.
     Without stated_facts, those the built-in rules find in it are looked for.
     """
-    engine = services()
+    engine = current_engine()
     try:
         data = json.loads(conversation.read_text(encoding="utf-8"))
         messages = read_messages(data)

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
@@ -59,7 +59,6 @@ from memory.sessions.thoughts import Cleaning
 from memory.store.store import Items
 from memory.transfer.imports import Imports
 from memory.turn.block import Blocks
-from memory.turn.parts import Parts
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
 from memory.users import Users
@@ -111,26 +110,27 @@ class Checked:
         return self.database == self.data_dir == "ok"
 
 
-class Services:
+class Engine:
     """What the HTTP layer and the commands call.  Nothing runs in the background until `start`."""
 
     def __init__(
         self,
         settings: Settings,
-        engine: Engine,
+        database_engine: DatabaseEngine,
         write_export: WriteExport,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.settings = settings
+        self.now = now
         self.data_lock = DataLock(settings.data_dir)
-        self.database = database = Database(engine)
+        self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
         models_of = partial(_models, on_takeover=metrics.model_replaced)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
         self.embedder = embedder = _embedder(settings, models.embedding_endpoint, metrics)
         self.index = index = SearchIndex(
-            engine if settings.searches_database else settings.index_dir,
+            database_engine if settings.searches_database else settings.index_dir,
             recipe=_recipe(settings),
             embedder=embedder,
             analysis=analysis_in(settings.search_language),
@@ -139,7 +139,7 @@ class Services:
         self.outbox = outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
         self.jobs = Jobs(database, now)
         self.keys = Keys(settings.api_keys, database, now)
-        budgets = Budgets(settings, database, now)
+        self.budgets = budgets = Budgets(settings, database, now)
         mini = Mini(model_server, budgets, metrics)
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
@@ -160,29 +160,13 @@ class Services:
             settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow, types.names
         )
         self.indexing = Indexing(database, index)
-        self.recall = recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
+        self.recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
-        self.examples = examples = Examples(database, index, now)
+        self.examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
-        parts = Parts(
-            settings,
-            database,
-            sessions,
-            facts,
-            prompts,
-            recall,
-            examples,
-            types,
-            leases,
-            metrics,
-            outbox,
-            budgets,
-            model_server,
-            now,
-        )
-        self.pipeline = ChatPipeline(parts)
-        self.blocks = Blocks(parts)
+        self.pipeline = ChatPipeline(self)
+        self.blocks = Blocks(self)
         self.turns = Turns(database, leases)
         self.users = Users(database, now)
         self.imports = imports = Imports(database, sessions, leases, now)

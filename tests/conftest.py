@@ -16,12 +16,13 @@ import trustme
 from flask import Flask
 from flask.testing import FlaskClient
 from flask_migrate import upgrade
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine as DatabaseEngine
+from sqlalchemy import create_engine, text
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from benchmarks.postgres import server_in
 from config import Settings
-from memory.engine import Services
+from memory.engine import Engine
 from memory.llm.completions import OpenAIModel
 from search_index import SearchIndex
 from tests.jobbing import Bench, Clock
@@ -113,12 +114,12 @@ def nodes(
         upgrade()
     yield made
     for app in made:
-        services_of(app).stop()
-        services_of(app).database.engine.dispose()
+        engine_of(app).stop()
+        engine_of(app).database.engine.dispose()
 
 
 @pytest.fixture(params=["whoosh", pytest.param("postgres", marks=pytest.mark.slow)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | Engine]:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | DatabaseEngine]:
     """Where a search index is: what it promises holds for both."""
     if request.param == "whoosh":
         yield tmp_path
@@ -161,7 +162,7 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
 
     yield make
     for app in made:
-        services = services_of(app)
+        services = engine_of(app)
         services.stop()
         services.database.engine.dispose()
 
@@ -170,7 +171,7 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
 def shared_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
     """One application for a whole module whose tests leave nothing in it that another would see.
 
-    Such a module takes it as its own `app`, and `client` and `services` follow.
+    Such a module takes it as its own `app`, and `client` and `engine` follow.
     """
     with an_app(tmp_path_factory.mktemp("shared"), migrated) as app:
         yield app
@@ -194,8 +195,8 @@ def client(app: Flask) -> FlaskClient:
 
 
 @pytest.fixture
-def services(app: Flask) -> Services:
-    return services_of(app)
+def services(app: Flask) -> Engine:
+    return engine_of(app)
 
 
 @pytest.fixture

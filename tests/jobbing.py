@@ -10,8 +10,8 @@ from flask import Flask
 from sqlalchemy import create_engine
 
 from api.resource import EXTENSION
-from app import services_of
-from memory.engine import Services
+from app import engine_of
+from memory.engine import Engine
 from memory.errors import ModelError
 from memory.transfer.export_format import text_of
 from models import JobRow, OwnerRow
@@ -53,10 +53,10 @@ class Bench:
             tx.flush()
             return owner.id
 
-    def process(self, app: Flask) -> Services:
+    def process(self, app: Flask) -> Engine:
         """Another engine on the same data, as another process has."""
-        engine = create_engine(services_of(app).database.engine.url)
-        services = Services(services_of(app).settings, engine, text_of, now=self.clock)
+        engine = create_engine(engine_of(app).database.engine.url)
+        services = Engine(engine_of(app).settings, engine, text_of, now=self.clock)
         services.outbox.register("probe", self._run)
         return services
 
@@ -69,7 +69,7 @@ class Bench:
             told = {"tenant": "default", "owner_id": self.owner_id, **options}
             self.services.outbox.ask(tx, JobRequest(kind, key, **told))
 
-    def take(self, services: Services | None = None) -> JobRow:
+    def take(self, services: Engine | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
         engine = services or self.services
         claimed = engine.outbox.claim_next("probe")[0]

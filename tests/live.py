@@ -21,7 +21,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from app import services_of
+from app import engine_of
 from models import JobRow
 from tests.serving import eventually
 
@@ -52,7 +52,7 @@ class Live:
         """Make the application and serve it."""
         assert self._server is None, "it runs already"
         self.app = self._make()
-        services_of(self.app).start()
+        engine_of(self.app).start()
         self._server = Loopback(self.app, self.port)
         self.port = self._server.port
 
@@ -61,15 +61,15 @@ class Live:
         if self._server is not None:
             server, self._server = self._server, None
             server.stop()
-            services_of(self.app).stop()
-            services_of(self.app).database.engine.dispose()
+            engine_of(self.app).stop()
+            engine_of(self.app).database.engine.dispose()
 
     def settle(self, *kinds: str) -> None:
         """Wait until no job of these kinds is left (default: no summary is being made); AssertionError otherwise."""
         wanted = kinds or ("summary",)
 
         def left() -> list[Any]:
-            with services_of(self.app).database.read() as tx:
+            with engine_of(self.app).database.read() as tx:
                 rows = tx.execute(select(JobRow.kind, JobRow.state, JobRow.error).where(JobRow.kind.in_(wanted)))
                 return [tuple(row) for row in rows]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memory.engine import Services
+from memory.engine import Engine
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.talking import at, prompts
@@ -26,7 +26,7 @@ def talker(
     make_app: MakeApp, server: ModelServer, monkeypatch: pytest.MonkeyPatch, now: datetime = NOW, **changes: Any
 ) -> FlaskClient:
     """A client of an application for which it is always `now`; the scripted server answers for its models."""
-    monkeypatch.setattr("app.Services", partial(Services, now=lambda: now))
+    monkeypatch.setattr("app.Services", partial(Engine, now=lambda: now))
     monkeypatch.setattr("api.recall.utc_now", lambda: now)
     return make_app(**at(server, **changes)).test_client()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Flask
 
-from app import services_of
+from app import engine_of
 from tests.model_server import ModelServer
 from tests.resources import append, good, read_all, said
 from tests.talking import Prompt, prompts
@@ -28,7 +28,7 @@ class Talk:
     def digest(self, *replies: Any) -> dict[str, Any]:
         """Run the summary jobs; the mini model answers `replies`."""
         self.server.mini.queue(*replies)
-        services_of(self.app).outbox.run_due(["summary"])
+        engine_of(self.app).outbox.run_due(["summary"])
         return self.summary()
 
     def hear(self, *messages: Any, reply: Any = None) -> None:

@@ -15,10 +15,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import func, select
 from werkzeug.test import TestResponse
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from config import Settings
 from memory.access.owners import find_user
-from memory.engine import Services
+from memory.engine import Engine
 from memory.store import documents
 from models import Base
 from models.owners import Caller
@@ -35,14 +35,14 @@ def an_app(folder: Path, migrated: Path | None = None, **settings: Any) -> Itera
         shutil.copy(migrated, folder / "recap.db")
     app = create_app(Settings(**{"data_dir": folder, "log_level": "warning", **settings}))
     yield app
-    services_of(app).stop()
-    services_of(app).database.engine.dispose()
+    engine_of(app).stop()
+    engine_of(app).database.engine.dispose()
 
 
 @contextmanager
 def locked(app: Flask) -> Iterator[None]:
     """The database is being written by somebody who takes long."""
-    database = sqlite3.connect(services_of(app).settings.data_dir / "recap.db", isolation_level=None)
+    database = sqlite3.connect(engine_of(app).settings.data_dir / "recap.db", isolation_level=None)
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -103,7 +103,7 @@ def listings(client: FlaskClient) -> list[str]:
     ]
 
 
-def rows_of(services: Services) -> dict[str, int]:
+def rows_of(services: Engine) -> dict[str, int]:
     """How many rows each table has."""
     with services.database.read() as tx:
         tables = Base.metadata.sorted_tables
@@ -131,7 +131,7 @@ def link(subject: str, relation: str, object: str, kinds: str = "person thing") 
     return {"subject": subject, "relation": relation, "object": object, **ends}
 
 
-def index_key(services: Services, user_id: str) -> str:
+def index_key(services: Engine, user_id: str) -> str:
     """What a person's search index is called."""
     with services.database.read() as tx:
         return find_user(tx, Caller(user_id=user_id)).index_key
@@ -144,7 +144,7 @@ def digest_of(*facts: Body, **sections: Any) -> Body:
 
 
 def derived(
-    services: Services, user_id: str, key: str, value: Any, sources: Sequence[int], author: str = "model"
+    services: Engine, user_id: str, key: str, value: Any, sources: Sequence[int], author: str = "model"
 ) -> Item:
     """A document of the engine's as it is stored of a person, resting on these messages."""
     with services.database.write() as tx:

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import create_environ, run_wsgi_app
 
-from app import services_of
+from app import engine_of
 from config import ApiKey, SettingsError
 from memory.access.keys import refuse_strangers
 from tests.conftest import MakeApp
@@ -31,7 +31,7 @@ def app(shared_app: Flask) -> Flask:
 
 
 def refuse(app: Flask, addresses: list[object]) -> None:
-    services = services_of(app)
+    services = engine_of(app)
     refuse_strangers(services.settings, services.keys, addresses)
 
 
@@ -50,7 +50,7 @@ def test_with_a_key_or_a_word_it_starts_anywhere(make_app: MakeApp) -> None:
     anywhere: list[object] = [("0.0.0.0", 8000)]
     refuse(make_app(allow_anonymous=True), anywhere)
     refuse(make_app(api_keys=(ApiKey("acme", KEY),)), anywhere)
-    keys = services_of(app := make_app()).keys
+    keys = engine_of(app := make_app()).keys
     keys.revoke(keys.create("acme")[1].id)
     refuse(app, anywhere)  # a revoked one is asked for as well
 
@@ -135,7 +135,7 @@ def test_a_proxy_that_is_trusted_to_name_its_client_is_no_key(make_app: MakeApp)
 def test_with_a_key_or_where_anybody_may_call_looks_do_not_count(make_app: MakeApp) -> None:
     open_ = make_app(allow_anonymous=True).test_client()
     answers = [open_.get("/api/sessions", environ_overrides=look) for look, _ in REFUSED]
-    key, _ = services_of(open_.application).keys.create("acme")
+    key, _ = engine_of(open_.application).keys.create("acme")
     keyed = with_key(make_app(), key)
     answers += [keyed.get("/api/sessions", environ_overrides=look) for look, _ in REFUSED]
     assert {answer.status_code for answer in answers} == {200}

@@ -14,7 +14,7 @@ from click.testing import Result
 from flask import Flask
 from flask_migrate import downgrade
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock, examine
 from tests.conftest import MakeApp
@@ -35,7 +35,7 @@ def run(make_app: MakeApp) -> Flasks:
         if "backup" not in mine.cli.commands:
             register_commands(mine)
         result = mine.test_cli_runner().invoke(args=[str(part) for part in command])
-        services_of(mine).database.engine.dispose()
+        engine_of(mine).database.engine.dispose()
         return result
 
     return run
@@ -54,8 +54,8 @@ def backup(app: Flask, run: Flasks, tmp_path: Path) -> Path:
 @pytest.fixture
 def stopped(app: Flask, backup: Path) -> Flask:
     """The application the backup is of, with nobody connected any more."""
-    services_of(app).stop()
-    services_of(app).database.engine.dispose()
+    engine_of(app).stop()
+    engine_of(app).database.engine.dispose()
     return app
 
 
@@ -87,7 +87,7 @@ def test_a_backup_is_never_written_over_another_unless_that_is_said(app: Flask, 
     result = run("backup", backup)
     assert result.exit_code == 1 and "--force" in result.output
     assert backup.read_bytes() == before
-    database = services_of(app).settings.data_dir / "recap.db"
+    database = engine_of(app).settings.data_dir / "recap.db"
     assert "is the database itself" in run("backup", database, "--force").output
     assert run("backup", backup, "--force").exit_code == 0
     assert "And my dog Rex." in messages(backup)
@@ -121,7 +121,7 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
 ) -> None:
     """The index, which knows what was said since, goes; rows are searched at once and indexed again."""
     chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
-    services = services_of(app)
+    services = engine_of(app)
     jobs_done(app.test_client())
     index = tmp_path / "data" / "index"
     assert any(index.iterdir())
@@ -137,7 +137,7 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert found[0]["content"] == "My cat is called Miso."
     assert "Miso" in chat(client, "What is my cat called?", session_id="new", user_id="ada")["reply"]
     jobs_done(client)
-    assert all(one.consistent and not one.waiting for one in services_of(restored).indexing.verify())
+    assert all(one.consistent and not one.waiting for one in engine_of(restored).indexing.verify())
     (former,) = (tmp_path / "data").glob("recap-until-*.db")
     assert str(former) in result.output
     assert "My dog is called Rex." in messages(former), "also what was in its log"
@@ -165,7 +165,7 @@ def test_an_older_backup_is_brought_up_to_date(
     older = make_app(database_url=f"sqlite:///{backup}")
     with older.app_context():
         downgrade(revision="0003")
-    services_of(older).database.engine.dispose()
+    engine_of(older).database.engine.dispose()
     execute(backup, "PRAGMA journal_mode = DELETE")
     assert examine(backup).revision == "0003"
     result = run("restore", backup)
@@ -206,18 +206,18 @@ def test_what_is_no_backup_of_this_recap_is_refused(
 
 
 def test_nothing_is_restored_under_a_running_server(app: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
-    services_of(app).start()
+    engine_of(app).start()
     _refused(run("restore", backup), tmp_path, "runs on")
-    services_of(app).stop()
-    services_of(app).database.engine.dispose()
+    engine_of(app).stop()
+    engine_of(app).database.engine.dispose()
     assert run("restore", backup).exit_code == 0
 
 
 def test_no_server_starts_while_a_restore_is_under_way(make_app: MakeApp, tmp_path: Path) -> None:
     app = make_app()
     with DataLock(tmp_path / "data").alone(), pytest.raises(Exception, match="is being restored"):
-        services_of(app).start()
-    services_of(app).start()
+        engine_of(app).start()
+    engine_of(app).start()
 
 
 def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(

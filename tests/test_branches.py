@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from models import TurnRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, ModelServer, Status
@@ -36,7 +36,7 @@ def talk(client: FlaskClient, *messages: str, **more: Any) -> list[int]:
 
 def work(client: FlaskClient, *kinds: str) -> None:
     """Do the jobs that are due, those of the index at once."""
-    services = services_of(client.application)
+    services = engine_of(client.application)
     if not kinds or "index" in kinds:
         for job in client.get("/api/jobs").json["items"]:
             if job["kind"] == "index":
@@ -128,7 +128,7 @@ def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: 
     listed = read_all(client, f"{URL}/turns")
     assert [turn["user_message_id"] for turn in listed] == [new, ids[0]]
     failed(client.get(f"{URL}/turns/{ids[1]}"), 404, "turn_not_found")
-    with services_of(app).database.read() as tx:
+    with engine_of(app).database.read() as tx:
         assert tx.query(TurnRow).filter(TurnRow.user_message_id == ids[1]).one().usage
 
 
@@ -345,7 +345,7 @@ def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(
     stale = digest_of(fact("Says two", 3, "two"), data=["stale"])
     model_server.mini.queue(Delay(release, stale), digest_of(data=["fresh"]))
     came = len(model_server.requests)
-    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
+    with meanwhile(lambda: engine_of(app).outbox.run_due(["summary"])):
         model_server.wait_for_requests(came + 1)
         talk(client, "deux", replaces=ids[-1])
         release.set()
@@ -468,7 +468,7 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
     assert {one["content"].split()[0]: one["id"] for one in messages if one["role"] == "user"} == {
         text: item["source_message_id"] for text, item in facts(client).items()
     }
-    assert all(one.consistent for one in services_of(app).indexing.verify())
+    assert all(one.consistent for one in engine_of(app).indexing.verify())
 
 
 def only_the_line_is_found(client: FlaskClient) -> None:

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app import services_of
+from app import engine_of
 from tests.completing import post, talk
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, Text, ToolCalls
@@ -38,7 +38,7 @@ def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app: MakeApp
     client = app.test_client()
     model_server.main.queue(HUNDRED)
     first = chat(client, "Hello", session_id="s", user_id="ada", key="k")
-    before = rows_of(services_of(app))
+    before = rows_of(engine_of(app))
     asked = len(model_server.requests)
     for body in ({"session_id": "s"}, {"session_id": "new"}, {"stream": True}, {"temporary": True}):
         answer = ask(client, "And again", user_id="ada", **body)
@@ -48,7 +48,7 @@ def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app: MakeApp
         left = (midnight - datetime.now(UTC)).total_seconds()
         assert left - 5 <= int(answer.headers["Retry-After"]) <= left + 5
     assert chat(client, "Hello", session_id="s", user_id="ada", key="k")["reply"] == first["reply"], "a retry is free"
-    assert rows_of(services_of(app)) == before and len(model_server.requests) == asked
+    assert rows_of(engine_of(app)) == before and len(model_server.requests) == asked
 
 
 def test_another_person_session_or_day_is_not_touched(make_app: MakeApp, model_server: ModelServer) -> None:
@@ -59,7 +59,7 @@ def test_another_person_session_or_day_is_not_touched(make_app: MakeApp, model_s
         chat(client, "Hello", **whose)
         failed(ask(client, "Hello", **whose), 429, "daily_tokens_spent")
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
-    with closing(sqlite3.connect(services_of(app).settings.data_dir / "recap.db")) as database, database:
+    with closing(sqlite3.connect(engine_of(app).settings.data_dir / "recap.db")) as database, database:
         database.execute("UPDATE spending SET day = ?", (yesterday.isoformat(),))
     stream(client, "Good morning", user_id="ada")
     assert (today(app, "ada"), today(app, "bob")) == (100, 0)
@@ -92,7 +92,7 @@ def test_summaries_count_also_those_refused(
     model_server.main.queue(HUNDRED)
     model_server.mini.queue(*answers)
     chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert bool(jobs(app.test_client())) == (REFUSED in answers)
     assert today(app, "ada") == spent
 
@@ -163,7 +163,7 @@ def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(
     client = app.test_client()
     model_server.main.queue(HUNDRED, HUNDRED)
     assert complete(client, "Hello", "ada").status_code == 200
-    with closing(sqlite3.connect(services_of(app).settings.data_dir / "recap.db")) as other:
+    with closing(sqlite3.connect(engine_of(app).settings.data_dir / "recap.db")) as other:
         other.execute("BEGIN IMMEDIATE")
         error(complete(client, "And again", "ada"), 429)
         through = complete(client, "Hello", "bob")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.builtin_calls import CORRECTIONS, QUESTIONS, cases
 from tests.resources import good, read_all
 from tests.talking import chat
@@ -19,7 +19,7 @@ def say(client: FlaskClient, words: str, session: str | None = "s", **more: Any)
     """The reply to what the person says, when all jobs that follow are done."""
     named = {"session_id": session} if session else {}
     reply = str(chat(client, words, user_id="ada", **named, **more)["reply"])
-    services_of(client.application).outbox.run_due()
+    engine_of(client.application).outbox.run_due()
     return reply
 
 

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import event
 
-from app import services_of
+from app import engine_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status, Text
 from tests.talking import ask, at, chat, failed, prompts, question, said, sessions, stored, summary
@@ -88,7 +88,7 @@ def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, m
 
 def test_a_temporary_turn_stores_nothing_at_all(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
-    services_of(client.application).outbox.run_due()
+    engine_of(client.application).outbox.run_due()
 
     def everything() -> list[Any]:
         waiting = [{**job, "age": None} for job in client.get("/api/jobs").json["items"]]
@@ -128,7 +128,7 @@ def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(
     app = make_app(**at(model_server))
     synced: list[bool] = []
 
-    @event.listens_for(services_of(app).database.engine, "connect")
+    @event.listens_for(engine_of(app).database.engine, "connect")
     def watch(connection: sqlite3.Connection, _record: Any) -> None:
         waits = [True]
 
@@ -140,7 +140,7 @@ def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(
 
         connection.set_trace_callback(note)
 
-    services_of(app).database.engine.dispose()  # all connections are made anew, and watched
+    engine_of(app).database.engine.dispose()  # all connections are made anew, and watched
     if not answered:
         model_server.main.queue(Status(400))
     with ask(app.test_client(), "Tea?", session_id="tea", stream=streaming) as response:

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.resources import Body, append, good, read_all, rows_of, said
 from tests.talking import said as stored
 
@@ -102,10 +102,10 @@ def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
 def test_the_same_again_changes_nothing_and_what_was_said_since_is_added(app: Flask, client: FlaskClient) -> None:
     bring_in(client, tea())
     append(client, "6f2b-tea", [said("Meanwhile, here.")], user_id="ada")
-    rows = rows_of(services_of(app))
+    rows = rows_of(engine_of(app))
     done = bring_in(client, tea())
     assert (done["created"]["messages"], done["known"]["messages"], done["known"]["sessions"]) == (0, 4, 1)
-    assert rows_of(services_of(app)) == rows
+    assert rows_of(engine_of(app)) == rows
     longer = tea()
     longer["mapping"]["u3"] = {**node("a2-again", "user", "Thanks!"), "id": "u3"}
     longer["current_node"] = "u3"

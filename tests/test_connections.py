@@ -12,7 +12,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.completing import post, talk
 from tests.model_server import Delay, ModelServer
 from tests.resources import good
@@ -26,7 +26,7 @@ TURNS = 12  # of each sort; more than there would be connections, if each held o
 def test_turns_hold_no_connection_while_their_models_work(
     model_app: Flask, model_server: ModelServer, sort: str
 ) -> None:
-    database = services_of(model_app).database
+    database = engine_of(model_app).database
     answered = threading.Event()
     model_server.main.default = lambda body: Delay(answered, "At last.")
     with ExitStack() as stack:
@@ -46,7 +46,7 @@ def test_turns_hold_no_connection_while_their_models_work(
 def test_no_connection_is_held_while_the_index_is_read_which_may_need_one(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services, held = services_of(app), list[int]()
+    services, held = engine_of(app), list[int]()
 
     def noting(reader: Callable[..., Any]) -> Callable[..., Any]:
         def read(*asked: Any) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from benchmarks.references import TALKS
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -164,7 +164,7 @@ def test_types_are_listed_exported_and_erased_with_their_owner(client: FlaskClie
     good(client.patch("/api/sessions/s", json={"type": "diary"}))
     document = good(client.get("/api/users/ada/export"))
     good(client.delete("/api/users/ada"))
-    assert traces(services_of(model_app).settings.data_dir, "SENTINELCUE") == {}
+    assert traces(engine_of(model_app).settings.data_dir, "SENTINELCUE") == {}
     good(client.post("/api/import", json=document, query_string=ADA))
     assert good(client.get(f"{URL}/diary", query_string=ADA)) == mine
     assert good(client.get("/api/sessions/s"))["type"] == "diary"
@@ -176,7 +176,7 @@ def test_what_is_no_type_is_refused_and_nothing_is_stored(client: FlaskClient) -
     append(client, "s", [said("Hi")], **ADA)
     put(client, "tenants")
     put(client, "bobs", user_id="bob")
-    before = rows_of(services_of(client.application))
+    before = rows_of(engine_of(client.application))
     for name, body, code in (
         ("A!", {}, "bad_type_name"),
         ("a", {"cues": ["the"]}, "bad_cue"),
@@ -197,7 +197,7 @@ def test_what_is_no_type_is_refused_and_nothing_is_stored(client: FlaskClient) -
     assert error(client.delete(f"{URL}/planning"), 404)["code"] == "type_not_found"
     for number in range(19):
         put(client, f"t{number}", **ADA)
-    assert rows_of(services_of(client.application))["items"] == before["items"] + 19
+    assert rows_of(engine_of(client.application))["items"] == before["items"] + 19
     put(client, "t19", **ADA)
     too_many = client.put(f"{URL}/t20", json=ADA)
     assert error(too_many, 422)["code"] == "too_many_types"
@@ -207,7 +207,7 @@ def digests(client: FlaskClient, server: ModelServer, kind: Any, **sections: Any
     """The summary is made, and the mini model names a type."""
     answer = digest_of(**sections)
     server.mini.queue({**answer, "type": kind} if kind is not None else answer)
-    services_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).outbox.run_due(["summary"])
 
 
 def test_the_mini_model_names_the_type_with_the_summary_it_makes(
@@ -251,7 +251,7 @@ def test_built_in_types_change_budgets_and_put_their_sections_first(
         type_of(client, "Three.", "Four.", "Five.", session=kind)
         text = head(model_server)
         assert text.index(first) == min(text.index(one) for one in ("Quiet", "Error 7", "Weather")), kind
-        services_of(client.application).outbox.run_due(["summary"])
+        engine_of(client.application).outbox.run_due(["summary"])
 
 
 def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_server: ModelServer) -> None:
@@ -272,4 +272,4 @@ def test_what_a_mini_model_says_of_thirty_natural_talks_arrives(client: FlaskCli
             append(client, session, [said(text) for text in talk[:2]], **ADA)
             digests(client, model_server, name)
             assert type_of(client, *talk[2:3], session=session, recall="off") == name
-            services_of(client.application).outbox.run_due(["summary"])
+            engine_of(client.application).outbox.run_due(["summary"])

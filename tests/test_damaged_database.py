@@ -15,7 +15,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import event
 
-from app import services_of
+from app import engine_of
 from tests.completing import post, sent, talk
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -42,7 +42,7 @@ def make(make_app: MakeApp, server: ModelServer) -> Callable[..., Flask]:
 def file(make: Callable[..., Flask]) -> Path:
     """The file of a database with a conversation of 400 messages, which nobody has open."""
     app = make()
-    engine = services_of(app)
+    engine = engine_of(app)
     append(app.test_client(), "s", [said(f"Note {n} about lighthouse {n}. " * 8) for n in range(400)], user_id="ada")
     chat(app.test_client(), "Hello.", session_id="t", user_id="ada")
     engine.outbox.run_due()
@@ -127,7 +127,7 @@ class FullDisk:
     """The disk of an application's database: `fill` leaves no room for another page, `free` does."""
 
     def __init__(self, app: Flask) -> None:
-        self._engine = services_of(app).database.engine
+        self._engine = engine_of(app).database.engine
         event.listen(self._engine, "connect", self._limit)
         self._pages = 2**30
 
@@ -176,7 +176,7 @@ def test_jobs_do_not_spin_nor_fill_the_log(
 ) -> None:
     monkeypatch.setattr("memory.jobs.POLL_SECONDS", 0.05)
     overwrite(file, pages_of(file, "ix_jobs_queue"))
-    engine = services_of(make())
+    engine = engine_of(make())
     with caplog.at_level(logging.ERROR):
         engine.start()
         assert eventually(lambda: "a thread failed" in caplog.text)

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from memory.recall.recall import LATEST, MISSING
 from memory.turn.prompt import NOTES
 from tests.conftest import MakeApp
@@ -43,7 +43,7 @@ def talked(client: FlaskClient, session: str, *texts: str, day: int = 10, **who:
 
 def summarised(client: FlaskClient, server: ModelServer, **sections: Any) -> None:
     server.mini.queue(digest_of(**sections))
-    services_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).outbox.run_due(["summary"])
 
 
 def kind(answer: dict[str, Any]) -> str:
@@ -161,7 +161,7 @@ def test_a_turn_that_is_no_reference_costs_no_statement_more(past: FlaskClient) 
     """Only the reference itself reads the ends of the latest conversations: two statements."""
 
     def cost(message: str) -> int:
-        with statements(services_of(past.application).database) as made:
+        with statements(engine_of(past.application).database) as made:
             chat(past, message, session_id="new", **ADA)
         return len(made)
 

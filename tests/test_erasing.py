@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import update
 
-from app import services_of
+from app import engine_of
 from memory.erasing import erasing
 from models import JobRow
 from tests.model_server import Delay, ModelServer, Status
@@ -41,19 +41,19 @@ def app(model_app: Flask) -> Flask:
 
 
 def traces(client: FlaskClient, word: str = SENTINEL) -> dict[str, int]:
-    return traces_in(services_of(client.application).settings.data_dir, word)
+    return traces_in(engine_of(client.application).settings.data_dir, word)
 
 
 def places(client: FlaskClient) -> set[str]:
     """The kinds of files that the word is in, once the log has been copied into the database."""
-    with services_of(client.application).database.engine.connect() as connection:
+    with engine_of(client.application).database.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
     return {"index" if path.startswith("index/") else path for path in traces(client)}
 
 
 def jobs_done(client: FlaskClient, *kinds: str) -> None:
     """Let all jobs run, or those of these kinds, due or not."""
-    services = services_of(client.application)
+    services = engine_of(client.application)
     with services.database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
     services.outbox.run_due(kinds or None)
@@ -107,7 +107,7 @@ def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
     tied = link("user", f"{SENTINEL} of", SENTINEL)
     mine = fact(f"{SENTINEL} is my secret", 1, scope="user", links=[tied])
     told(client, model_server, mine, topic=f"About {SENTINEL}")
-    derived(services_of(client.application), "ada", SENTINEL, {SENTINEL: SECRET}, [id_of(client, SECRET)])
+    derived(engine_of(client.application), "ada", SENTINEL, {SENTINEL: SECRET}, [id_of(client, SECRET)])
     chat(client, "I like green tea.", session_id="s", user_id="ada")
     told(client, model_server, fact("Likes green tea", 3, "I like green tea"), topic=f"{SENTINEL} and tea")
     good(client.put("/api/sessions/s/summary", json={"sections": {"topic": f"{SENTINEL}, tea, and more"}}))
@@ -142,7 +142,7 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
     jobs_done(past)
     assert traces(past) == {}
     assert SENTINEL not in str(model_server.requests[came:][0].body), "the summary is made from what is left"
-    forget = services_of(past.application).settings.index_dir / ".forget"
+    forget = engine_of(past.application).settings.index_dir / ".forget"
     assert forget.exists(), "other processes are told to clear their caches"
     assert neighbours(past, model_server) == before
 
@@ -180,7 +180,7 @@ def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskCli
     chat(past, "And now, my secret?", session_id="s", user_id="ada", recall="always")
     assert SENTINEL not in str(prompts(model_server)[-3:]) and "green tea" in str(prompts(model_server)[-3])
     assert SENTINEL not in str(prompts(model_server, "mini")[-1])
-    assert all(owner.consistent for owner in services_of(past.application).indexing.verify())
+    assert all(owner.consistent for owner in engine_of(past.application).indexing.verify())
 
 
 def test_the_summary_is_made_anew_from_the_version_before(client: FlaskClient, model_server: ModelServer) -> None:
@@ -349,7 +349,7 @@ def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient,
     release = threading.Event()
     late = digest_of(fact(f"Has {SENTINEL}", 2, SENTINEL), topic=SENTINEL)
     model_server.mini.queue(Delay(release, late), digest_of(topic="Tea"))
-    with meanwhile(lambda: services_of(client.application).outbox.run_due(["summary"])):
+    with meanwhile(lambda: engine_of(client.application).outbox.run_due(["summary"])):
         model_server.wait_for_requests(1)
         erase(client, SECRET)
         release.set()
@@ -362,11 +362,11 @@ def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient,
 def test_what_a_job_tripped_over_is_forgotten(client: FlaskClient, model_server: ModelServer) -> None:
     append(client, "s", [said(SECRET), said("Noted.", "assistant")])
     model_server.mini.queue(Status(400, {"error": {"message": f"I can't stand {SENTINEL}"}}))
-    services_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).outbox.run_due(["summary"])
     assert [job["error"] is not None for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [True]
     erase(client, SECRET)
     assert [job["error"] for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [None]
-    services_of(client.application).outbox.run_due(["index", "scrub"])
+    engine_of(client.application).outbox.run_due(["index", "scrub"])
     assert traces(client) == {}
 
 
@@ -458,7 +458,7 @@ def test_not_a_byte_of_an_erased_session_is_left(
     name = f"{SENTINEL}-session"
     ids = append(client, name, [said(SECRET, external_id=f"{SENTINEL}-1", name=f"{SENTINEL} Ada")], **whose)
     if user:
-        derived(services_of(client.application), user, SENTINEL, {SENTINEL: SECRET}, ids["message_ids"])
+        derived(engine_of(client.application), user, SENTINEL, {SENTINEL: SECRET}, ids["message_ids"])
     told(client, model_server, fact(f"Has {SENTINEL}", 1, SENTINEL), topic=SENTINEL)
     model_server.main.queue(f"{SENTINEL}, then.", "No.")
     first = chat(client, f"Again {SENTINEL}.", session_id=name, key=f"{SENTINEL}-key", **whose)

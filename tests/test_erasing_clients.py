@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import memory.erasing.erasing
-from app import services_of
+from app import engine_of
 from tests.completing import Person, complete, post, sent, talk, user
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -32,8 +32,8 @@ def erase(client: FlaskClient, session: str, position: int) -> None:
 
 
 def nothing_left(app: Flask) -> bool:
-    services_of(app).outbox.run_due(["index", "scrub"])
-    return traces(services_of(app).settings.data_dir, SENTINEL) == {}
+    engine_of(app).outbox.run_due(["index", "scrub"])
+    return traces(engine_of(app).settings.data_dir, SENTINEL) == {}
 
 
 def test_a_client_that_sends_all_of_it_again_goes_on(
@@ -42,7 +42,7 @@ def test_a_client_that_sends_all_of_it_again_goes_on(
     person = Person(client, user="ada")
     person.says(SECRET)
     person.says("I like tea.")
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     erase(client, "s", 1)
     person.says("And jam.")
     assert SECRET in str(person.last_sent)
@@ -56,7 +56,7 @@ def test_a_client_that_sends_all_of_it_again_goes_on(
     ]
     assert read_all(client, "/api/sessions/s/messages", branch=1) == []
     assert SECRET not in str(good(client.get("/api/search?q=secret&user_id=ada"))["results"])
-    services_of(app).outbox.run_due(["summary"])
+    engine_of(app).outbox.run_due(["summary"])
     assert nothing_left(app)
 
 
@@ -104,7 +104,7 @@ def test_calls_of_tools_and_their_results_are_erased_with_all_they_carry(
         {"role": "tool", "tool_call_id": "c1", "content": f"{SENTINEL} is there."},
     ]
     complete(client, exchange, user="ada")
-    services_of(app).outbox.run_due(["index"])
+    engine_of(app).outbox.run_due(["index"])
     assert not nothing_left(app)
     erase(client, "s", 2)
     erase(client, "s", 3)

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from memory.turn.prompt import EXAMPLES
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -91,8 +91,8 @@ def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
     chat(client, "Name the other boat", session_id="other", user_id="ada")
     if end == "session":
         assert good(client.delete("/api/sessions/s"))["erased"]["items"] == 1
-        services_of(client.application).outbox.run_due()
-        assert traces(services_of(client.application).settings.data_dir, secret) == {}
+        engine_of(client.application).outbox.run_due()
+        assert traces(engine_of(client.application).settings.data_dir, secret) == {}
     elif end == "replaced":
         chat(client, "Name it", session_id="s", user_id="ada", replaces=turn["user_message_id"])
     else:
@@ -105,7 +105,7 @@ def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
 
 def test_what_is_no_example_is_refused_and_nothing_is_stored(client: FlaskClient) -> None:
     turn = chat(client, "Keep this to yourself", session_id="s", user_id="ada", remember=False)
-    before = rows_of(services_of(client.application))
+    before = rows_of(engine_of(client.application))
     whole = {"input": "a", "output": "b"}
     for body in ({"input": "a"}, {**whole, "session_id": "s"}, {"message_id": 1}, {**whole, "rating": 6}):
         error(client.post("/api/examples", json=body), 422)
@@ -115,4 +115,4 @@ def test_what_is_no_example_is_refused_and_nothing_is_stored(client: FlaskClient
     ):
         named = {"session_id": "s", "message_id": message}
         assert error(client.post("/api/examples", json=named), status)["code"] == code
-    assert rows_of(services_of(client.application)) == before
+    assert rows_of(engine_of(client.application)) == before

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from app import services_of
+from app import engine_of
 from config import FallbackModel
 from memory.errors import ModelError
 from memory.llm import Interrupted, ModelEvent, Piece, Substitute, complete
@@ -95,7 +95,7 @@ def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(
         raise ModelError(code, "No.", status=422)
         yield
 
-    model = services_of(app).model_server.models.single_main
+    model = engine_of(app).model_server.models.single_main
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model, "answer", refuse)
         failed(ask(app.test_client(), "Hello"), 422, code)
@@ -245,7 +245,7 @@ def test_the_mini_model_falls_back_too(app: Flask, model_server: ModelServer, ot
     model_server.mini.default = lambda body: LASTING
     other.main.default = other.mini.default
     chat(client, "My cat is called Miso.", session_id="s")
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     (version,) = good(client.get("/api/sessions/s/summary/versions"))["items"]
     assert version["model"] == BACKUP
     assert [one.body["model"] for one in other.requests] == [BACKUP]

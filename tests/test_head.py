@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app import services_of
+from app import engine_of
 from tests.remembering import Talk
 from tests.resources import digest_of, fact, good, link
 from tests.sql import statements
@@ -15,7 +15,7 @@ KINDS = re.compile(r"FROM (facts|links|items)\b")
 
 def asked_for(talk: Talk) -> list[str]:
     """The kinds of memory that a turn asks for, beside the statement that tells which there are."""
-    with statements(services_of(talk.app).database) as sent:
+    with statements(engine_of(talk.app).database) as sent:
         chat(talk.client, "Where does Ida live?", session_id=talk.session)
     return [kind[1] for one in sent if "EXISTS (SELECT facts" not in one and (kind := KINDS.search(one))]
 

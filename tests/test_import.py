@@ -18,7 +18,7 @@ from werkzeug.test import TestResponse
 
 import api.users
 import memory.transfer.imports
-from app import services_of
+from app import engine_of
 from memory.errors import Conflict
 from memory.transfer.export import SessionRecord
 from memory.transfer.export_format import ExportDocument
@@ -33,7 +33,7 @@ from tests.talking import said as stored
 @pytest.fixture
 def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
     """Ada has talked in two sessions; in the first she moved, and edited the summary."""
-    client, outbox = model_app.test_client(), services_of(model_app).outbox
+    client, outbox = model_app.test_client(), engine_of(model_app).outbox
     good(client.post("/api/sessions", json={"session_id": "empty", "user_id": "ada", "title": "Nothing yet"}))
     append(
         client,
@@ -63,7 +63,7 @@ def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
         good(client.put("/api/store/items", json={**item, "ttl": 1000, "refresh_on_read": True}))
     messages = [one["id"] for one in read_all(client, "/api/sessions/home/messages")]
     for home, sources in (("Tallinn", messages[:1]), ("Lyon", messages[2:3])):
-        derived(services_of(model_app), "ada", "default", {"home": home}, sources)
+        derived(engine_of(model_app), "ada", "default", {"home": home}, sources)
     return client
 
 
@@ -112,13 +112,13 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
     history = good(talk.get(f"/api/facts/{held['Lives in Lyon']['id']}/history"))["items"]
     assert [one["text"] for one in history] == ["Lives in Tallinn", "Lives in Tallinn", "Lives in Lyon"]
 
-    services_of(talk.application).outbox.run_due()
+    engine_of(talk.application).outbox.run_due()
     asked = len(prompts(model_server, "mini"))
     chat(talk, "Where do I live?", session_id="home", user_id="ada")
     sent = prompts(model_server)[-1]
     assert next(m["content"] for m in sent if m["role"] == "user") == "Ada: I live in Tallinn."
     assert "Likes green tea" in sent[0]["content"] and "Lives in Lyon" in str(sent)
-    services_of(talk.application).outbox.run_due(["summary"])
+    engine_of(talk.application).outbox.run_due(["summary"])
     assert "Where I live" in prompts(model_server, "mini")[-1][1]["content"], "the person's summary is gone on from"
     assert len(prompts(model_server, "mini")) == asked + 1
     assert good(talk.get("/api/sessions/home/summary"))["latest"]["version"] == 4
@@ -263,9 +263,9 @@ def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: Flask
         yield from others
 
     with pytest.raises(Conflict, match="erased during the import") as lost:
-        services_of(app).imports.restore(Caller("default", "ada"), replace(document, sessions=erased_after_the_first()))
+        engine_of(app).imports.restore(Caller("default", "ada"), replace(document, sessions=erased_after_the_first()))
     assert lost.value.code == "import_lost"
-    assert set(rows_of(services_of(app)).values()) == {0}
+    assert set(rows_of(engine_of(app)).values()) == {0}
 
 
 # -- what can't be imported
@@ -361,7 +361,7 @@ def refused(shared: FlaskClient, document: Any, code: str, param: str | None) ->
     found = error(bring_in(shared, document), 422)
     assert (found["code"], found.get("param")) == (code, param)
     assert "Nothing was stored" in found["message"]
-    assert set(rows_of(services_of(shared.application)).values()) == {0}
+    assert set(rows_of(engine_of(shared.application)).values()) == {0}
 
 
 @pytest.mark.parametrize("data", [b"", json.dumps(a_document(a_session(), a_session(id="t"))).encode()[:-40]])
@@ -369,7 +369,7 @@ def test_what_is_no_json_is_refused(shared: FlaskClient, data: bytes) -> None:
     found = error(bring_in(shared, data), 400)
     assert found["code"] == "invalid_json"
     assert "is not valid JSON: " in found["message"] and "Nothing was stored" in found["message"]
-    assert set(rows_of(services_of(shared.application)).values()) == {0}
+    assert set(rows_of(engine_of(shared.application)).values()) == {0}
 
 
 def test_somebody_has_to_be_named(shared: FlaskClient) -> None:

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import Body, append, error, good, read_all, rows_of, said
@@ -80,7 +80,7 @@ def test_every_version_is_kept_with_what_it_changed_and_can_be_brought_back(clie
 def test_what_is_no_instruction_is_refused_and_nothing_is_stored(client: FlaskClient) -> None:
     for name in ("a", "b"):
         put(client, name, "x" * 3_000, **ADA)
-    before = rows_of(services_of(client.application))
+    before = rows_of(engine_of(client.application))
     for name, body, status, code in (
         ("c", {"text": "x" * 2_001}, 422, "instructions_too_long"),
         ("c", {"text": "x" * 4_001}, 422, "invalid_request"),
@@ -95,7 +95,7 @@ def test_what_is_no_instruction_is_refused_and_nothing_is_stored(client: FlaskCl
         assert found["code"] == "instruction_not_found"
     rollback = client.post("/api/instructions/a/rollback", json={**ADA, "version": 2})
     assert error(rollback, 404)["code"] == "version_not_found"
-    assert rows_of(services_of(client.application)) == before
+    assert rows_of(engine_of(client.application)) == before
 
 
 # -- feedback
@@ -105,7 +105,7 @@ class Ada:
     """Ada, who says what she thinks of the last reply, and the mini model, which answers what the test says."""
 
     def __init__(self, app: Flask, server: ModelServer) -> None:
-        self.client, self.server, self.outbox = app.test_client(), server, services_of(app).outbox
+        self.client, self.server, self.outbox = app.test_client(), server, engine_of(app).outbox
 
     def ask(self, words: str, reply: str = "An answer.", session: str = "s", **more: Any) -> None:
         self.server.main.queue(reply)
@@ -251,7 +251,7 @@ def test_what_rests_on_an_exchange_goes_with_it(ada: Ada, end: str) -> None:
     assert secret not in str(good(ada.client.post("/api/store/search", json=search))["items"])
     if end != "replaced":
         jobs_done(ada.client)
-        assert traces(services_of(ada.client.application).settings.data_dir, secret) == {}
+        assert traces(engine_of(ada.client.application).settings.data_dir, secret) == {}
 
 
 def test_the_built_in_model_takes_the_persons_words(client: FlaskClient, make_app: MakeApp) -> None:
@@ -261,7 +261,7 @@ def test_the_built_in_model_takes_the_persons_words(client: FlaskClient, make_ap
     body = {"session_id": "s", "message_id": turn["message_id"], "text": "Be brief, please."}
     given = good(client.post("/api/feedback", json=body))
     assert (given["state"], given["instruction"]) == ("waiting", "general")
-    services_of(app).outbox.run_due(["feedback"])
+    engine_of(app).outbox.run_due(["feedback"])
     assert read(client, "general")["proposal"]["text"] == "Be brief, please."
     nothing = {**body, "text": " "}
     assert "text" in error(client.post("/api/feedback", json=nothing), 422)["fields"]

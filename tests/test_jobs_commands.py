@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from cli import register_commands
 from config import Settings
 from models import JobRow
@@ -82,7 +82,7 @@ def test_all_that_failed_is_retried_whosever_it_is(run: Run, client: FlaskClient
     model_server.mini.queue(Status(401), Status(401))
     assert "2 of them failed" in run("work", "--once", job_attempts=1).stdout
     assert [job["state"] for job in read_all(client, "/api/jobs", state="failed")] == ["failed"] * 2
-    with services_of(client.application).database.write() as tx:
+    with engine_of(client.application).database.write() as tx:
         tx.query(JobRow).order_by(JobRow.id).first().owner_id = None  # type: ignore[union-attr]
     assert len(run("list", "--state", "failed").stdout.splitlines()) == 4
     retried = run("retry", "--all")
@@ -105,4 +105,4 @@ def test_a_command_without_a_database_says_what_to_do(tmp_path: Any, command: tu
     register_commands(app)
     done = app.test_cli_runner().invoke(args=command)
     assert done.exit_code == 1 and "flask --app wsgi db upgrade" in done.stderr
-    services_of(app).stop()
+    engine_of(app).stop()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from config import ApiKey
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.recall.indexing import BATCH
@@ -49,7 +49,7 @@ def test_a_slow_models_backlog_delays_no_other_tenant(make_app: MakeApp, model_s
         append(acme, f"s-{number}", [said("I am acme.")], user_id=f"person-{number % 3}")
     gates = [threading.Event() for _ in range(31)]
     model_server.mini.queue(*(Delay(gate, digest_of(topic="Done")) for gate in gates))
-    services_of(app).start()
+    engine_of(app).start()
     try:
         workers = len(model_server.wait_for_requests(4))
         append(bell, "b", [said("I am bell.")])
@@ -72,10 +72,10 @@ def test_an_import_to_index_delays_no_other_tenant(make_app: MakeApp) -> None:
     append(bell, "b", [said("Hello.")], user_id="bob")
     bells = {job["id"] for job in read_all(bell, "/api/jobs")}
     ran: list[bool] = []
-    services_of(app).outbox.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
+    engine_of(app).outbox.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
     assert ran.index(True) <= 1 and ran.count(True) == 1
     assert len(ran) == 1000 // BATCH + 1 + 100 + 1  # the last part finds that there is no more
-    assert all(verified.consistent and not verified.waiting for verified in services_of(app).indexing.verify())
+    assert all(verified.consistent and not verified.waiting for verified in engine_of(app).indexing.verify())
 
 
 def test_a_long_conversation_is_summarised_in_parts(make_app: MakeApp, model_server: ModelServer) -> None:
@@ -84,7 +84,7 @@ def test_a_long_conversation_is_summarised_in_parts(make_app: MakeApp, model_ser
     words = "I am acme. " + "word " * BATCH_TOKENS
     append(acme, "long", [said(words) for _ in range(3)])
     append(bell, "b", [said("I am bell.")])
-    services_of(app).outbox.run_due(["summary"])
+    engine_of(app).outbox.run_due(["summary"])
     assert asked_of(model_server) == ["acme", "bell", "acme", "acme"]
     assert good(acme.get("/api/sessions/long/summary"))["state"] == "current"
     assert len(read_all(acme, "/api/sessions/long/summary/versions")) == 3

@@ -15,7 +15,7 @@ from flask import Flask
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from memory.engine import Services
+from memory.engine import Engine
 from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from models import JobRow, SessionRow
@@ -36,14 +36,14 @@ def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
 
 
 @pytest.fixture
-def other(bench: Bench) -> Iterator[Services]:
+def other(bench: Bench) -> Iterator[Engine]:
     """The other process."""
     services = bench.process(bench.app)
     yield services
     services.stop()
 
 
-def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Services, model_server: ModelServer) -> None:
+def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine, model_server: ModelServer) -> None:
     append(bench.client, "s", [said("I drink tea.")])
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")), digest_of(TEA, topic="In time"))
@@ -65,7 +65,7 @@ def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Servic
 # -- clocks that jump
 
 
-def leave_a_lease(bench: Bench, services: Services) -> None:
+def leave_a_lease(bench: Bench, services: Engine) -> None:
     """Have the session held by a process that dies now: nobody renews that."""
     with services.database.write() as tx:
         assert services.leases.take(tx.query(SessionRow).one()) is not None
@@ -81,7 +81,7 @@ def seconds_left(bench: Bench) -> float:
 
 @pytest.mark.parametrize("seconds", [-18_000, -36])
 def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_others(
-    bench: Bench, other: Services, seconds: float
+    bench: Bench, other: Engine, seconds: float
 ) -> None:
     chat(bench.client, "one", session_id="s")
     leave_a_lease(bench, other)
@@ -96,7 +96,7 @@ def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_othe
 
 
 def test_renewing_goes_on_after_the_database_failed(
-    bench: Bench, other: Services, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bench: Bench, other: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.0)
     monkeypatch.setattr("memory.leases.TROUBLE_SECONDS", 0.01)

@@ -11,11 +11,11 @@ from click.testing import Result
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
 from config import ApiKey
 from memory.access.keys import KNOWN_SECONDS, PREFIX, KeyHolder, Keys
-from memory.engine import Services, utc_now
+from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
 from models import Database
 from models.keys import SCOPES
@@ -42,7 +42,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def database(services: Services) -> Database:
+def database(services: Engine) -> Database:
     return services.database
 
 
@@ -53,7 +53,7 @@ def keys(database: Database, clock: Clock) -> Keys:
 
 def made(app: Flask, tenant: str = "default", **more: Any) -> tuple[FlaskClient, int]:
     """A client with a new key, and the key's id."""
-    key, info = services_of(app).keys.create(tenant, **more)
+    key, info = engine_of(app).keys.create(tenant, **more)
     return with_key(app, key), info.id
 
 
@@ -126,7 +126,7 @@ def test_what_no_request_could_be_of_makes_no_key(keys: Keys, change: dict[str, 
 
 def test_the_key_itself_is_in_no_byte_of_the_data(app: Flask, keys: Keys) -> None:
     key, info = keys.create("acme", "ada")
-    folder: Path = services_of(app).settings.data_dir
+    folder: Path = engine_of(app).settings.data_dir
     everything = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert b"acme" in everything and info.hint.encode() in everything, "the row was not seen"
     assert key.encode() not in everything

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from app import services_of
-from memory.engine import Services
+from app import engine_of
+from memory.engine import Engine
 from memory.ops.backup import back_up
 from models import Database
 from models.errors import DatabaseLost
@@ -105,10 +105,10 @@ def test_no_turn_is_taken_while_a_file_is_lost_and_turns_go_on_when_it_is_back(m
     lose, put_back = LOST[how]
     apps = [make_app(), make_app()]
     clients = [app.test_client() for app in apps]
-    file = services_of(apps[0]).settings.data_dir / "recap.db"
+    file = engine_of(apps[0]).settings.data_dir / "recap.db"
     for client in clients:
         chat(client, "Before.", session_id="s")
-    back_up(services_of(apps[0]).database.engine, file.parent.with_name("backup.db"))
+    back_up(engine_of(apps[0]).database.engine, file.parent.with_name("backup.db"))
     lose(file)
     for client in clients:
         refused = ask(client, "Lost?", session_id="s")
@@ -147,7 +147,7 @@ def test_a_transaction_that_was_open_when_a_file_went_is_not_acknowledged(
     database.close()
 
 
-def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(services: Services) -> None:
+def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(services: Engine) -> None:
     """Its log keeps the old name, and SQLite would not find it."""
     file = services.settings.data_dir / "recap.db"
     with services.database.write() as tx:
@@ -161,7 +161,7 @@ def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(ser
 
 def test_a_file_that_another_process_made_longer_is_found_cut(make_app: MakeApp) -> None:
     """Even if it is still as long as when this process saw it last."""
-    one, other = (services_of(make_app()) for _ in range(2))
+    one, other = (engine_of(make_app()) for _ in range(2))
     file = one.settings.data_dir / "recap.db"
     with other.database.write() as tx:
         tx.execute(INSERT)
@@ -176,7 +176,7 @@ def test_a_file_that_another_process_made_longer_is_found_cut(make_app: MakeApp)
 
 
 def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: MakeApp) -> None:
-    one, other = (services_of(make_app()).database for _ in range(2))
+    one, other = (engine_of(make_app()).database for _ in range(2))
     for database in (one, other):
         with database.write() as tx:
             tx.execute(text("CREATE TABLE IF NOT EXISTS long (word)"))

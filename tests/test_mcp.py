@@ -23,10 +23,10 @@ from mcp_types import (
 )
 
 from api.mcp_tools import TOKENS_MAX, TOOLS
-from app import services_of
+from app import engine_of
 from benchmarks.serving import ROOT, Server
 from memory import tokens
-from memory.engine import Services
+from memory.engine import Engine
 from tests.conftest import MakeApp
 from tests.live import Loopback
 from tests.resources import append, error, good, said
@@ -136,7 +136,7 @@ def test_the_sdks_client_works_over_http_in_both_eras(address: str, mode: str, v
 @pytest.mark.slow
 @in_both_eras
 def test_the_sdks_client_works_over_stdio_in_both_eras(
-    tea: FlaskClient, services: Services, mode: str, version: str
+    tea: FlaskClient, services: Engine, mode: str, version: str
 ) -> None:
     command = ["-m", "flask", "--app", "wsgi", "mcp", "--user", "ada"]
     environ = Server(services.settings.data_dir).environ  # the server itself is not started
@@ -227,7 +227,7 @@ def test_a_message_has_at_most_four_mebibytes(make_app: MakeApp) -> None:
 
 def test_a_page_of_another_site_is_refused_also_with_a_key(make_app: MakeApp) -> None:
     app = make_app(cors_origins=("https://chat.example",))
-    client = with_key(app, services_of(app).keys.create("acme", "ada")[0])
+    client = with_key(app, engine_of(app).keys.create("acme", "ada")[0])
     for origin, status in (
         ("https://evil.example", 403),
         ("null", 403),
@@ -240,7 +240,7 @@ def test_a_page_of_another_site_is_refused_also_with_a_key(make_app: MakeApp) ->
 def test_a_key_may_use_the_tools_of_its_scopes(app: Flask) -> None:
     names = {}
     for scope in ("chat", "read", "admin"):
-        client = with_key(app, services_of(app).keys.create("acme", "ada", [scope])[0])
+        client = with_key(app, engine_of(app).keys.create("acme", "ada", [scope])[0])
         names[scope] = {tool["name"] for tool in good(rpc(client, "tools/list"))["result"]["tools"]}
         wrong, text = told(client, "add_memory", text="Likes tea", quote="I like tea")
         assert wrong == (scope != "admin") == ("needs a key with the scope `admin`" in text)

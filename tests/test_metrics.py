@@ -15,10 +15,10 @@ from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
-from app import services_of
+from app import engine_of
 from benchmarks.serving import ROOT
 from config import ApiKey
-from memory.engine import Services
+from memory.engine import Engine
 from memory.ops.metrics import Metrics, Standing
 from models import JobRow
 from tests.completing import stream, talk
@@ -103,7 +103,7 @@ def test_an_unusable_summary_is_paid_for_all_the_same(model_client: FlaskClient,
     chat(model_client, "My cat is called Miso.", session_id="s")
     usage = {"prompt_tokens": 50, "completion_tokens": 5}
     model_server.mini.queue(Text("{", usage=usage), Text("{", usage=usage))
-    services_of(model_client.application).outbox.run_due()
+    engine_of(model_client.application).outbox.run_due()
     figures = scraped(model_client)
     assert figures("recap_tokens_total", model="mini", kind="prompt") == 100, "the repair too"
     assert figures("recap_jobs_run_total", kind="summary", outcome="retried") == 1
@@ -134,7 +134,7 @@ def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
 
 def test_a_job_is_counted_by_how_it_ended(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server, job_attempts=2))
-    client, outbox = app.test_client(), services_of(app).outbox
+    client, outbox = app.test_client(), engine_of(app).outbox
     chat(client, "My cat is called Miso.", session_id="s")
     model_server.mini.default = lambda body: Status(401)
     outbox.run_due()
@@ -151,7 +151,7 @@ def test_a_job_is_counted_by_how_it_ended(make_app: MakeApp, model_server: Model
 
 def _key(app: Flask) -> str:
     """What the one summary job is about."""
-    with services_of(app).database.read() as tx:
+    with engine_of(app).database.read() as tx:
         return tx.scalars(select(JobRow.key).where(JobRow.kind == "summary")).one()
 
 
@@ -169,7 +169,7 @@ def test_a_request_is_counted_by_its_route_method_and_status(client: FlaskClient
     assert figures("recap_http_request_seconds_count") == 3
 
 
-def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Services) -> None:
+def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Engine) -> None:
     personal = {"tangerine", "person-of-acme", "session-nineteen", "key-seventeen", "brief-of-mine", "request-twelve"}
     append(client, "session-nineteen", [said("tangerine")], user_id="person-of-acme")
     ask(client, "tangerine", session_id="session-nineteen", user_id="person-of-acme", key="key-seventeen")

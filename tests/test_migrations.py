@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from flask_migrate import downgrade, upgrade
 
-from app import services_of
+from app import engine_of
 from models import Base
 from tests.resources import an_app
 from tests.talking import ask, chat, failed, said, stored
@@ -81,7 +81,7 @@ def counted(folder: Path) -> dict[str, int]:
 
 def test_the_migrations_make_what_the_rows_are_declared_as(tmp_path: Path) -> None:
     migrate(tmp_path, upgrade, "head")
-    with an_app(tmp_path) as app, services_of(app).database.engine.connect() as connection:
+    with an_app(tmp_path) as app, engine_of(app).database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
     declared = Base.metadata.tables.items()
@@ -147,7 +147,7 @@ def test_foreign_keys_hold_again_after_an_upgrade(first: Path) -> None:
     with an_app(first) as app:
         with app.app_context():
             upgrade()
-        with services_of(app).database.engine.connect() as connection:
+        with engine_of(app).database.engine.connect() as connection:
             assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
 
 

@@ -10,7 +10,7 @@ from click.testing import Result
 from cryptography.fernet import Fernet
 from flask import Flask
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
 from config import FallbackModel
 from tests.conftest import MakeApp
@@ -47,7 +47,7 @@ def test_each_model_is_asked_once_and_nothing_is_stored(
         openai_fallback_models=(FallbackModel("spare", other.url),),
         openai_fallback_api_key=KEY,
     )
-    before = rows_of(services_of(app))
+    before = rows_of(engine_of(app))
     text = told(app)
     for line in (
         f"main-model at {model_server.url}",
@@ -61,7 +61,7 @@ def test_each_model_is_asked_once_and_nothing_is_stored(
     assert text.count("works") == 4 and "FAILS" not in text and "Warning" not in text and KEY not in text
     asked = [one.body["model"] for server in (model_server, other) for one in server.requests if one.model != "other"]
     assert sorted(asked) == ["main-model", "mini-model", "spare", "text-embedding-3-small"]
-    assert rows_of(services_of(app)) == before
+    assert rows_of(engine_of(app)) == before
 
 
 def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(

@@ -13,7 +13,7 @@ import pytest
 from cryptography.fernet import Fernet
 from flask import Flask
 
-from app import services_of
+from app import engine_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
 from tests.resources import good, rows_of
@@ -63,7 +63,7 @@ def test_a_stored_server_answers_from_then_on_on_every_process(
     assert good(client.get("/health/ready"))["model"] == {"main": "main-model", "mini": "mini-model", "builtin": False}
     assert eventually(lambda: good(elsewhere.get("/health/ready"))["model"]["main"] == "main-model", 5.0)
     assert chat(elsewhere, "Hello")["model"] == "main-model"
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert "mini-model" in [request.body.get("model") for request in model_server.requests]
     assert keys(model_server) == {KEY}
     assert good(client.delete(PATH))["source"] == "none"
@@ -94,7 +94,7 @@ def test_without_an_encryption_key_nothing_is_stored_and_it_is_said_how_to_make_
     error = failed(client.put(PATH, json=draft(model_server)), 409, "model_server_not_storable")
     assert "Fernet.generate_key()" in error["message"] and "ENCRYPTION_KEY" in error["message"]
     assert error["message"] == f"{good(client.get(PATH))['refusal']} Nothing was stored."
-    assert rows_of(services_of(plain))["model_server"] == 0
+    assert rows_of(engine_of(plain))["model_server"] == 0
     assert good(client.post(f"{PATH}/test", json=draft(model_server)))["model"] == "main-model"  # which stores nothing
 
 
@@ -113,14 +113,14 @@ def test_what_the_environment_names_holds(
 
 
 def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, other: ModelServer) -> None:
-    client, before = app.test_client(), rows_of(services_of(app))
+    client, before = app.test_client(), rows_of(engine_of(app))
     tried = good(client.post(f"{PATH}/test", json=draft(other)))
     assert (tried["model"], tried["reply"]) == ("main-model", "I am the other server.") and 0 < tried["seconds"] < 5
     assert [(one["task"], one["model"], one["works"]) for one in tried["checks"]] == [
         ("main", "main-model", True),
         ("mini", "mini-model", True),
     ]
-    assert keys(other) == {KEY} and rows_of(services_of(app)) == before
+    assert keys(other) == {KEY} and rows_of(engine_of(app)) == before
     assert chat(client, "Hello")["model"] == BUILTIN
     other.close()
     error = failed(client.post(f"{PATH}/test", json=draft(other)), 502, "model_unreachable")
@@ -154,7 +154,7 @@ def test_what_can_be_no_server_is_refused(app: Flask, model_server: ModelServer)
         body = draft(model_server, **changes)
         failed(client.put(PATH, json=body), 422, "bad_model_server")
         failed(client.post(f"{PATH}/test", json=body), 422, "bad_model_server")
-    assert not model_server.requests and rows_of(services_of(app))["model_server"] == 0
+    assert not model_server.requests and rows_of(engine_of(app))["model_server"] == 0
 
 
 def test_with_another_encryption_key_no_model_answers_and_all_is_said(
@@ -196,7 +196,7 @@ def test_while_the_database_cannot_be_read_the_models_stay(
 
 
 def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app: Flask, model_server: ModelServer) -> None:
-    services = services_of(app)
+    services = engine_of(app)
 
     def statuses(key: str) -> set[tuple[int, str]]:
         client = with_key(app, key)

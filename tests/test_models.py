@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests import completing
 from tests.completing import talk
 from tests.conftest import MakeApp
@@ -142,10 +142,10 @@ def test_nobody_gets_a_model_that_the_operator_does_not_list(
     make_app: MakeApp, model_server: ModelServer, path: str, body: dict[str, Any], status: int
 ) -> None:
     app = make_app(**at(model_server, openai_models=("gpt-4o-mini",)))
-    client, before = app.test_client(), rows_of(services_of(app))
+    client, before = app.test_client(), rows_of(engine_of(app))
     error = failed(client.post(path, json={**body, "model": "gpt-4o"}), status, "model_not_offered")
     assert error["param"] == "model" and "main-model, gpt-4o-mini" in error["message"]
-    assert not model_server.requests and rows_of(services_of(app)) == before
+    assert not model_server.requests and rows_of(engine_of(app)) == before
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model", "gpt-4o-mini"]}
     assert [one["id"] for one in good(client.get("/v1/models"))["data"]] == ["main-model", "gpt-4o-mini"]
     for name in ("main-model", "gpt-4o-mini"):

@@ -13,7 +13,7 @@ from click.testing import Result
 from flask import Flask
 from sqlalchemy import create_engine, select
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
@@ -23,7 +23,7 @@ from tests.talking import chat
 
 
 def run(app: Flask, *command: object) -> Result:
-    services_of(app).stop()
+    engine_of(app).stop()
     if "move-to" not in app.cli.commands:
         register_commands(app)
     return app.test_cli_runner().invoke(args=[str(part) for part in command])
@@ -50,12 +50,12 @@ def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
         for session in ("archived", "adas"):
             chat(client, "I like tea.", session_id=session, user_id="ada")
         good(client.put("/api/retention", json={"sessions": 1}))
-        services_of(app).outbox.run_due(["retention"])
+        engine_of(app).outbox.run_due(["retention"])
         assert len(good(client.get("/api/archives"))["items"]) == 1
         for who in ("ada", "bo"):
             for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris."):
                 chat(client, words, session_id=f"{who}s", user_id=who)
-                services_of(app).outbox.run_due()
+                engine_of(app).outbox.run_due()
         item = {"user_id": "ada", "namespace": ["a"], "key": "k", "value": {"n": 1.5}}
         good(client.put("/api/store/items", json=item))
         last = client.get("/api/sessions/bos/messages").json["items"][-1]["id"]
@@ -80,7 +80,7 @@ def execute(file: Path, *statements: str) -> list[Any]:
 
 
 def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path: Path) -> None:
-    source, target = services_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
+    source, target = engine_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     result = run(lived_in, "move-to", target)
     assert result.exit_code == 0, result.output
     assert "2 searches find the same" in result.output
@@ -91,7 +91,7 @@ def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path
 
 
 def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, target = services_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
+    source, target = engine_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     monkeypatch.setattr("memory.ops.move.BATCH", 3)
     assert run(lived_in, "move-to", target).exit_code == 0
     with_all_in_it = "DELETE FROM sessions WHERE public_id = 'bos'"  # messages, facts and turns
@@ -121,14 +121,14 @@ def test_a_target_with_other_data_is_refused(lived_in: Flask, tmp_path: Path, ch
 def test_ids_of_deleted_rows_are_not_given_again(lived_in: Flask, tmp_path: Path) -> None:
     client = lived_in.test_client()
     good(client.delete("/api/sessions/bos"))
-    newest = max(message[0] for message in all_rows(services_of(lived_in).settings.sqlalchemy_url)["messages"])
+    newest = max(message[0] for message in all_rows(engine_of(lived_in).settings.sqlalchemy_url)["messages"])
     assert run(lived_in, "move-to", url_of(tmp_path / "new.db")).exit_code == 0
     ((last,),) = execute(tmp_path / "new.db", "SELECT seq FROM sqlite_sequence WHERE name = 'messages'")
     assert last > newest
 
 
 def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> None:
-    lock = DataLock(services_of(lived_in).settings.data_dir)
+    lock = DataLock(engine_of(lived_in).settings.data_dir)
     lock.share()
     result = run(lived_in, "move-to", url_of(tmp_path / "new.db"))
     lock.release()
@@ -137,11 +137,11 @@ def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_postgresql_gets_every_row_and_gives_it_back(lived_in: Flask, postgres: str, tmp_path: Path) -> None:
-    source = services_of(lived_in).settings.sqlalchemy_url
+    source = engine_of(lived_in).settings.sqlalchemy_url
     empty(postgres)
     assert run(lived_in, "move-to", postgres).exit_code == 0
     assert all_rows(postgres) == all_rows(source)
-    there = create_app(services_of(lived_in).settings.model_copy(update={"database_url": postgres}))
+    there = create_app(engine_of(lived_in).settings.model_copy(update={"database_url": postgres}))
     chat(there.test_client(), "Where do I live?", session_id="adas", user_id="ada")  # with an id that follows
     assert run(there, "move-to", url_of(tmp_path / "back.db")).exit_code == 0
     assert all_rows(url_of(tmp_path / "back.db")) == all_rows(postgres) != all_rows(source)

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.recalling import last
@@ -28,7 +28,7 @@ def client(model_app: Flask) -> FlaskClient:
 def held(client: FlaskClient, server: ModelServer, session: str, words: str, topic: str, **more: Any) -> None:
     append(client, session, [said(words)], **(more or ADA))
     server.mini.queue(digest_of(topic=topic))
-    services_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).outbox.run_due(["summary"])
 
 
 def summaries(answer: dict[str, Any]) -> list[str]:
@@ -67,7 +67,7 @@ def test_it_stays_out_where_an_excerpt_is_of_the_same_session_or_has_no_room(
 def test_a_session_that_is_not_to_be_remembered_stays_out(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "SECRET attic", session_id="private", remember=False, **ADA)
     model_server.mini.queue(digest_of(topic="Attic roof insulation SECRET"))
-    services_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).outbox.run_due(["summary"])
     answer = chat(client, QUESTION, temporary=True, **ADA)
     assert summaries(answer) == [] and "SECRET" not in last(model_server)
 
@@ -76,7 +76,7 @@ def test_an_owner_without_other_summaries_pays_nothing(client: FlaskClient, mode
     append(client, "old", [said("We need hemp wool up there.")], **ADA)
 
     def cost() -> int:
-        with statements(services_of(client.application).database) as made:
+        with statements(engine_of(client.application).database) as made:
             chat(client, QUESTION, temporary=True, **ADA)
         return len([one for one in made if "summaries" in one])
 

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from tests.completing import Person, complete, failed, post, sent, stream, talk, user
@@ -85,7 +85,7 @@ def test_a_search_that_fails_keeps_nobody_from_an_answer(
     def broken(*_: Any, **__: Any) -> None:
         raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(services_of(app).index, "search", broken)
+    monkeypatch.setattr(engine_of(app).index, "search", broken)
     passed_on(server, post(client, LIST, user="ada"), "memory_failed")
     assert said(client, "s")[-2:] == [("user", "What is my name?"), ("assistant", "An answer.")]  # it is remembered
 
@@ -109,7 +109,7 @@ def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp
     server.mini.default = lambda body: Status(400)
     ada = Person(client)
     ada.says("My name is Ada.")
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     ada.says("Who am I?")
     assert ada.headers["X-Memory-Error"] == "summary_failed"
     assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from app import services_of
+from app import engine_of
 from memory import jobs
 from memory.errors import ModelError
 from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
@@ -254,7 +254,7 @@ def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
 
 
 def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: ModelServer) -> None:
-    services, client = services_of(model_app), model_app.test_client()
+    services, client = engine_of(model_app), model_app.test_client()
     model_server.mini.queue(Status(401), digest_of(topic="Tea"))
     append(client, "bad", [said("I drink tea.")])
     services.start()
@@ -332,7 +332,7 @@ def test_a_server_that_repeats_the_conversation_leaves_none_of_it_in_the_error(
     append(client, "s", [said("My locker's code is 4711.")])
     told = "messages[1].content: My locker's code is 4711. (key sk-very-secret)"
     model_server.mini.default = lambda body: Status(status, {"error": {"message": told}})
-    services_of(app).outbox.run_due(["summary"])
+    engine_of(app).outbox.run_due(["summary"])
     (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "summary"]
     shown = job["error"] + good(client.get("/api/sessions/s/summary"))["error"] + caplog.text
     assert job["error"].startswith("The ") and job["error"].endswith(".")

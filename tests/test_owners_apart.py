@@ -21,7 +21,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app import services_of
+from app import engine_of
 from models.owners import Caller
 from models.retention import Policy
 from tests.resources import Body, an_app, append, error, good, listings, read_all, said
@@ -316,7 +316,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     for text in (f"Drinks {drink} at noon", f"At noon drinks {drink}"):
         good(client.post("/api/facts", json={"user_id": user, "text": text}))
     good(client.post(f"/api/users/{user}/consolidation"))
-    services = services_of(client.application)
+    services = engine_of(client.application)
     services.outbox.run_due(["feedback", "consolidation"])
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     tenant = Caller(good(client.get("/api/me"))["tenant"])
@@ -343,7 +343,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
 
 
 def make_world(app: Flask, case: str) -> World:
-    keys = services_of(app).keys
+    keys = engine_of(app).keys
     tenants = case == "tenants"
     bob = with_key(app, keys.create("globex" if tenants else "acme", None if tenants else "bob")[0])
     ada = with_key(app, keys.create("acme", None if tenants else "ada")[0])
@@ -448,7 +448,7 @@ def asked(here: World, call: str, request: Request, name: str, of_whom: Mapping[
         exchanged.append(of_whom[of])
         return of_whom[of]
 
-    with statements(services_of(here.app).database) as sent:
+    with statements(engine_of(here.app).database) as sent:
         answer = ask(here.ada.client, call, request, ids)
         answer.get_data()
     assert exchanged, "the id was not sent"

@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app import services_of
+from app import engine_of
 from config import ApiKey
 from tests.conftest import MakeApp
 from tests.model_server import CutStream, Delay, ModelServer, Status
@@ -57,7 +57,7 @@ def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(
     slow = [route for route in routes(app) if is_slow(app, *route)]
     assert len(slow) == 20
     with held(model_server, app.test_client()):
-        before = rows_of(services_of(app))
+        before = rows_of(engine_of(app))
         for method, address in slow:
             answer = client.open(address, method=method, json={"message": "And my dog Rex.", "messages": []})
             if address.startswith("/v1/"):
@@ -68,7 +68,7 @@ def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(
             else:
                 failed(answer, 503, "server_busy")
             assert int(answer.headers["Retry-After"]) >= 1, (method, address)
-        assert rows_of(services_of(app)) == before
+        assert rows_of(engine_of(app)) == before
         for address in ("/health/live", "/health/ready", "/api/sessions", "/api/facts?user_id=ada", "/api/jobs"):
             good(client.get(address))
         assert good(client.get("/api/search?q=cat&user_id=ada"))["results"]
@@ -96,12 +96,12 @@ def test_who_is_at_a_limit_is_refused_and_others_are_not(
     app = make_app(**at(model_server, api_keys=KEYS, model_timeout=60.0, **{f"turns_per_{thing}": 2}))
     acme, globex = with_key(app, ACME), with_key(app, GLOBEX)
     with held(model_server, with_key(app, ACME), with_key(app, ACME), user_id="ada"):
-        before = rows_of(services_of(app))
+        before = rows_of(engine_of(app))
         answer = ask(acme, "Me too.", user_id="ada" if thing == "person" else "bob")
         told = failed(answer, 429, "too_many_at_once")
         assert told["type"] == "rate_limit_error" and f"TURNS_PER_{thing.upper()}" in told["message"]
         assert int(answer.headers["Retry-After"]) >= 1
-        assert rows_of(services_of(app)) == before
+        assert rows_of(engine_of(app)) == before
         good(acme.get("/api/sessions?user_id=ada"))
         chat(globex, "I am another.", user_id="ada")
         if thing == "person":

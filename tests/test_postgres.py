@@ -13,7 +13,7 @@ from flask import Flask
 from sqlalchemy import create_engine, event, make_url, text, update
 from sqlalchemy.exc import OperationalError
 
-from app import services_of
+from app import engine_of
 from config import SettingsError
 from memory.access.owners import find_session
 from memory.engine import utc_now
@@ -42,7 +42,7 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     who = {"session_id": "s", "user_id": "ana"}
     for message in ("My name is Ana and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
         chat(client, message, **who)
-        services_of(nodes[0]).outbox.run_due()
+        engine_of(nodes[0]).outbox.run_due()
     first = chat(client, "What did I say about the bakery?", key="once", **who)
     assert chat(client, "What did I say about the bakery?", key="once", **who)["id"] == first["id"]
     assert "I work at a bakery." in first["reply"]
@@ -50,23 +50,23 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     facts = [fact["text"] for fact in client.get("/api/facts?user_id=ana").json["items"]]
     assert any("Paris" in fact for fact in facts) and not any("Lyon" in fact for fact in facts)
     assert client.get("/api/search?q=bakery&user_id=ana").json["results"]
-    assert sum(count for _, count in services_of(nodes[0]).indexing.rebuild()) == 10
-    (verified,) = services_of(nodes[1]).indexing.verify()
+    assert sum(count for _, count in engine_of(nodes[0]).indexing.rebuild()) == 10
+    (verified,) = engine_of(nodes[1]).indexing.verify()
     assert verified.consistent and verified.indexed == 10, "both nodes search one index"
     assert nodes[1].test_client().get("/api/search?q=bakery&user_id=ana").json["results"]
     assert client.get("/api/sessions/s/summary").json["state"] in ("current", "pending")
     receipt = client.delete("/api/users/ana").json
     assert receipt["erased"]["messages"] == 10
-    services_of(nodes[0]).outbox.run_due()
+    engine_of(nodes[0]).outbox.run_due()
     assert client.get("/api/sessions/s").status_code == 404
-    with services_of(nodes[0]).database.engine.connect() as connection:
+    with engine_of(nodes[0]).database.engine.connect() as connection:
         assert not connection.scalar(text("SELECT count(*) FROM search_indexes"))
         assert not connection.scalar(text("SELECT count(*) FROM search_messages"))
     assert client.get("/api/jobs").json["items"] == []
 
 
 def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes: list[Flask]) -> None:
-    client, services = nodes[0].test_client(), services_of(nodes[0])
+    client, services = nodes[0].test_client(), engine_of(nodes[0])
     ada = {"user_id": "ada"}
     append(client, "roof", [said("I want to repair the roof of the summer house."), said("Noted.", "assistant")], **ada)
     append(client, "costs", [said("I want to repair the roof of the shed."), said("I see.", "assistant")], **ada)
@@ -82,7 +82,7 @@ def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(no
 
 
 def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_taken_out(nodes: list[Flask]) -> None:
-    client, other, services = nodes[0].test_client(), nodes[1].test_client(), services_of(nodes[0])
+    client, other, services = nodes[0].test_client(), nodes[1].test_client(), engine_of(nodes[0])
     thought, words = "<think>The zebra asks.</think>\nA lion.", "A lion."
     messages = [said("How does the zebra vault open?"), said(thought, "assistant"), said("The code is 1111.")]
     ids = append(client, "s", messages, user_id="ana")["message_ids"]
@@ -99,7 +99,7 @@ def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_tak
         with services.database.write() as tx:  # the index is made anew when no more changes
             tx.execute(update(JobRow).values(run_at=JobRow.created_at))
         services.outbox.run_due(["unindex", "index"])
-    (verified,) = services_of(nodes[1]).indexing.verify()
+    (verified,) = engine_of(nodes[1]).indexing.verify()
     assert verified.consistent and verified.indexed == 2
     assert good(client.get("/api/sessions/s"))["tokens"] == sum(
         one["tokens"] for one in read_all(other, "/api/sessions/s/messages")
@@ -138,7 +138,7 @@ def test_an_index_of_a_fixed_size_of_vectors_takes_any_size_after_an_upgrade(pos
 
 def test_items_below_a_namespace_are_found_as_on_sqlite(nodes: list[Flask]) -> None:
     """Whatever the server's collation says of a dot and a dash.  (Filters: test_store.)"""
-    items, ada = services_of(nodes[0]).items, Caller(user_id="ada")
+    items, ada = engine_of(nodes[0]).items, Caller(user_id="ada")
     items.run(ada, [Put(tuple(name.split(".")), "0", 1) for name in ("a", "a.b", "a-b", "a.B.c")])
     assert {".".join(item.namespace) for item in items.run(ada, [Search(("a",))])[0]} == {"a", "a.b", "a.B.c"}
     with pytest.raises(Conflict):
@@ -147,7 +147,7 @@ def test_items_below_a_namespace_are_found_as_on_sqlite(nodes: list[Flask]) -> N
 
 @pytest.mark.parametrize("owner", ["ana", None])
 def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner: str | None) -> None:
-    one, two = (services_of(app).database for app in nodes)
+    one, two = (engine_of(app).database for app in nodes)
     for session, user in (("a", owner), ("b", "bo")):
         chat(nodes[0].test_client(), "I like tea.", session_id=session, user_id=user)
     with one.write() as tx:
@@ -161,7 +161,7 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner:
 
 
 def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes: list[Flask]) -> None:
-    one, two = map(services_of, nodes)
+    one, two = map(engine_of, nodes)
     with one.database.write() as tx:
         one.outbox.ask(tx, *(JobRequest("probe", tenant, tenant) for tenant in ("a", "b")))
     named = {"kind": "probe", "now": utc_now(), "in_future": utc_now()}
@@ -188,7 +188,7 @@ def together(*work: Callable[[], Any]) -> list[Any]:
 
 def counted_up(app: Flask, key: str) -> int:
     """Add one to a number in the store, as a program does that others may overtake; how often that happened."""
-    items, ana = services_of(app).items, Caller(user_id="ana")
+    items, ana = engine_of(app).items, Caller(user_id="ana")
     for overtaken in range(1000):
         item = items.run(ana, [Get(("n",), key)])[0]
         value, version = (item.value["n"], item.version) if item is not None else (0, 0)
@@ -221,8 +221,8 @@ def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(
 
     def work(app: Flask, over: threading.Event) -> None:
         while not over.is_set():
-            services_of(app).outbox.run_due()
-        services_of(app).outbox.run_due()
+            engine_of(app).outbox.run_due()
+        engine_of(app).outbox.run_due()
 
     with ThreadPoolExecutor(2) as background:
         working = [background.submit(work, app, over) for app, over in zip(nodes, workers, strict=True)]
@@ -242,12 +242,12 @@ def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(
         assert client.get(f"/api/sessions/{session}").json["message_count"] == 2 * turns
     log = read_all(client, "/api/sessions/log/messages", user_id="ana")
     assert len({one["content"] for one in log}) == len(log) == all_of_them
-    (item,) = services_of(nodes[0]).items.run(Caller(user_id="ana"), [Get(("n",), "k")])
+    (item,) = engine_of(nodes[0]).items.run(Caller(user_id="ana"), [Get(("n",), "k")])
     assert (item.value, item.version) == ({"n": all_of_them}, all_of_them)
     stated = [one["text"] for one in read_all(client, "/api/facts", user_id="ana") if "likes the number" in one["text"]]
     assert len({*stated}) == len(stated) == all_of_them
     assert client.get("/api/prompts/mine").json["version"] == all_of_them
-    with services_of(nodes[0]).database.read() as tx:
+    with engine_of(nodes[0]).database.read() as tx:
         assert tx.scalar(text("SELECT sum(tokens) FROM spending")) >= sum(spent)
         versions = "SELECT session_id, version FROM summaries ORDER BY session_id, version"
         by_session: dict[int, list[int]] = {}
@@ -290,14 +290,14 @@ def test_a_reply_is_stopped_or_its_session_erased_from_another_node(
 
 
 def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves_each(nodes: list[Flask]) -> None:
-    client, database, sent = nodes[0].test_client(), services_of(nodes[0]).database, list[tuple[str, Any]]()
+    client, database, sent = nodes[0].test_client(), engine_of(nodes[0]).database, list[tuple[str, Any]]()
 
     def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_: Any) -> None:
         sent.append((statement, given[0] if isinstance(given, list) else given))
 
     for number in range(3):
         chat(client, f"I like tea number {number}.", session_id="s", user_id="ana")
-    services_of(nodes[0]).outbox.run_due()
+    engine_of(nodes[0]).outbox.run_due()
     chat(client, "And I like coffee.", session_id="s", user_id="ana")
     event.listen(database.engine, "before_cursor_execute", note)
     try:

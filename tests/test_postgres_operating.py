@@ -21,7 +21,7 @@ from flask_migrate import upgrade
 from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.pool import NullPool
 
-from app import create_app, services_of
+from app import create_app, engine_of
 from benchmarks.serving import ROOT, Server
 from models.schema import MIGRATIONS, revisions
 from tests.conftest import empty
@@ -93,13 +93,13 @@ def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: s
 def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
     nodes: list[Flask], postgres: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    newer, database = str(tmp_path / "migrations"), services_of(nodes[0]).database
+    newer, database = str(tmp_path / "migrations"), engine_of(nodes[0]).database
     shutil.copytree(MIGRATIONS, newer, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "migrations/versions/newer.py").write_text(A_NEWER_REVISION)
     with database.write() as tx:
         tx.execute(text("CREATE SEQUENCE tries"))
     for app in nodes:
-        services_of(app).start()
+        engine_of(app).start()
     with talking(nodes) as told, nodes[0].app_context():
         all_get_on(told)
         with database.read() as dump:
@@ -114,7 +114,7 @@ def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
         all_get_on(told)
     none_lost_or_doubled(nodes[1], told)
     assert read_all(nodes[0].test_client(), "/api/jobs", state="failed") == []
-    checked = services_of(nodes[1]).check()
+    checked = engine_of(nodes[1]).check()
     assert not checked.migrated and "newer" in checked.database, "and it does not start again"
 
 
@@ -123,8 +123,8 @@ def indexed_again(app: Flask, owner: str) -> bool:
 
     A job that ran when the dump was made is taken over when its lease is over and after a pause.
     """
-    services_of(app).outbox.run_due()
-    (verified,) = [one for one in services_of(app).indexing.verify() if one.owner == owner]
+    engine_of(app).outbox.run_due()
+    (verified,) = [one for one in engine_of(app).indexing.verify() if one.owner == owner]
     return verified.consistent and verified.indexed == verified.messages
 
 
@@ -133,7 +133,7 @@ def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
 ) -> None:
     server, programs = make_url(postgres), Path(postgres_server.get_postmaster_info().process.exe()).parent
     for app in nodes:
-        services_of(app).start()
+        engine_of(app).start()
     client, who = nodes[0].test_client(), {"session_id": "tea", "user_id": "ana"}
     chat(client, "My name is Ana and I am allergic to walnuts.", **who)
     assert eventually(lambda: client.get("/api/sessions/tea/summary").json["state"] == "current", 30.0)
@@ -162,7 +162,7 @@ def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
         run(dump)
         all_get_on(told)
     run(restore)
-    settings = services_of(nodes[0]).settings
+    settings = engine_of(nodes[0]).settings
     app = create_app(
         settings.model_copy(update={"database_url": str(server.set(database="restored", username="recap"))})
     )
@@ -179,14 +179,14 @@ def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
         assert "walnuts" in chat(client, "What am I allergic to?", **who)["reply"]
         assert eventually(lambda: indexed_again(app, "user:ana"), 30.0)
     finally:
-        services_of(app).stop()
-        services_of(app).database.close()
+        engine_of(app).stop()
+        engine_of(app).database.close()
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01"])
 def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes: list[Flask], state: str) -> None:
     """Every first attempt to store a message fails, as it does when it can't be serialised, or for a deadlock."""
-    client, database = nodes[0].test_client(), services_of(nodes[0]).database
+    client, database = nodes[0].test_client(), engine_of(nodes[0]).database
     raising = f"BEGIN IF nextval('tries') % 2 = 1 THEN RAISE SQLSTATE '{state}'; END IF; RETURN NULL; END"
     with database.write() as tx:
         tx.execute(text("CREATE SEQUENCE tries"))
@@ -216,7 +216,7 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(
     postgres_server.start()
     for client in clients:
         chat(client, "Hello again.", session_id="s")
-    engine = services_of(nodes[0]).database.engine
+    engine = engine_of(nodes[0]).database.engine
     with engine.begin() as admin:
         for statement in (
             "DROP ROLE IF EXISTS few",
@@ -227,12 +227,12 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(
         ):
             admin.execute(text(statement))
     few = make_url(postgres).set(username="few")
-    settings = services_of(nodes[0]).settings
+    settings = engine_of(nodes[0]).settings
     app = create_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
     with create_engine(few, poolclass=NullPool).connect():
         unavailable(app.test_client())
     chat(app.test_client(), "Hello once more.", session_id="s")
-    services_of(app).database.close()
+    engine_of(app).database.close()
     with engine.begin() as admin:
         admin.execute(text("DROP OWNED BY few"))
         admin.execute(text("DROP ROLE few"))

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from config.when import when
 from memory.access.owners import find_user
 from models.owners import Caller
@@ -25,7 +25,7 @@ class Person:
 
     def __init__(self, app: Flask, server: ModelServer) -> None:
         self.app, self.client, self.server = app, app.test_client(), server
-        self.services = services_of(app)
+        self.services = engine_of(app)
 
     def tell(self, *words: str, session: str = "s") -> None:
         """Say something that becomes a fact about the person, each sentence one."""

@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
 from memory.conversation_types import BUILT_IN
 from memory.knowledge.summary_update import schema
@@ -45,7 +45,7 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
         found = good(client.get(f"/api/prompts/{name}"))
         assert (found["text"], found["version"], found["source"]) == (text, 0, "packaged")
 
-    folder = services_of(app).settings.prompts_path
+    folder = engine_of(app).settings.prompts_path
     folder.mkdir()
     (folder / "summary.txt").write_text("From a file.")
     (folder / "extra.txt").write_text("Another one.")
@@ -88,7 +88,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     put(client, "brief", "{% if first %}Start{% else %}Continue{% endif %}, in {{ max_words }} words.")
     for named in ({"prompt": "brief"}, {"prompt": "brief"}, {}):
         good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
-        services_of(model_app).outbox.run_due(["summary"])
+        engine_of(model_app).outbox.run_due(["summary"])
     first, second, third = (prompt[0]["content"] for prompt in prompts(model_server, "mini"))
     shape = instruction(schema(links=True, types=sorted(BUILT_IN)))
     assert first == f"Start, in 400 words.\n\n{shape}"
@@ -98,7 +98,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]
     good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": "brief"}))
     good(client.delete("/api/prompts/brief"))
-    services_of(model_app).outbox.run_due(["summary"])
+    engine_of(model_app).outbox.run_due(["summary"])
     assert good(client.get("/api/sessions/s/summary"))["latest"]["prompt"] == "summary", "the one it named is deleted"
 
 

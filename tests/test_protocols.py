@@ -15,7 +15,7 @@ from agents import Agent, ModelSettings, OpenAIResponsesModel, RunConfig, Runner
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from benchmarks.serving import ROOT
 from tests.completing import assistant, sent, user
 from tests.conftest import MakeApp
@@ -54,7 +54,7 @@ def app(make_app: MakeApp, server: ModelServer) -> Flask:
 
 @pytest.fixture
 def key(app: Flask) -> str:
-    return services_of(app).keys.create("default", None)[0]
+    return engine_of(app).keys.create("default", None)[0]
 
 
 @pytest.fixture

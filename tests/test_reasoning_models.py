@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.completing import assistant, complete, post, sent, talk, user
 from tests.completing import stream as stream_completion
 from tests.conftest import MakeApp
@@ -73,7 +73,7 @@ def test_no_thought_is_said_stored_sent_again_found_or_exported(
     assert tell(client, "Which fish?") == "A green one."
     assert said(client, "s", user_id="ann") == [("user", "Which fish?"), ("assistant", "A green one.")]
     chat(client, "And the next?", session_id="s", user_id="ann")
-    services_of(client.application).outbox.run_due()
+    engine_of(client.application).outbox.run_due()
     chat(client, "What did we say about the zebrafish?", session_id="t", user_id="ann")
     asked = [json.dumps(request.body) for request in model_server.requests]
     assert not any(THOUGHT in body for body in asked), "neither prompts nor digests"

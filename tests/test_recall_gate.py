@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from memory.recall.gate import OTHER, PERSONAL, gate_for, relevant
 from search_index import Hit
 from tests.conftest import MakeApp
@@ -106,7 +106,7 @@ def test_meanings_of_any_size_open_the_gate(start: Start, model_server: ModelSer
 
     model_server.embeddings.default = answer
     client = start(embeddings="openai")
-    services_of(client.application).outbox.run_due(["index"])
+    engine_of(client.application).outbox.run_due(["index"])
     assert all(TOLD[at] in shown(client, question) for question, at in NEAR)
     assert not recalled(chat(client, "Convert 12 miles to kilometres.", user_id="ada", temporary=True))
 

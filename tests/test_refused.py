@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from memory.engine import utc_now
 from memory.sessions.refusals import mark_refused
 from tests.conftest import MakeApp
@@ -46,7 +46,7 @@ def refuse(ada: Talk, words: str = BAD, reply: Status | None = None, **more: Any
 
 def refuse_in_a_digest(ada: Talk, *ids: int) -> None:
     """Mark messages as the job of summaries does."""
-    services = services_of(ada.app)
+    services = engine_of(ada.app)
     with services.database.write() as tx:
         mark_refused(tx, ids, "model_content_refused", "The mini model's server refused it.", utc_now())
 
@@ -107,7 +107,7 @@ def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(
     ada.server.main.default = ada.server.mini.default = answer
     chat(ada.client, "Hello there", session_id="s", **ADA)
     failed(ask(ada.client, "And zebras?", session_id="s", **ADA), 422, "model_content_refused")
-    services = services_of(ada.app)
+    services = engine_of(ada.app)
     for session, text in (("s", "And the weather?"), ("s", "And as I said before?"), ("t", "What did I ask of zoos?")):
         assert chat(ada.client, text, session_id=session, recall="always", **ADA)["reply"] == "Fine."
         services.outbox.run_due()
@@ -144,7 +144,7 @@ def test_the_same_words_are_tried_again_and_a_reply_takes_the_mark_away(ada: Tal
     assert good(ada.client.get("/api/sessions/s"))["title"] == BAD
     (turn,) = good(ada.client.get("/api/sessions/s/turns"))["items"]
     assert turn["state"] == "finished"
-    services_of(ada.app).outbox.run_due(["index"])
+    engine_of(ada.app).outbox.run_due(["index"])
     assert [one["content"] for one in find(ada.client, "zebra", role="user", **ADA)] == [BAD]
     chat(ada.client, "Thanks", session_id="s", **ADA)
     assert contents(ada.server)[0] == BAD
@@ -164,7 +164,7 @@ def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada: Talk) -> N
 
 def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada: Talk) -> None:
     ada.say(BAD, said("Noted.", "assistant"), "The locker code is 1111.", said("Fine.", "assistant"))
-    services = services_of(ada.app)
+    services = engine_of(ada.app)
     services.outbox.run_due(["index"])
     assert find(ada.client, "zebra vault", **ADA)
     refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
@@ -243,7 +243,7 @@ def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada: Talk
     assert marks(ada.client) == {} and "zebra" not in str(prompts(ada.server)[-1])
     good(ada.client.post(f"/api/sessions/s/messages/{first}/restore"))
     assert list(marks(ada.client)) == [BAD]
-    services_of(ada.app).outbox.run_due(["index"])
+    engine_of(ada.app).outbox.run_due(["index"])
     assert BAD not in str(find(ada.client, "zebra", **ADA))
     document, mark = good(ada.client.get("/api/users/ada/export")), marks(ada.client)
     good(ada.client.delete("/api/users/ada"))
@@ -338,7 +338,7 @@ def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(a
     good(ada.client.post("/api/feedback", json=body))
     refuse_in_a_digest(ada, again["message_id"])
     before = len(ada.digests())
-    services_of(ada.app).outbox.run_due(["feedback"])
+    engine_of(ada.app).outbox.run_due(["feedback"])
     assert len(ada.digests()) == before, "the mini model reads nothing of it"
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "feedback"]
 
@@ -346,7 +346,7 @@ def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(a
 def test_an_ordinary_turn_asks_nothing_more_for_it(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server))
     append(app.test_client(), "s", [said("Hello."), said("Hi.", "assistant")])
-    with statements(services_of(app).database) as sent:
+    with statements(engine_of(app).database) as sent:
         chat(app.test_client(), "And the weather?", session_id="s")
     alone = [one for one in sent if "messages.refused IS NOT NULL" in one and "EXISTS" not in one]
     assert alone == [] and not [one for one in sent if one.startswith("UPDATE messages")]

@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
-from app import services_of
+from app import engine_of
 from memory.erasing import erasing, retention
 from models import JobRow
 from tests.model_server import ModelServer
@@ -48,7 +48,7 @@ def talked(
 
 def jobs_done(client: FlaskClient, *kinds: str) -> None:
     """Let these jobs run, or all but tomorrow's retention, due or not."""
-    services = services_of(client.application)
+    services = engine_of(client.application)
     with services.database.write() as tx:
         tx.execute(update(JobRow).where(JobRow.kind != "retention").values(run_at=JobRow.created_at))
     services.outbox.run_due(kinds or None)
@@ -86,7 +86,7 @@ def archives(client: FlaskClient, **query: Any) -> list[Body]:
 def test_what_is_too_old_or_too_many_is_taken_out_and_nothing_else(
     app: Flask, policy: Mapping[str, int], taken: set[str], archive: bool
 ) -> None:
-    keys = services_of(app).keys
+    keys = engine_of(app).keys
     client, other = (with_key(app, keys.create(tenant)[0]) for tenant in ("acme", "globex"))
     for session, days in (("new", 1), ("mid", 40), ("old", 400), ("pinned", 500), ("fact", 500)):
         talked(client, session, days)
@@ -112,7 +112,7 @@ def test_what_is_too_old_or_too_many_is_taken_out_and_nothing_else(
 
 
 def test_the_policy_is_an_administrators_of_the_whole_tenant(app: Flask) -> None:
-    keys = services_of(app).keys
+    keys = engine_of(app).keys
     ada, reader = (with_key(app, keys.create("acme", *more)[0]) for more in (("ada",), (None, ["read", "chat"])))
     for client, code in ((ada, "key_of_one_person"), (reader, "scope_missing")):
         assert error(client.get("/api/retention"), 403)["code"] == code
@@ -137,7 +137,7 @@ def past(model_app: Flask, model_server: ModelServer, request: pytest.FixtureReq
     model_server.mini.queue(digest_of(fact(f"Likes {SENTINEL}", 1, f"I like {SENTINEL}", scope="user"), topic=SENTINEL))
     jobs_done(client, "summary", "index")
     if user:
-        derived(services_of(model_app), user, SENTINEL, {"likes": SENTINEL}, ids, "person")
+        derived(engine_of(model_app), user, SENTINEL, {"likes": SENTINEL}, ids, "person")
     good(client.patch("/api/sessions/old", json={"title": f"On {SENTINEL}"}))
     return client
 
@@ -145,7 +145,7 @@ def past(model_app: Flask, model_server: ModelServer, request: pytest.FixtureReq
 def places(client: FlaskClient) -> set[str]:
     return {
         path.split("/")[0].removesuffix("-wal")
-        for path in traces(services_of(client.application).settings.data_dir, SENTINEL)
+        for path in traces(engine_of(client.application).settings.data_dir, SENTINEL)
     }
 
 
@@ -169,12 +169,12 @@ def test_not_a_byte_is_left_but_in_the_archive(past: FlaskClient, archive: bool)
         assert error(past.get(f"/api/archives/{one['id']}"), 404)["code"] == "archive_not_found"
     jobs_done(past)
     assert places(past) == set()
-    assert rows_of(services_of(past.application))["owners"] == 2, "the tenant's, and that of the session that stays"
+    assert rows_of(engine_of(past.application))["owners"] == 2, "the tenant's, and that of the session that stays"
 
 
 @BOTH
 def test_a_restored_session_is_as_it_was_and_stays(past: FlaskClient) -> None:
-    services = services_of(past.application)
+    services = engine_of(past.application)
     ignored = {"imported_at": "", "summary_version": 0}
     before = {**good(past.get("/api/sessions/old")), **ignored}
     said_then = [(one["role"], one["content"], one["created_at"]) for one in stored(past, "old")]
@@ -260,11 +260,11 @@ def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
 
     monkeypatch.setattr(erasing.Erasing, "retire", killed)
     with pytest.raises(SystemExit):
-        services_of(client.application).outbox.run_due(["retention"])
+        engine_of(client.application).outbox.run_due(["retention"])
     assert len(archives(client)) == 3 and sessions(client) == {"old-0", "old-1"}, "those used last"
 
     again = make_app().test_client()
-    with services_of(again.application).database.write() as tx:  # as its lease runs out
+    with engine_of(again.application).database.write() as tx:  # as its lease runs out
         tx.execute(update(JobRow).values(state="pending", lease_token=None, lease_until=None))
     jobs_done(again, "retention")
     assert sessions(again) == set()
@@ -278,8 +278,8 @@ def test_a_policy_that_is_taken_back_counts_for_what_is_left(
     for session in ("one", "two"):
         talked(client, session, 400)
     good(client.put("/api/retention", json={"days": 1}))
-    outbox = services_of(client.application).outbox
-    with services_of(client.application).database.read() as tx:
+    outbox = engine_of(client.application).outbox
+    with engine_of(client.application).database.read() as tx:
         (key,) = tx.scalars(select(JobRow.key).where(JobRow.kind == "retention"))
     outbox.run_now("retention", key)  # one part
     keep(client)

@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
-from memory.engine import Services
+from memory.engine import Engine
 from search_index import Document
 from search_index.ranking import rank
 from tests.model_server import ModelServer
@@ -32,7 +32,7 @@ def flask(app: Flask, *args: str) -> Any:
 
 def fill(client: FlaskClient, indexed: str) -> None:
     """Conversations of two people and of nobody, in an index that is behind, up to date, or in between."""
-    services = services_of(client.application)
+    services = engine_of(client.application)
     tea = [
         said("My sister Ida steeps green tea for two minutes.", created_at="2024-01-10T10:00:00Z", external_id="t1"),
         said("Two minutes sounds right.", "assistant", created_at="2024-01-10T10:01:00Z"),
@@ -168,7 +168,7 @@ def test_a_search_finds_the_nearest_and_says_how_near_they_are(talk: FlaskClient
 # -- the index is derived data
 
 
-def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, services: Services) -> None:
+def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, services: Engine) -> None:
     append(client, "s", [said(f"Kettle {number}") for number in range(5)], user_id="ada")
     append(client, "alone", [said("Nobody's kettle")])
     waiting = flask(app, "index", "verify")
@@ -196,7 +196,7 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     assert len(find(client, "kettle", user_id="ada")) == 5
 
 
-def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, services: Services) -> None:
+def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, services: Engine) -> None:
     append(client, "s", [said("Ada's kettle")], user_id="ada")
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
     services.outbox.run_due()
@@ -207,7 +207,7 @@ def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, servic
 
 @pytest.mark.parametrize("erased", ["/api/sessions/goes", "/api/users/bob"])
 def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
-    client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch, erased: str
+    client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch, erased: str
 ) -> None:
     append(client, "goes", [said("gunpowder")], user_id="ada" if "sessions" in erased else "bob")
     append(client, "stays", [said("oolong")], user_id="ada")
@@ -232,7 +232,7 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
 
 
 def test_the_same_search_is_ranked_once_until_the_owner_writes(
-    client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+    client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(client, "half")
     ranked = []

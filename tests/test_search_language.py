@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whoosh.lang.snowball import classes
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
 from config import Settings, SettingsError
 from memory.languages import analysis_in
@@ -179,27 +179,27 @@ def test_search_and_recall_in_german(make_app: MakeApp) -> None:
         assert [m["content"] for e in answer["memory"]["excerpts"] for m in e["messages"]] == GERMAN[:1]
         nothing = chat(client, "und wie war das nun?", user_id="ida", temporary=True)["memory"]
         assert (nothing["excerpts"], nothing["recall"]["reason"]) == ([], "has no words to look for")
-        services_of(client.application).outbox.run_due(["index"])
+        engine_of(client.application).outbox.run_due(["index"])
 
 
 def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app: MakeApp) -> None:
     english = make_app()
     append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
-    services_of(english).outbox.run_due()
-    (before,) = services_of(english).indexing.verify()
+    engine_of(english).outbox.run_due()
+    (before,) = engine_of(english).indexing.verify()
     assert (before.indexed, before.waiting) == (2, 0)
     assert not any(one["why"]["words"] for one in find(english.test_client(), "Haus", user_id="ida"))
 
     german = make_app(search_language="de")
     register_commands(german)
-    (other,) = services_of(german).indexing.verify()
+    (other,) = engine_of(german).indexing.verify()
     assert (other.indexed, other.waiting, other.consistent) == (0, 2, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]  # searched as what waits to be indexed
-    services_of(german).outbox.run_due()  # which the search has asked for
-    (after,) = services_of(german).indexing.verify()
+    engine_of(german).outbox.run_due()  # which the search has asked for
+    (after,) = engine_of(german).indexing.verify()
     assert (after.indexed, after.waiting, after.consistent) == (2, 0, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]
 
     again = make_app(search_language="de")  # a restart keeps it
-    assert [one.indexed for one in services_of(again).indexing.verify()] == [2]
-    assert len(folders(services_of(again).settings.index_dir)) == 1, "the English one is gone from the disk"
+    assert [one.indexed for one in engine_of(again).indexing.verify()] == [2]
+    assert len(folders(engine_of(again).settings.index_dir)) == 1, "the English one is gone from the disk"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from app import services_of
+from app import engine_of
 from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
 from memory.llm.client import Endpoint
@@ -56,7 +56,7 @@ def test_each_task_has_a_server_and_a_key_of_its_own(
     app = make_app(**{**at(model_server), **of_tasks(mini, embedder)})
     client = app.test_client()
     assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     (version,) = good(client.get("/api/sessions/s/summary/versions"))["items"]
     assert version["model"] == "mini-model"
     good(client.post("/v1/embeddings", json={"model": "e", "input": ["a"]}))
@@ -75,7 +75,7 @@ def test_the_main_key_goes_to_no_other_server(
     changes = of_tasks(mini, embedder, openai_summary_api_key="", embedding_api_key="")
     app = make_app(**{**at(model_server), **changes})
     chat(app.test_client(), "My cat is called Miso.", session_id="s")
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert mini.requests and embedder.requests
     assert keys(mini) == keys(embedder) == {"no-key-needed"}
 
@@ -87,7 +87,7 @@ def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
     client = app.test_client()
     answer = chat(client, "My cat is called Miso.", session_id="s")
     assert answer["model"] == "recap-extractive" and "built-in model answers" in answer["notice"]
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert "mini-model" in [one.body.get("model") for one in mini.requests]
     assert good(client.get("/health/ready"))["model"] == {
         "main": "recap-extractive",
@@ -95,7 +95,7 @@ def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
         "builtin": True,
     }
     append(client, "t", [{"role": "user", "content": "The bakery opens at seven."}])
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert find(client, "when does the bakery open", session_id="t")
     assert keys(embedder) == {"embedding-key"}
 
@@ -114,7 +114,7 @@ def test_a_stored_server_leaves_the_other_tasks_theirs(
     stored = good(client.put("/api/model-server", json=body))
     assert (stored["source"], stored["main"], stored["mini"]) == ("stored", "main-model", "mini-model")
     assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert [keys(server) for server in (model_server, mini, embedder)] == [
         {"sk-stored"},
         {"mini-key"},
@@ -129,7 +129,7 @@ def test_a_key_without_an_address_is_for_openai_and_never_for_a_stored_server(
     app = make_app(**{setting: "sk-of-openai"}, encryption_key=Fernet.generate_key().decode())
     body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "mini-model"}
     good(app.test_client().put("/api/model-server", json=body))
-    models = services_of(app).model_server.models
+    models = engine_of(app).model_server.models
     servers = [one.server for one in (models.endpoint, models.mini_endpoint, models.embedding_endpoint) if one]
     assert {(one.key, one.url) for one in servers} >= {("sk-of-openai", "https://api.openai.com/v1")}
     assert {one.url for one in servers if one.key == "sk-of-openai"} == {"https://api.openai.com/v1"}
@@ -166,7 +166,7 @@ def test_a_wrong_address_names_its_variable(make_app: MakeApp, model_server: Mod
 def test_a_fallback_model_without_an_address_needs_a_main_server(make_app: MakeApp, mini: ModelServer) -> None:
     changes = {"openai_summary_base_url": mini.url, "openai_summary_model": "mini-model"}
     app = make_app(**changes, openai_fallback_models=(FallbackModel("gpt-4o"), FallbackModel("spare", mini.url)))
-    models = services_of(app).model_server.models
+    models = engine_of(app).model_server.models
     assert [model.endpoint.server.url for model in models.fallbacks] == [mini.url], "OpenAI is asked by nobody's wish"
 
 

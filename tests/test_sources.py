@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from app import services_of
+from app import engine_of
 from cli import register_commands
 from memory.transfer.export import SessionRecord
 from memory.transfer.sources import archive
@@ -223,9 +223,9 @@ def test_what_was_said_and_known_elsewhere_comes_in_once(app: Flask, client: Fla
     found = {one["title"]: stored(client, one["id"]) for one in read_all(client, "/api/sessions", user_id="ada")}
     assert found == sessions
     assert {one["text"] for one in read_all(client, "/api/facts", user_id="ada")} == facts
-    rows = rows_of(services_of(app))
+    rows = rows_of(engine_of(app))
     done = good(bring_in(client, document))
-    assert sum(done["created"].values()) == 0 and rows_of(services_of(app)) == rows
+    assert sum(done["created"].values()) == 0 and rows_of(engine_of(app)) == rows
 
 
 def test_times_are_those_of_the_source(client: FlaskClient) -> None:
@@ -303,7 +303,7 @@ def test_a_wrong_file_is_named_and_nothing_is_stored(app: Flask, client: FlaskCl
     answer = bring_in(client, document)
     found = error(answer, answer.status_code)
     assert answer.status_code in (400, 422) and told in found["message"] and "Nothing was stored" in found["message"]
-    assert set(rows_of(services_of(app)).values()) == {0}
+    assert set(rows_of(engine_of(app)).values()) == {0}
 
 
 def test_a_zip_is_refused_that_would_fill_the_memory(
@@ -350,11 +350,11 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
     assert "5 sessions have no summary. It takes the mini model about" in done.output
     good(app.test_client().delete("/api/users/ada"))
     assert run("--summarise", str(tmp_path / "exam.jsonl"), input="n\n").exit_code == 0
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     assert prompts(model_server, "mini") == [], "no model was called"
     run("--summarise", str(tmp_path / "exam.jsonl"), input="y\n")
     model_server.mini.queue(digest_of(fact("Has an exam on 2024-05-02", 1, exam, scope="user"), topic="Exam"))
-    services_of(app).outbox.run_due()
+    engine_of(app).outbox.run_due()
     sent = str(prompts(model_server, "mini"))
     assert f"2024-05-01 10:00 user: {exam}" in sent and "counted from the day of their message" in sent
     (held,) = read_all(app.test_client(), "/api/facts", user_id="ada")

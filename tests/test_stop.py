@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.conftest import MakeApp
 from tests.model_server import Delay, Exchange, ModelServer, Reply, Status, ToolCalls
 from tests.serving import eventually
@@ -96,7 +96,7 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
         model_server.wait_for_requests(1)
         assert stop(second.test_client())
-        with statements(services_of(first).database) as sent:
+        with statements(engine_of(first).database) as sent:
             # A process looks for stops that others noted; with its second look, it has acted on the first.
             assert eventually(lambda: answers if streaming else sum("stop_token" in one for one in sent) > 1)
         begin.set()

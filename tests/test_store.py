@@ -15,8 +15,8 @@ from flask_migrate import upgrade
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app import services_of
-from memory.engine import Services
+from app import engine_of
+from memory.engine import Engine
 from memory.errors import InvalidRequest
 from memory.store import documents
 from memory.store.store import Items
@@ -91,7 +91,7 @@ def lasting(
 
 
 @pytest.fixture
-def items(services: Services) -> Items:
+def items(services: Engine) -> Items:
     return services.items
 
 
@@ -106,7 +106,7 @@ def keys(found: list[Item]) -> list[str]:
 @example([{"a": {"b": 10}}, {"a": {"b": "10"}}, {"a": [1, "x"]}], {"a": {"b": {"$gte": 9}}})
 @example([{"a": None}, {}], {"a": {"b": None}})
 def test_a_filter_means_in_sql_what_it_says(lasting: Flask, values: list[Any], wanted: dict[str, Any]) -> None:
-    items = services_of(lasting).items
+    items = engine_of(lasting).items
     puts = [Put(("all",), str(number), value) for number, value in enumerate(values)]
     *stored, found = items.run(ADA, [*puts, Search(("all",), wanted)])
     assert [item.value for item in stored] == values
@@ -136,7 +136,7 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
     assert rows_of(bench.services)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
 
 
-def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(services: Services) -> None:
+def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(services: Engine) -> None:
     now = services.items.now()
     query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.alive(now))
     with services.database.engine.connect() as connection:
@@ -165,7 +165,7 @@ def told(app: Flask) -> list[int]:
     return list(told["message_ids"])
 
 
-def test_callers_read_the_engines_documents_but_never_write_them(services: Services, told: list[int]) -> None:
+def test_callers_read_the_engines_documents_but_never_write_them(services: Engine, told: list[int]) -> None:
     derived(services, "ada", "default", {"likes": ["tea"]}, told)
     own = ("recap", "profile")
     assert services.items.get(ADA, Get(own, "default")).value == {"likes": ["tea"]}

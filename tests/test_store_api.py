@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from tests.resources import Body, error, good, read_all, rows_of
 from tests.test_auth import with_key
 from tests.traces import traces
@@ -51,7 +51,7 @@ def test_an_item_is_stored_read_replaced_and_erased(client: FlaskClient) -> None
     assert (receipt["namespace"], receipt["key"]) == (["ada", "notes"], "tea")
     for answer in (client.get(ITEMS, query_string=name), client.delete(ITEMS, query_string=name)):
         assert error(answer, 404)["code"] == "item_not_found"
-    services = services_of(client.application)
+    services = engine_of(client.application)
     services.outbox.run_now("scrub", "default")
     assert traces(services.settings.data_dir, "Xylozarquon") == {}
     assert [job["kind"] for job in read_all(client, "/api/jobs")] == ["expire"]
@@ -174,7 +174,7 @@ def test_what_is_out_of_bounds_is_refused_and_nothing_stored(client: FlaskClient
     operations = {"operations": [{"op": "put", "namespace": ["a"], "key": "j", "value": 1}, {"op": "put", **body}]}
     refused = error(client.post("/api/store/batch", data=json.dumps(operations), content_type="application/json"), 422)
     assert refused["param"].startswith(field if value == ["recap", "profile"] else "operations.1")
-    assert rows_of(services_of(client.application))["items"] == 0
+    assert rows_of(engine_of(client.application))["items"] == 0
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,10 @@ def test_a_search_that_is_wrong_is_refused(client: FlaskClient, code: str, body:
 
 
 def test_a_key_that_may_not_read_reads_nothing_in_a_batch_either(client: FlaskClient) -> None:
-    key, _ = services_of(client.application).keys.create("acme", None, ["chat"])
+    key, _ = engine_of(client.application).keys.create("acme", None, ["chat"])
     writer, name = with_key(client.application, key), {"namespace": ["a"], "key": "k"}
     good(writer.put(ITEMS, json={**name, "value": 1}))
     assert batch(writer, {"op": "put", **name, "value": 2}, {"op": "delete", **name})[1]["erased"]["items"] == 1
     operations = {"operations": [{"op": "put", **name, "value": 3}, {"op": "get", **name}]}
     assert error(writer.post("/api/store/batch", json=operations), 403)["code"] == "scope_missing"
-    assert rows_of(services_of(client.application))["items"] == 0
+    assert rows_of(engine_of(client.application))["items"] == 0

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, update
 
-from app import services_of
+from app import engine_of
 from models import JobRow, MessageRow, SessionRow, SummaryRow
 from models.jobs import JobRequest
 from tests.conftest import MakeApp
@@ -30,27 +30,27 @@ THOUGHT, WORDS = next(iter(CASES.items()))
 
 def ask_for_cleaning(app: Flask) -> None:
     """Ask for the job, as the migration does."""
-    services = services_of(app)
+    services = engine_of(app)
     with services.database.write() as tx:
         services.outbox.ask(tx, JobRequest("thoughts", "all", "default"))
 
 
 def clean(app: Flask) -> None:
     ask_for_cleaning(app)
-    services_of(app).outbox.run_due(["thoughts"])
+    engine_of(app).outbox.run_due(["thoughts"])
     assert not [job for job in good(app.test_client().get("/api/jobs"))["items"] if job["kind"] == "thoughts"]
 
 
 def index_again(app: Flask) -> None:
     """Run the jobs that make an index anew, which wait until no more changes."""
-    with services_of(app).database.write() as tx:
+    with engine_of(app).database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-    services_of(app).outbox.run_due(["unindex", "index"])
+    engine_of(app).outbox.run_due(["unindex", "index"])
 
 
 def sums(app: Flask) -> tuple[int, int]:
     """The tokens of the session `s` by its row, and by its messages."""
-    with services_of(app).database.read() as tx:
+    with engine_of(app).database.read() as tx:
         row = tx.scalars(select(SessionRow).where(SessionRow.public_id == "s")).one()
         sizes = tx.scalars(select(MessageRow.tokens).where(MessageRow.session_id == row.id, MessageRow.branch == 0))
         return row.tokens, sum(sizes)
@@ -60,7 +60,7 @@ def sums(app: Flask) -> tuple[int, int]:
 def test_a_stored_reply_loses_its_thoughts_and_all_else_follows(
     model_app: Flask, model_server: ModelServer, reply: str
 ) -> None:
-    client, services = model_app.test_client(), services_of(model_app)
+    client, services = model_app.test_client(), engine_of(model_app)
     question = "What colour has\n<think>it</think>?"
     append(client, "s", [said(question), said(reply, "assistant")], **ADA)
     services.outbox.run_due(["index"])
@@ -83,7 +83,7 @@ def test_summaries_of_all_versions_lose_them_too(talk: Talk) -> None:
     mine = {"topic": "Bikes again", "data": ["Red", "Blue"], "excluded": [{"option": "Green", "reason": ""}]}
     good(talk.client.put(talk.address, json={"sections": mine}))
     thoughts = "<think>zebra</think>"
-    with services_of(talk.app).database.write() as tx:
+    with engine_of(talk.app).database.write() as tx:
         for version in tx.scalars(select(SummaryRow)):
             sections = {**version.sections, "topic": f"{thoughts}{version.sections['topic']}"}
             sections["data"] = [f"{thoughts}{one}" for one in sections["data"]] + [thoughts]
@@ -106,11 +106,11 @@ def test_the_job_goes_through_many_rows_in_parts_which_another_process_goes_on_w
         append(app.test_client(), f"s{number}", exchange)
     ask_for_cleaning(app)
     for _ in range(2):
-        services_of(app).outbox.run_now("thoughts", "all")
+        engine_of(app).outbox.run_now("thoughts", "all")
     last = [stored(app.test_client(), f"s{number}")[1]["content"] for number in range(4)]
     assert last == [WORDS, WORDS, THOUGHT, THOUGHT]
     again = make_app(**at(model_server))
-    assert services_of(again).outbox.run_due(["thoughts"]) == 5, "four parts with the rest, and one that finds nothing"
+    assert engine_of(again).outbox.run_due(["thoughts"]) == 5, "four parts with the rest, and one that finds nothing"
     for number in range(4):
         contents = [one["content"] for one in stored(again.test_client(), f"s{number}")]
         assert contents == ["And?", WORDS, "Oh.", WORDS]
@@ -119,7 +119,7 @@ def test_the_job_goes_through_many_rows_in_parts_which_another_process_goes_on_w
 def test_a_replaced_reply_is_cleaned_without_a_change_of_the_sums(model_app: Flask, model_server: ModelServer) -> None:
     client = model_app.test_client()
     first = chat(client, "What colour has it?", session_id="s")
-    with services_of(model_app).database.write() as tx:
+    with engine_of(model_app).database.write() as tx:
         tx.execute(update(MessageRow).where(MessageRow.id == first["message_id"]).values(content=THOUGHT))
     chat(client, "What size has it?", session_id="s", replaces=first["user_message_id"])
     before = sums(model_app)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from memory import tokens
 from memory.conversation_types import BUILT_IN
-from memory.engine import Services
+from memory.engine import Engine
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.knowledge.summary_update import schema
 from memory.llm.mini import instruction
@@ -48,7 +48,7 @@ def test_its_states_from_none_to_current(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
-def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, services: Services, role: str) -> None:
+def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, services: Engine, role: str) -> None:
     append(client, "s", [said("Tallinn", role), said("...")])
     services.outbox.run_due(["summary"])
     summary = good(client.get("/api/sessions/s/summary"))
@@ -240,7 +240,7 @@ def test_a_text_gives_the_conversation_another_summary_and_nothing_is_stored(tal
     for message in ("I like tea", "And coffee"):
         chat(talk.client, message, session_id="s")
         talk.digest()
-    before, stored = talk.summary(), rows_of(services_of(talk.app))
+    before, stored = talk.summary(), rows_of(engine_of(talk.app))
     talk.server.mini.queue(digest_of(fact("Likes tea", 1, "I like tea"), topic="Drinks", data=["Both."]))
     made = preview(talk, text=BRIEF)
     assert made["sections"]["topic"] == "Drinks" and made["sections"]["data"] == ["Both."]
@@ -250,7 +250,7 @@ def test_a_text_gives_the_conversation_another_summary_and_nothing_is_stored(tal
     assert talk.digests()[-1][0]["content"].startswith("Be brief. Begin.")
     assert "I like tea" in material(talk) and "And coffee" in material(talk)
     assert "The stored one" not in material(talk)
-    assert talk.summary() == before and rows_of(services_of(talk.app)) == stored
+    assert talk.summary() == before and rows_of(engine_of(talk.app)) == stored
 
 
 def test_a_prompt_is_tried_by_its_name(talk: Talk) -> None:
@@ -287,7 +287,7 @@ def test_the_database_is_free_while_the_mini_model_works(talk: Talk) -> None:
     talk.server.mini.queue(Delay(0.5))
     with meanwhile(lambda: preview(Talk(talk.app, talk.server), text=BRIEF)):
         talk.server.wait_for_requests(2)
-        assert services_of(talk.app).database.engine.pool.checkedout() == 0
+        assert engine_of(talk.app).database.engine.pool.checkedout() == 0
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from app import services_of
+from app import engine_of
 from models import SessionRow
 from tests.conftest import MakeApp
 from tests.model_server import Body, ModelServer, Status
@@ -38,7 +38,7 @@ from tests.traces import traces
 
 def set_lease(app: Flask, token: str | None, seconds: float) -> None:
     """Leave a holder's lease in the only session there is."""
-    with services_of(app).database.write() as tx:
+    with engine_of(app).database.write() as tx:
         row = tx.query(SessionRow).one()
         row.lease_token, row.lease_until = token, datetime.now(UTC) + timedelta(seconds=seconds)
 
@@ -212,15 +212,15 @@ def test_what_is_erased_during_a_turn_stays_erased(model_app: Flask, model_serve
     else:
         assert client.get("/api/sessions/s").status_code == 404
     if erased == "person":
-        assert set(rows_of(services_of(app)).values()) == {0}
-        assert traces(services_of(app).settings.data_dir, "Xylozarquon") == {}
+        assert set(rows_of(engine_of(app)).values()) == {0}
+        assert traces(engine_of(app).settings.data_dir, "Xylozarquon") == {}
 
 
 def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app: Flask, model_server: ModelServer) -> None:
     app, client = model_app, model_app.test_client()
     chat(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):
-        services_of(app).outbox.run_due(["summary"])
+        engine_of(app).outbox.run_due(["summary"])
         assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 2
-    services_of(app).outbox.run_due(["summary"])
+    engine_of(app).outbox.run_due(["summary"])
     assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 4

@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
-from app import services_of
+from app import engine_of
 from models import SessionRow, TurnRow
 from tests.conftest import MakeApp
 from tests.model_server import Dictation, ModelServer, Status
@@ -53,11 +53,11 @@ def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app: Make
         reads("Good morning")
         reply.end()
     assert (turn()["so_far"], turn()["state"]) == (None, "finished")
-    with services_of(app).database.write() as tx:  # as if the server had been killed
+    with engine_of(app).database.write() as tx:  # as if the server had been killed
         tx.execute(update(TurnRow).values(so_far="Good mor", finished_at=None, reply_message_id=None))
     assert (turn()["so_far"], turn()["state"]) == ("Good mor", "broken_off")
     good(app.test_client().delete(f"/api/sessions/s/messages/{turn()['user_message_id']}"))
-    with services_of(app).database.read() as tx:
+    with engine_of(app).database.read() as tx:
         assert tx.scalar(select(TurnRow.so_far)) is None
 
 
@@ -102,7 +102,7 @@ def test_a_turn_whose_process_does_not_live_on_broke_off(
     app: Flask, client: FlaskClient, model_server: ModelServer
 ) -> None:
     with answering(model_server, app, "one", session_id="s"):
-        with services_of(app).database.write() as tx:
+        with engine_of(app).database.write() as tx:
             tx.query(SessionRow).one().lease_until = datetime.now(UTC) - timedelta(seconds=1)
         assert good(client.get(TURNS))["items"][0]["state"] == "broken_off"
         assert good(client.get("/api/sessions/s"))["busy"] is False

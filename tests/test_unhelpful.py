@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app import services_of
+from app import engine_of
 from search_index import Embedder, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
 from search_index.likeness import Nearness
@@ -108,10 +108,10 @@ def test_a_mark_goes_with_the_words_that_it_rests_on(client: FlaskClient, model_
         chat(client, "Never mind.", session_id="asking", replaces=asked, **ADA)
     else:
         assert good(client.delete(path[end]))["erased"]["items"] == 1
-    rows = rows_of(services_of(client.application))
+    rows = rows_of(engine_of(client.application))
     assert (rows["items"], rows["item_sources"]) == (0, 0)
     jobs_done(client)
-    folder = services_of(client.application).settings.data_dir
+    folder = engine_of(client.application).settings.data_dir
     if end in ("person", "question's session", "question"):
         assert traces(folder, secret) == {}
     if end == "excerpt":
@@ -144,9 +144,9 @@ def test_only_what_could_be_recalled_for_the_question_is_marked(client: FlaskCli
     late = said("The ferry was late.", created_at="2100-01-01T00:00:00Z")
     (later,) = append(client, "ada-new", [late])["message_ids"]
     own = good(client.get("/api/sessions/asking/messages"))["items"][0]
-    before = rows_of(services_of(client.application))
+    before = rows_of(engine_of(client.application))
     for hits in ([bobs["id"]], [later], [own["id"]], [marked["message_id"]], [*marked["hits"], 10**9]):
         assert error(client.post(URL, json={**marked, "hits": hits}), 404)["code"] == "message_not_found"
     for wrong, status in (({"hits": []}, 422), ({"message_id": 10**9}, 404), ({"user_id": "bob"}, 404)):
         error(client.post(URL, json={**marked, **wrong}), status)
-    assert rows_of(services_of(client.application)) == before
+    assert rows_of(engine_of(client.application)) == before

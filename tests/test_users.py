@@ -18,8 +18,8 @@ from flask.testing import FlaskClient
 
 import memory.transfer.export
 import search_index.caches
-from app import services_of
-from memory.engine import Services
+from app import engine_of
+from memory.engine import Engine
 from search_index import IndexBusy
 from tests.model_server import Delay, ModelServer
 from tests.resources import append, derived, digest_of, error, fact, good, index_key, link, read_all, rows_of, said
@@ -30,7 +30,7 @@ SENTINEL = "Xylozarquon"  # a word that is in nothing else
 
 
 def data_dir(app: Flask) -> Path:
-    return services_of(app).settings.data_dir
+    return engine_of(app).settings.data_dir
 
 
 def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
@@ -41,7 +41,7 @@ def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
 def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 3) -> None:
     """A person's life in Recap, with `word` in whatever can have one."""
     client = app.test_client()
-    outbox = services_of(app).outbox
+    outbox = engine_of(app).outbox
     for number in range(sessions):
         session = f"{word}-session-{number}"
         messages = [said(f"{word} said {'much ' * 40 * place}{number}.", name=f"{word} name") for place in range(6)]
@@ -49,7 +49,7 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
             at = f"2026-03-0{number + 1}T10:0{place}:00Z"
             message |= {"external_id": f"{word}-{place}", "created_at": at}
         told = append(client, session, messages, user_id=user)
-        derived(services_of(app), user, f"{word}-{number}", {word: [f"{word} {number}"]}, told["message_ids"][:2])
+        derived(engine_of(app), user, f"{word}-{number}", {word: [f"{word} {number}"]}, told["message_ids"][:2])
         tied = [link("user", f"{word} it is", word)]
         first = fact(f"{word} is the word {number}", 2, f"{word} said", links=tied)
         second = fact(f"{word} is another word {number}", 3, f"{word} said", scope="user")
@@ -136,7 +136,7 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
 
 
 def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
-    client, services = model_app.test_client(), services_of(model_app)
+    client, services = model_app.test_client(), engine_of(model_app)
     live(model_app, model_server, "bob", "Coffee")
     good(client.put("/api/retention", json={"sessions": 2}))
     services.outbox.run_due()
@@ -186,16 +186,16 @@ def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_ser
     append(client, "s", [said(f"I like {SENTINEL}."), said("Noted.", "assistant")], user_id="ada")
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(fact(f"I like {SENTINEL}", 1), topic=SENTINEL)))
-    with meanwhile(lambda: services_of(app).outbox.run_due(["summary"])):
+    with meanwhile(lambda: engine_of(app).outbox.run_due(["summary"])):
         model_server.wait_for_requests(1)
         assert good(client.delete("/api/users/ada"))["pending"] == []
         release.set()
     assert traces(app) == {}
-    assert rows_of(services_of(app))["summaries"] == rows_of(services_of(app))["jobs"] == 0
+    assert rows_of(engine_of(app))["summaries"] == rows_of(engine_of(app))["jobs"] == 0
 
 
 def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
-    app: Flask, client: FlaskClient, services: Services, monkeypatch: pytest.MonkeyPatch
+    app: Flask, client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(client, "s", [said(f"I like {SENTINEL}.")], user_id="ada")
     services.outbox.run_due(["index"])
@@ -222,7 +222,7 @@ def test_an_index_in_use_is_said_and_cleared_later(
     model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    client, services = model_app.test_client(), services_of(model_app)
+    client, services = model_app.test_client(), engine_of(model_app)
     with monkeypatch.context() as patched:
         patched.setattr(services.index, "drop", refused)
         assert good(client.delete("/api/users/ada"))["pending"] == ["search_index"]
@@ -248,7 +248,7 @@ def test_a_log_in_use_is_said_and_emptied_later(
 ) -> None:
     monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    client, services = model_app.test_client(), services_of(model_app)
+    client, services = model_app.test_client(), engine_of(model_app)
     with reading(model_app):
         assert good(client.delete("/api/users/ada"))["pending"] == ["database_files"]
         assert "recap.db-wal" in traces(model_app)
@@ -311,7 +311,7 @@ def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypa
         append(client, "long", [said("too late")], user_id="ada")
         append(client, "later", [said("too late")], user_id="ada")
         good(client.post("/api/facts", json={"user_id": "ada", "text": "too late"}))
-        with services_of(app).database.engine.connect() as connection:
+        with engine_of(app).database.engine.connect() as connection:
             assert connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
         rest = list(pieces)
     assert len(rest) > 5

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from memory import tokens
 from memory.access.owners import find_session, session_or_none
@@ -25,15 +26,17 @@ from memory.transcripts.matching import carried_on, is_errand, opening, repeated
 from memory.transcripts.transcript import Sent
 from memory.turn import turns
 from memory.turn.head import remember
-from memory.turn.parts import Parts
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
 from models import MessageRow, SessionRow, Transaction, TurnRow, retried
 from models.messages import UNREMEMBERED, Message, MessageDraft
 from models.turns import INTERRUPTED
 
+if TYPE_CHECKING:
+    from memory.engine import Engine
+
 
 @retried
-def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished | None:
+def admit(engine: Engine, request: TurnRequest) -> Admitted | TurnFinished | None:
     """Begin a turn, or return the end of the turn that this request, sent before, has come to; None for an errand.
 
     Waits for a turn that is being taken in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when
@@ -41,52 +44,52 @@ def admit(parts: Parts, request: TurnRequest) -> Admitted | TurnFinished | None:
     Idempotency-Key was another request's, or the message it began with has been replaced; then nothing was stored.
     """
     if request.temporary:
-        return _admit_temporary(parts, request)
+        return _admit_temporary(engine, request)
     if request.client is None:
         check_size(request.message, "message")
-    arrived_at = parts.now()
+    arrived_at = engine.now()
     began = time.monotonic()
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
-        with parts.database.write(request.patience, durable=request.stream) as tx:
+        with engine.database.write(request.patience, durable=request.stream) as tx:
             turn = turns.of_key(tx, request) if request.idempotency_key is not None else None
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
             if request.client is not None and is_errand(tx, request.caller, request.session_id, request.client):
                 return None
-            row = _session(tx, parts, request, turn, arrived_at)
-            lease = parts.leases.take(row)
+            row = _session(tx, engine, request, turn, arrived_at)
+            lease = engine.leases.take(row)
             if lease is not None:
-                return _begin(tx, parts, request, row, turn, lease, arrived_at)
-        parts.leases.wait_free(row, began, "This message was not stored; send it again later.")
+                return _begin(tx, engine, request, row, turn, lease, arrived_at)
+        engine.leases.wait_free(row, began, "This message was not stored; send it again later.")
 
 
-def read_again(parts: Parts, admitted: Admitted) -> Admitted:
+def read_again(engine: Engine, admitted: Admitted) -> Admitted:
     """Return a turn with a shorter prompt, for a model whose window proved to be smaller than was known.
 
     Raises TooLarge when the message alone does not fit.
     """
     assert admitted.lease is not None
-    with parts.database.read() as tx:
+    with engine.database.read() as tx:
         row = tx.get_one(SessionRow, admitted.lease.row_id)
         line = _without_refused(_line(tx, row))
-        again = remember(tx, parts, admitted.request, row, line, admitted.exchange, admitted.sent)
+        again = remember(tx, engine, admitted.request, row, line, admitted.exchange, admitted.sent)
     return replace(again, lease=admitted.lease, turn_id=admitted.turn_id, call=admitted.call)
 
 
-def without_memory(parts: Parts, request: TurnRequest) -> Admitted:
+def without_memory(engine: Engine, request: TurnRequest) -> Admitted:
     """The turn of a client's request that is answered as it came.  Raises LimitReached."""
     assert request.client is not None
-    parts.budgets.check_caller(request.caller, request.session_id)
+    engine.budgets.check_caller(request.caller, request.session_id)
     conversation = request.client.conversation
     size = sum(tokens.estimate_message(one.draft.content) for one in conversation.messages)
-    asked = Message(0, "", 1, "user", request.message, parts.now(), size)
+    asked = Message(0, "", 1, "user", request.message, engine.now(), size)
     full = size + conversation.instruction_tokens
-    return Admitted(request, request.session_id, (asked,), size, full, MemoryReport(), parts.settings)
+    return Admitted(request, request.session_id, (asked,), size, full, MemoryReport(), engine.settings)
 
 
 def _session(
-    tx: Transaction, parts: Parts, request: TurnRequest, turn: TurnRow | None, arrived_at: datetime
+    tx: Transaction, engine: Engine, request: TurnRequest, turn: TurnRow | None, arrived_at: datetime
 ) -> SessionRow:
     """The session of the turn, made if it is new.  Raises NotFound when it is someone else's."""
     caller, session_id, client = request.caller, request.session_id, request.client
@@ -98,9 +101,9 @@ def _session(
     if session_id is not None:
         row = session_or_none(tx, caller, session_id)
     elif client is not None:
-        row = carried_on(tx, caller, client, parts.leases, arrived_at)
+        row = carried_on(tx, caller, client, engine.leases, arrived_at)
     if row is None:
-        row = parts.sessions.make(tx, caller, session_id)
+        row = engine.sessions.make(tx, caller, session_id)
         if session_id is None and client is not None:
             row.opening = opening(caller, [one.said for one in client.conversation.messages])
     return row
@@ -108,7 +111,7 @@ def _session(
 
 def _begin(
     tx: Transaction,
-    parts: Parts,
+    engine: Engine,
     request: TurnRequest,
     row: SessionRow,
     turn: TurnRow | None,
@@ -117,27 +120,27 @@ def _begin(
 ) -> Admitted | TurnFinished:
     """Store what was sent, or find it stored by a turn that broke off, and read what the session remembers."""
     if request.prompt is not None:
-        parts.prompts.find_summary(tx, request.caller, request.prompt)  # a wrong name is told now, not in a job's log
+        engine.prompts.find_summary(tx, request.caller, request.prompt)  # a wrong name is told now, not in a job's log
     client, again = request.client, turn
     if client is not None:
         again = turn or repeated(tx, row, client, arrived_at)
         if again is not None and client.retried and again.finish_reason not in (None, INTERRUPTED):
-            parts.leases.give_back(row)
+            engine.leases.give_back(row)
             return turns.replay(tx, again)
-    parts.budgets.check(tx, row.owner_id)
+    engine.budgets.check(tx, row.owner_id)
     sent: Mapping[int, Sent] = {}
     if client is not None:
-        last, sent = store(tx, row, client, parts.settings, parts.now(), again=again is not None)
+        last, sent = store(tx, row, client, engine.settings, engine.now(), again=again is not None)
         line = _without_refused(_line(tx, row))
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
-        line, message, known = _store_message(tx, parts, request, row, turn)
+        line, message, known = _store_message(tx, engine, request, row, turn)
         exchange = (message,)
-    turn_id = turns.begin(tx, request, row, exchange[-1], lease, parts.now(), keyed=turn, known=known)
-    fold(tx, row, parts.settings, exchange)
-    admitted = remember(tx, parts, request, row, line, exchange, sent)
-    if admitted.report.tail_dropped and fold(tx, row, parts.settings, exchange, crowded=True):
-        admitted = remember(tx, parts, request, row, line, exchange, sent)
+    turn_id = turns.begin(tx, request, row, exchange[-1], lease, engine.now(), keyed=turn, known=known)
+    fold(tx, row, engine.settings, exchange)
+    admitted = remember(tx, engine, request, row, line, exchange, sent)
+    if admitted.report.tail_dropped and fold(tx, row, engine.settings, exchange, crowded=True):
+        admitted = remember(tx, engine, request, row, line, exchange, sent)
     return replace(admitted, lease=lease, turn_id=turn_id)
 
 
@@ -157,7 +160,7 @@ def _without_refused(line: Sequence[Message]) -> list[Message]:
 
 
 def _store_message(
-    tx: Transaction, parts: Parts, request: TurnRequest, row: SessionRow, turn: TurnRow | None
+    tx: Transaction, engine: Engine, request: TurnRequest, row: SessionRow, turn: TurnRow | None
 ) -> tuple[list[Message], Message, bool]:
     """What is shown beside the message, the message, and whether it was stored by a turn that broke off."""
     line = _line(tx, row)
@@ -168,7 +171,7 @@ def _store_message(
         return line, message, True
     draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
     if replaced is None:
-        (message,) = append(tx, row, [draft], parts.now())
+        (message,) = append(tx, row, [draft], engine.now())
         return line, message, False
     if replaced.branch:
         raise InvalidRequest(
@@ -176,7 +179,7 @@ def _store_message(
             f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
             param="replaces",
         )
-    message = replace_from(tx, row, replaced.position, draft, parts.settings, parts.now())
+    message = replace_from(tx, row, replaced.position, draft, engine.settings, engine.now())
     return _without_refused(_line(tx, row)), message, False
 
 
@@ -232,18 +235,18 @@ def _exchange(line: Sequence[Message], last: Message) -> tuple[Message, ...]:
     return tuple(until[first:])
 
 
-def _admit_temporary(parts: Parts, request: TurnRequest) -> Admitted:
+def _admit_temporary(engine: Engine, request: TurnRequest) -> Admitted:
     """A turn that reads what is remembered, if a session or a user is named, and stores nothing."""
     drafts = (*request.history, MessageDraft("user", request.message, request.name))
-    with parts.database.read() as tx:
+    with engine.database.read() as tx:
         known = find_session(tx, request.caller, request.session_id) if request.session_id is not None else None
-        row = known or parts.sessions.unstored(tx, request.caller)
-        parts.budgets.check(tx, row.owner_id)
+        row = known or engine.sessions.unstored(tx, request.caller)
+        engine.budgets.check(tx, row.owner_id)
         said = [(draft, tokens.estimate_message(draft.content)) for draft in drafts]
         *history, message = [
-            Message(0, row.public_id, position, draft.role, draft.content, parts.now(), size, draft.name)
+            Message(0, row.public_id, position, draft.role, draft.content, engine.now(), size, draft.name)
             for position, (draft, size) in enumerate(said, row.message_count + 1)
         ]
         line = [*_without_refused(_line(tx, row)), *history] if known else history
-        admitted = remember(tx, parts, request, row, line, (message,), {})
+        admitted = remember(tx, engine, request, row, line, (message,), {})
     return admitted if known else replace(admitted, session_id=None)

@@ -6,13 +6,16 @@ Guarantee: it is admitted, recalled and composed as a turn is, and nothing is st
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from memory import tokens
 from memory.errors import InvalidRequest
 from memory.turn.admission import admit
-from memory.turn.parts import Parts
 from memory.turn.prompt import FRAME_TOKENS, compose, look_back
 from memory.turn.values import Admitted, MemoryReport, TurnRequest
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Block:
 class Blocks:
     """Makes blocks."""
 
-    parts: Parts
+    engine: Engine
 
     def make(self, request: TurnRequest) -> Block:
         """What there is for a message of a temporary turn, in at most `request.block` tokens.
@@ -38,7 +41,7 @@ class Blocks:
         """
         if request.caller.user_id is None and request.session_id is None:
             raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id or a session_id.")
-        admitted = admit(self.parts, request)
+        admitted = admit(self.engine, request)
         assert isinstance(admitted, Admitted)  # only a stored turn can have ended already
         if (always := tokens.estimate(admitted.head.text) + FRAME_TOKENS) > (request.block or 0):
             raise InvalidRequest(
@@ -47,6 +50,6 @@ class Blocks:
                 "Nothing was changed. Ask for more tokens.",
                 param="tokens",
             )
-        prompt = compose(self.parts, admitted, look_back(self.parts, admitted))
+        prompt = compose(self.engine, admitted, look_back(self.engine, admitted))
         text = "\n\n".join(filter(None, (admitted.head.text, prompt.quoted)))
         return Block(text, tokens.estimate(text), prompt.report)

@@ -10,6 +10,7 @@ erased since is shown at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, and_, bindparam, exists, func, literal, or_, select, true
 
@@ -31,12 +32,14 @@ from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
 from memory.transcripts.transcript import Conversation, Sent
 from memory.turn import turns
-from memory.turn.parts import Parts
 from memory.turn.values import Admitted, Head, MemoryReport, StoredHead, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message
 from models.sections import Sections
 from models.store import MODEL
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
@@ -86,7 +89,7 @@ _HEAD = (
 
 def remember(
     tx: Transaction,
-    parts: Parts,
+    engine: Engine,
     request: TurnRequest,
     row: SessionRow,
     line: Sequence[Message],
@@ -94,8 +97,8 @@ def remember(
     sent: Mapping[int, Sent],
 ) -> Admitted:
     """What the session remembers for an answer to `exchange`.  Raises TooLarge."""
-    head, approach = _head(tx, parts, request, row, (*line, *exchange))
-    settings = _within_window(approach.settings, parts.model_server.models.choose(request.model).window)
+    head, approach = _head(tx, engine, request, row, (*line, *exchange))
+    settings = _within_window(approach.settings, engine.model_server.models.choose(request.model).window)
     answered = {message.id for message in exchange if message.id}
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
     conversation = request.client.conversation if request.client is not None else None
@@ -138,7 +141,7 @@ def remember(
 
 
 def _head(
-    tx: Transaction, parts: Parts, request: TurnRequest, row: SessionRow, said: Sequence[Message]
+    tx: Transaction, engine: Engine, request: TurnRequest, row: SessionRow, said: Sequence[Message]
 ) -> tuple[Head, Approach]:
     """The head of the prompt of a turn at the end of what was `said`, and how its conversation's type wants it taken.
 
@@ -146,17 +149,17 @@ def _head(
     """
     choosing = row.head_facts is None and request.remember
     if choosing:
-        row.head_at = parts.now()
+        row.head_at = engine.now()
     stored = read_stored(tx, row)
-    approach = parts.types.approach(row, stored.types, said, choosing=choosing)
+    approach = engine.types.approach(row, stored.types, said, choosing=choosing)
     profile = ShownProfile()
-    if stored.profile is not None and request.remember and parts.settings.profile_mode.mode != "off":
-        profile = ShownProfile.of(*stored.profile, parts.settings.profile_tokens)
-    held_now = parts.facts.current(tx, row) if stored.facts and request.remember else []
+    if stored.profile is not None and request.remember and engine.settings.profile_mode.mode != "off":
+        profile = ShownProfile.of(*stored.profile, engine.settings.profile_tokens)
+    held_now = engine.facts.current(tx, row) if stored.facts and request.remember else []
     told = tuple(fact for fact in held_now if profile.says(fact))
     others = {fact.id: fact for fact in held_now if fact not in told}
     if choosing:
-        chosen = parts.facts.ranking.for_head(tuple(others.values()), approach.settings.fact_tokens, parts.now())
+        chosen = engine.facts.ranking.for_head(tuple(others.values()), approach.settings.fact_tokens, engine.now())
         row.head_facts = [fact.id for fact in chosen]
     facts = tuple(others.pop(fact_id) for fact_id in row.head_facts or () if fact_id in others)
     remembered = [
@@ -164,9 +167,9 @@ def _head(
         summary_block(stored.summary, approach.emphasis) if row.head_version else "",
         block("facts", map(fact_line, facts)),
     ]
-    system, explained = _system_prompt(parts, request, row, stored)
+    system, explained = _system_prompt(engine, request, row, stored)
     if any(remembered) and not explained:
-        remembered.insert(0, parts.prompts.find(tx, request.caller, "memory").render())
+        remembered.insert(0, engine.prompts.find(tx, request.caller, "memory").render())
         explained = True
     instructions = _paragraphs(system, stored.instructions, approach.prompt)
     text = _paragraphs(instructions, *remembered)
@@ -177,17 +180,17 @@ def _paragraphs(*texts: str) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system_prompt(parts: Parts, request: TurnRequest, row: SessionRow, stored: StoredHead) -> tuple[str, bool]:
+def _system_prompt(engine: Engine, request: TurnRequest, row: SessionRow, stored: StoredHead) -> tuple[str, bool]:
     """The system prompt, and whether it is Recap's own, which tells how to read remembered text.
 
     A client's instructions, and those of whose model a block is for, take the place of any other.
     """
     if request.block or (request.client is not None and request.client.conversation.instructions):
         return "", False
-    own = request.system_prompt or row.system_prompt or parts.settings.system_prompt
+    own = request.system_prompt or row.system_prompt or engine.settings.system_prompt
     if own or request.client is not None:
         return own or "", False
-    return parts.prompts.system(stored.system_text), True
+    return engine.prompts.system(stored.system_text), True
 
 
 def read_stored(tx: Transaction, row: SessionRow) -> StoredHead:

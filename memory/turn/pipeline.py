@@ -22,6 +22,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, database_failed
 from memory.llm import Finish, LanguageModel, Piece
@@ -32,7 +33,6 @@ from memory.transcripts.matching import opening
 from memory.transcripts.transcript import said
 from memory.turn import refusals, turns
 from memory.turn.admission import admit, read_again, without_memory
-from memory.turn.parts import Parts
 from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
 from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
@@ -40,6 +40,9 @@ from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, 
 from models import SessionRow, retried
 from models.messages import UNREMEMBERED, MessageDraft
 from models.turns import INTERRUPTED
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +55,7 @@ ID_CHARS = 64  # of a completion's id that are kept
 class ChatPipeline:
     """Takes turns."""
 
-    parts: Parts
+    engine: Engine
 
     def turn(self, request: TurnRequest) -> Generator[TurnEvent, None, None]:
         """Take a turn: yields TurnStarted, the reply's pieces (for a client its chunks too), TurnFinished.
@@ -61,11 +64,11 @@ class ChatPipeline:
         ModelError, and Conflict when the turn was stopped before a word was said (`turn_stopped`): then the message is
         kept, and the same request takes the turn up again.
         """
-        parts = self.parts
-        models = parts.model_server.models
+        engine = self.engine
+        models = engine.model_server.models
         model = models.choose(request.model, main_if_unknown=request.client is not None)
-        with Course(parts, request) as course:
-            prepared = _prepare(parts, request, model, course)
+        with Course(engine, request) as course:
+            prepared = _prepare(engine, request, model, course)
             if isinstance(prepared, TurnFinished):
                 course.finished = prepared
                 yield from _once_more(prepared, request)
@@ -75,7 +78,7 @@ class ChatPipeline:
             try:
                 first = next(pieces, None)  # a model that fails before its first word raises here, before any event
             except ModelError as error:
-                admitted, tools, prompt = _acceptable(parts, model, admitted, prompt, error)
+                admitted, tools, prompt = _acceptable(engine, model, admitted, prompt, error)
                 pieces = course.answer.pieces(model, prompt.request, tools)
                 first = next(pieces, None)
             started = _started(admitted, prompt, model, course.answer)
@@ -90,9 +93,9 @@ class ChatPipeline:
                         if request.unheard == "interrupt":
                             admitted.call.stop()
             course.ended["answer"] = perf_counter()
-            finished = course.finished = _record(parts, admitted, _finished(admitted, started, course.answer))
+            finished = course.finished = _record(engine, admitted, _finished(admitted, started, course.answer))
             course.ended["record"] = perf_counter()
-            _run_inline(parts, admitted, finished, course)
+            _run_inline(engine, admitted, finished, course)
         if listening:
             yield finished
 
@@ -120,7 +123,7 @@ def _once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEve
 
 
 def _prepare(
-    parts: Parts, request: TurnRequest, model: LanguageModel, course: Course
+    engine: Engine, request: TurnRequest, model: LanguageModel, course: Course
 ) -> tuple[Admitted, Tools | None, Composed] | TurnFinished:
     """What the memory has to do before the model answers: the turn, what the model looks back with, and its prompt.
 
@@ -129,35 +132,35 @@ def _prepare(
     """
     admitted = problem = None
     try:
-        admitted = admit(parts, request)
+        admitted = admit(engine, request)
         if isinstance(admitted, TurnFinished):
             return admitted
         if admitted is not None:
             course.hold(admitted)
-            found = look_back(parts, admitted, model)
+            found = look_back(engine, admitted, model)
             course.ended["recall"] = perf_counter()
-            prompt = compose(parts, admitted, found)
+            prompt = compose(engine, admitted, found)
             course.ended["compose"] = perf_counter()
-            return admitted, _tools(parts, admitted, found), prompt
+            return admitted, _tools(engine, admitted, found), prompt
     except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
         problem = _fail_open(request, error)
     if not isinstance(admitted, Admitted):
-        admitted = without_memory(parts, request)
+        admitted = without_memory(engine, request)
         course.hold(admitted)
-    prompt = as_it_came(parts, admitted, problem)
+    prompt = as_it_came(engine, admitted, problem)
     course.ended["compose"] = perf_counter()
     return admitted, None, prompt
 
 
-def _tools(parts: Parts, admitted: Admitted, found: MemoryReport) -> Tools | None:
+def _tools(engine: Engine, admitted: Admitted, found: MemoryReport) -> Tools | None:
     """Return what the model looks back with itself; None where the message was read."""
     if found.recalled.kind != BY_MODEL:
         return None
-    return Tools(parts.recall, admitted.past, admitted.settings, admitted.request.timezone)
+    return Tools(engine.recall, admitted.past, admitted.settings, admitted.request.timezone)
 
 
 def _acceptable(
-    parts: Parts, model: LanguageModel, admitted: Admitted, prompt: Composed, error: ModelError
+    engine: Engine, model: LanguageModel, admitted: Admitted, prompt: Composed, error: ModelError
 ) -> tuple[Admitted, Tools | None, Composed]:
     """Return the turn with a prompt that the model may take after it refused the first one.  Raises `error`.
 
@@ -167,18 +170,18 @@ def _acceptable(
     again = admitted
     if error.code == CONTEXT_EXCEEDED and admitted.lease is not None:
         try:
-            again = read_again(parts, admitted)
+            again = read_again(engine, admitted)
         except TooLarge:  # it says that nothing was stored; this message is
             raise error from None
     elif error.code != CONTENT_REFUSED or not prompt.report.recalled.excerpts:
         raise error
-    found = look_back(parts, again, model)
+    found = look_back(engine, again, model)
     if error.code == CONTENT_REFUSED:
         found = replace(found, recalled=replace(found.recalled, excerpts=(), reason=FILTERED))
-    other = compose(parts, again, found)
+    other = compose(engine, again, found)
     if other.tokens >= prompt.tokens:
         raise error
-    return again, _tools(parts, again, found), other
+    return again, _tools(engine, again, found), other
 
 
 def _fail_open(request: TurnRequest, error: Exception) -> str:
@@ -223,24 +226,24 @@ def _finished(admitted: Admitted, started: TurnStarted, answer: Answer) -> TurnF
 # -- record
 
 
-def _record(parts: Parts, admitted: Admitted, finished: TurnFinished) -> TurnFinished:
+def _record(engine: Engine, admitted: Admitted, finished: TurnFinished) -> TurnFinished:
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     worth_storing = finished.reply.strip() or finished.calls  # clients may get an answer without words
     if admitted.lease is None or not worth_storing:
         return finished
     try:
-        reply_id = _store(parts, admitted, finished)
+        reply_id = _store(engine, admitted, finished)
     except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
         problem = _fail_open(admitted.request, error)
         return replace(finished, started=replace(finished.started, problem=problem))
-    parts.leases.ended(admitted.lease)
+    engine.leases.ended(admitted.lease)
     return replace(finished, reply_message_id=reply_id)
 
 
 @retried
-def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
+def _store(engine: Engine, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
-    request, lease, now, begun = admitted.request, admitted.lease, parts.now(), None
+    request, lease, now, begun = admitted.request, admitted.lease, engine.now(), None
     session: SessionRow | Figures
     assert lease is not None and admitted.turn_id is not None
     extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
@@ -248,27 +251,27 @@ def _store(parts: Parts, admitted: Admitted, finished: TurnFinished) -> int:
     if request.client is not None and request.session_id is None:
         line = [one.said for one in request.client.conversation.messages]
         begun = opening(request.caller, [*line, said(draft)])
-    with parts.database.write(request.patience) as tx:
+    with engine.database.write(request.patience) as tx:
         reply_id, session = store_reply(tx, lease, draft, now, begun)
         turns.finish(tx, admitted.turn_id, reply_id, finished, now)
         if any(message.refused is not None for message in admitted.exchange):
-            session = refusals.clear(tx, parts, session.id, admitted.exchange)
+            session = refusals.clear(tx, engine, session.id, admitted.exchange)
         # An exchange that goes on with calls of tools is summarised when it is over.
-        parts.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
-        parts.budgets.spend(tx, session.owner_id, [finished.usage.spent])
+        engine.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
+        engine.budgets.spend(tx, session.owner_id, [finished.usage.spent])
         shown = finished.started.memory.facts
         if shown and admitted.began is None:
-            parts.facts.count_use(tx, shown)
+            engine.facts.count_use(tx, shown)
     return reply_id
 
 
-def _run_inline(parts: Parts, admitted: Admitted, finished: TurnFinished, course: Course) -> None:
+def _run_inline(engine: Engine, admitted: Admitted, finished: TurnFinished, course: Course) -> None:
     """Bring the summary, and the profile, up to date before the turn ends, where the settings say so."""
-    profile = parts.settings.profile_mode.mode == "inline"
+    profile = engine.settings.profile_mode.mode == "inline"
     if admitted.lease is None or finished.reply_message_id is None:
         return
-    if profile or parts.settings.summary_mode == "inline":
-        parts.outbox.run_now("summary", admitted.lease.row_id)
+    if profile or engine.settings.summary_mode == "inline":
+        engine.outbox.run_now("summary", admitted.lease.row_id)
         if profile:
-            parts.outbox.run_now("profile", admitted.past.owner_id)
+            engine.outbox.run_now("profile", admitted.past.owner_id)
         course.ended["summary"] = perf_counter()

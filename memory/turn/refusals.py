@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqlalchemy import null, select, update
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,17 +22,19 @@ from memory.leases import RELEASE_PATIENCE
 from memory.ops import logs
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import renaming
-from memory.turn.parts import Parts
 from memory.turn.values import Admitted
 from models import FactRow, MessageRow, SessionRow, Transaction, retried
 from models.messages import Message
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.5  # of the model's window: a longer message leaves too little room for all else
 
 
-def mark_if_refused(parts: Parts, turn: Admitted, error: ModelError) -> bool:
+def mark_if_refused(engine: Engine, turn: Admitted, error: ModelError) -> bool:
     """Mark the new messages of a turn that ended with `error`, if that refuses them; return whether it does.
 
     The first call of the model failed before a word of the reply came.  Facts that were taken from the messages in an
@@ -42,28 +45,28 @@ def mark_if_refused(parts: Parts, turn: Admitted, error: ModelError) -> bool:
     if error.code != CONTENT_REFUSED and not (error.code == CONTEXT_EXCEEDED and too_long):
         return False
     try:
-        return _mark(parts, turn, [message.id for message in new], error.code, reason_of(error))
+        return _mark(engine, turn, [message.id for message in new], error.code, reason_of(error))
     except SQLAlchemyError as failure:  # the same words sent again are refused, and marked, once more
         log.error("a refused message could not be marked", extra=logs.fields(error=logs.told(failure)))
         return False
 
 
 @retried
-def _mark(parts: Parts, turn: Admitted, ids: Sequence[int], code: str, reason: str) -> bool:
+def _mark(engine: Engine, turn: Admitted, ids: Sequence[int], code: str, reason: str) -> bool:
     assert turn.lease is not None
-    with parts.database.write(RELEASE_PATIENCE) as tx:
+    with engine.database.write(RELEASE_PATIENCE) as tx:
         row = lock_session(tx, turn.lease.row_id)
         if row is None or row.lease_token != turn.lease.token:
             return False  # erased, or another process took the turn
-        now = parts.now()
+        now = engine.now()
         mark_refused(tx, ids, code, reason, now)
         withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))))
         forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
-        parts.sessions.follow_up(tx, row, summarise=False)
+        engine.sessions.follow_up(tx, row, summarise=False)
         return True
 
 
-def clear(tx: Transaction, parts: Parts, session: int, answered: Sequence[Message]) -> SessionRow:
+def clear(tx: Transaction, engine: Engine, session: int, answered: Sequence[Message]) -> SessionRow:
     """Take the marks from messages that a model has `answered`; return the row of their session."""
     row = tx.get_one(SessionRow, session)
     ids = [message.id for message in answered if message.refused is not None]
@@ -72,7 +75,7 @@ def clear(tx: Transaction, parts: Parts, session: int, answered: Sequence[Messag
     if row.summary_version:
         since = min(message.refused.at for message in answered if message.refused is not None)
         positions = [message.position for message in answered if message.id in ids]
-        follow_shown(tx, row, positions, since, parts.settings, parts.now())
+        follow_shown(tx, row, positions, since, engine.settings, engine.now())
     return row
 
 

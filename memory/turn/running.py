@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory import tokens
 from memory.errors import Conflict, ModelError, RecapError, database_failed
@@ -32,11 +32,13 @@ from memory.llm import (
 from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.turn import refusals, turns
-from memory.turn.parts import Parts
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, RecallCall, TurnFinished, TurnRequest
 from models.owners import Usage
 from models.turns import CUT_OFF, INTERRUPTED
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -152,11 +154,11 @@ class Course(AbstractContextManager["Course"]):
     charged for the model's calls; one that has not `finished` broke off.
     """
 
-    def __init__(self, parts: Parts, request: TurnRequest) -> None:
+    def __init__(self, engine: Engine, request: TurnRequest) -> None:
         self.answer = Answer()
         self.ended: dict[str, float] = {}  # when each phase ended, by `time.perf_counter`
         self.finished: TurnFinished | None = None
-        self._parts = parts
+        self._engine = engine
         self._request = request
         self._turn: Admitted | None = None
         self._began = time.perf_counter()
@@ -167,7 +169,7 @@ class Course(AbstractContextManager["Course"]):
         self._turn = turn
         lease, turn_id = turn.lease, turn.turn_id
         if lease is not None and turn_id is not None:
-            keep = self._parts.leases.keep
+            keep = self._engine.leases.keep
             keep(lease, turn.call.stop, lambda tx: turns.note(tx, turn_id, lease, self.answer.said))
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
@@ -177,11 +179,11 @@ class Course(AbstractContextManager["Course"]):
         self._report(session_id, error)
         if turn is None or (finished is not None and finished.reply_message_id is not None):
             return
-        self._parts.budgets.charge_caller(self._request.caller, turn.session_id, self.answer.spent)
+        self._engine.budgets.charge_caller(self._request.caller, turn.session_id, self.answer.spent)
         if turn.lease is None:
             return
         told = isinstance(error, ModelError) and self._tell_refusal(turn, session_id, error)
-        self._parts.leases.release(turn.lease)
+        self._engine.leases.release(turn.lease)
         if error is not None and client is None and not told:
             kept = KEPT.format(session_id)  # the caller may not know the session's id yet
             if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
@@ -191,14 +193,14 @@ class Course(AbstractContextManager["Course"]):
 
     def _tell_refusal(self, turn: Admitted, session_id: str | None, error: ModelError) -> bool:
         """Mark and tell a refusal of the message before the first word of the reply; return whether it is one."""
-        if self.answer.spent or self.answer.said.strip() or not refusals.mark_if_refused(self._parts, turn, error):
+        if self.answer.spent or self.answer.said.strip() or not refusals.mark_if_refused(self._engine, turn, error):
             return False
         error.add(refusals.advice(turn, session_id))
         return True
 
     def _report(self, session_id: str | None, error: BaseException | None) -> None:
         """Count the turn, and write its line; of a refused one the request's line says all."""
-        finished, metrics, outcome = self.finished, self._parts.metrics, self._outcome(error)
+        finished, metrics, outcome = self.finished, self._engine.metrics, self._outcome(error)
         api = "chat" if self._request.client is None else "completions"
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}

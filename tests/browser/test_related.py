@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from app import services_of
+from app import engine_of
 from tests.browser.chatting import chat, messages, talk
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -16,7 +16,7 @@ from tests.resources import digest_of
 def summarised(live: Live, server: ModelServer, session: str, words: str) -> list[int]:
     ids = talk(live.client, session, words, "Noted.")
     server.mini.queue(digest_of(topic=words))
-    services_of(live.app).outbox.run_due(["summary"])
+    engine_of(live.app).outbox.run_due(["summary"])
     return ids
 
 

@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 from playwright.sync_api import Locator, Page, expect
 
-from app import services_of
+from app import engine_of
 from tests.browser.chatting import ME, close_settings, fits, messages, open_chat, open_settings, send, talk
 from tests.browser.conftest import Browse, Serve
 from tests.browsing import PHONE, Screen, watch_of
@@ -209,7 +209,7 @@ def test_an_administrator_connects_a_model_on_the_page(
 
 def test_only_administrators_are_offered_to_connect_a_model(serve: Serve, browse: Browse) -> None:
     live = serve()
-    key, _ = services_of(live.app).keys.create("default", scopes=["read", "chat"])
+    key, _ = engine_of(live.app).keys.create("default", scopes=["read", "chat"])
     page = browse(live)
     watch_of(page).expect(r"status of 401")
     page.goto("/")

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from app import services_of
+from app import engine_of
 from config import ApiKey
 from tests.browser.chatting import ME, chat, close_settings, messages, open_settings
 from tests.browser.conftest import Serve
@@ -96,7 +96,7 @@ def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
 def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
     page: Page, live: Live, model_server: ModelServer
 ) -> None:
-    key, _ = services_of(live.app).keys.create("house", "ada")
+    key, _ = engine_of(live.app).keys.create("house", "ada")
     as_ada = {"Authorization": f"Bearer {key}"}
     body = {"messages": [{"role": "user", "content": "The boat leaks"}]}
     assert live.client.post("/api/sessions/harbour/messages", json=body, headers=as_ada).status_code == 200
