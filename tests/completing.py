@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -14,6 +14,11 @@ from tests.talking import events
 Message = dict[str, Any]
 
 ADDRESS = "/v1/chat/completions"
+BODIES: dict[str, Callable[[Sequence[Message]], dict[str, Any]]] = {  # by protocol, a request with these messages
+    ADDRESS: lambda messages: {"model": "gpt-9", "messages": messages},
+    "/v1/messages": lambda messages: {"model": "gpt-9", "messages": messages, "max_tokens": 100},
+    "/v1/responses": lambda messages: {"model": "gpt-9", "input": messages},
+}
 
 
 def user(content: Any, **more: Any) -> Message:
@@ -25,26 +30,24 @@ def assistant(content: Any, **more: Any) -> Message:
 
 
 def result(call: Message, content: str) -> Message:
-    """What came of a call of a tool."""
     return {"role": "tool", "tool_call_id": call["id"], "content": content}
 
 
 def talk(*texts: str) -> list[Message]:
-    """Messages by turns, the person first."""
+    """Return messages by turns, the person first."""
     return [assistant(text) if place % 2 else user(text) for place, text in enumerate(texts)]
 
 
 def post(
     client: FlaskClient, messages: Sequence[Message], session: str | None = "s", headers: Any = None, **more: Any
 ) -> TestResponse:
-    """POST /v1/chat/completions, whatever comes of it."""
+    """Send POST /v1/chat/completions, whatever comes of it."""
     named = {"X-Session-Id": session} if session is not None else {}
     body = {"model": "gpt-9", "messages": list(messages), **more}
     return client.post(ADDRESS, json=body, headers={**named, **(headers or {})})
 
 
 def answered(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> Message:
-    """The message of a plain answer."""
     response = post(client, messages, session, **more)
     assert response.status_code == 200, response.text
     (choice,) = response.json["choices"]
@@ -53,12 +56,10 @@ def answered(client: FlaskClient, messages: Sequence[Message], session: str | No
 
 
 def complete(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> str:
-    """The text of a plain answer."""
     return str(answered(client, messages, session, **more)["content"])
 
 
 def stream(client: FlaskClient, messages: Sequence[Message], session: str | None = "s", **more: Any) -> list[Any]:
-    """The events of a streamed answer."""
     with post(client, messages, session, stream=True, **more) as response:
         assert response.status_code == 200, response.text
         assert response.mimetype == "text/event-stream"
@@ -66,7 +67,7 @@ def stream(client: FlaskClient, messages: Sequence[Message], session: str | None
 
 
 def failed(response: TestResponse, status: int) -> dict[str, Any]:
-    """The error of a response that has to be one, in OpenAI's envelope."""
+    """Return the error of a response that has to be one, in OpenAI's envelope."""
     assert response.status_code == status, response.text
     assert response.is_json and set(response.json or {}) == {"error"}
     error: dict[str, Any] = response.json["error"]
@@ -75,7 +76,6 @@ def failed(response: TestResponse, status: int) -> dict[str, Any]:
 
 
 def sent(server: ModelServer) -> list[dict[str, Any]]:
-    """The bodies of all requests that the main model got."""
     return [request.body for request in list(server.requests) if request.model == "main"]
 
 
@@ -91,7 +91,7 @@ class Person:
         self.headers: Any = {}
 
     def says(self, text: str, *, alone: bool = False, last: int = 0) -> str:
-        """Say something: sends the whole conversation, what is new `alone`, or the `last` messages."""
+        """Send a message with the whole conversation, `alone`, or with the `last` messages."""
         self.messages.append(user(text))
         return self.sends(self.messages[-1:] if alone else self.messages[-last:])
 
@@ -105,16 +105,16 @@ class Person:
         return str(self.messages[-1]["content"])
 
     def edits(self, place: int, text: str) -> str:
-        """Say something else in the place of a message; what came after it is gone."""
+        """Send another message in the place of one; later messages are gone."""
         del self.messages[place:]
         return self.says(text)
 
     def regenerates(self) -> str:
-        """Ask for another answer to what was said last."""
+        """Ask for another answer to the last message."""
         self.messages.pop()
         return self.sends(self.messages)
 
     @property
     def said(self) -> list[tuple[str, str]]:
-        """The conversation as the client shows it."""
+        """Return the conversation as the client shows it."""
         return [(message["role"], message["content"]) for message in self.messages]

@@ -16,7 +16,7 @@ Body = dict[str, Any]
 
 
 class Exchange:
-    """The answering side of one request: what replies are written with."""
+    """Write the answer to one request."""
 
     def __init__(self, connection: socket.socket, body: Body, server: Any) -> None:
         self.connection, self.body, self.server = connection, body, server
@@ -50,7 +50,7 @@ class Exchange:
         return self._object("chat.completion", {"index": 0, "message": message, "finish_reason": finish}, **more)
 
     def usage(self, text: str) -> Body:
-        """A word is a token here, so that tests can count."""
+        """Count a word as a token, so that tests can count."""
         prompt = sum(len(str(message.get("content")).split()) for message in self.body.get("messages", []))
         completion = len(text.split())
         return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
@@ -65,15 +65,13 @@ class Exchange:
 
 
 class Reply:
-    """One answer, good or bad."""
-
     def send(self, exchange: Exchange) -> None:
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Text(Reply):
-    """A good answer, streamed word by word if that was asked for."""
+    """Answer with a text, streamed word by word if that was asked for."""
 
     text: str = "One two three four five."
     usage: Any = "words"  # or what to send instead; None sends none
@@ -150,7 +148,7 @@ class ToolCalls(Text):
 
 @dataclass(frozen=True)
 class Status(Reply):
-    """An HTTP error.  `body` is text, or what OpenAI would send; None makes one up."""
+    """Answer with an HTTP error. body: text, or OpenAI's JSON; None makes one up."""
 
     code: int
     body: Any = None
@@ -164,18 +162,18 @@ class Status(Reply):
 
 
 def Html(code: int = 200) -> Status:
-    """What a proxy or a wrong address answers."""
+    """Answer as a proxy or a wrong address does."""
     return Status(code, "<!DOCTYPE html><html><h1>It works!</h1></html>", {"Content-Type": "text/html"})
 
 
 def Json(value: Any) -> Status:
-    """This very JSON, which need not be a chat completion."""
+    """Answer with this JSON, which need not be a chat completion."""
     return Status(200, value)
 
 
 @dataclass(frozen=True)
 class Raw(Reply):
-    """These very chunks, each written on its own, then the proper end of the body."""
+    """Write these chunks, each on its own, then the proper end of the body."""
 
     chunks: Iterable[bytes]
     content_type: str = "text/event-stream"
@@ -190,7 +188,7 @@ class Raw(Reply):
 
 @dataclass(frozen=True)
 class CutStream(Reply):
-    """Some pieces, or half a plain body, and the connection is gone."""
+    """Write some pieces, or half a plain body, and close the connection."""
 
     after: int = 2
 
@@ -204,7 +202,7 @@ class CutStream(Reply):
 
 
 class HangUp(Reply):
-    """The connection closes before any answer."""
+    """Close the connection before any answer."""
 
     def send(self, exchange: Exchange) -> None:
         raise ConnectionAbortedError
@@ -212,7 +210,7 @@ class HangUp(Reply):
 
 @dataclass(frozen=True)
 class Delay(Reply):
-    """Another reply (None: the default), after some seconds or once an event is set; closing the server ends it."""
+    """Answer later: after some seconds, or once an event is set. reply: None is the model's default."""
 
     until: float | threading.Event
     reply: Any = None
@@ -230,7 +228,7 @@ class Delay(Reply):
 
 @dataclass(frozen=True)
 class SseError(Reply):
-    """Some pieces and then an error, inside a body that began with 200."""
+    """Write some pieces and then an error, inside a body that began with 200."""
 
     after: int = 1
     error: Any = field(default_factory=lambda: {"message": "The engine fell over.", "type": "server_error"})
@@ -247,7 +245,7 @@ class SseError(Reply):
 
 
 class Dictation(Reply):
-    """A reply that is streamed as the test dictates it: `asked.wait()`, then `say` as often as wanted, then `end`."""
+    """Stream what the test dictates: `asked.wait()`, then `say` as often as wanted, then `end`."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -257,11 +255,10 @@ class Dictation(Reply):
         self._steps.put(piece)
 
     def end(self) -> None:
-        """A good end, with usage and [DONE]."""
+        """End the answer well, with usage and [DONE]."""
         self._steps.put(True)
 
     def break_off(self) -> None:
-        """The connection is gone."""
         self._steps.put(False)
 
     def send(self, exchange: Exchange) -> None:
@@ -281,19 +278,19 @@ class Dictation(Reply):
 
 
 def echo(body: Body) -> str:
-    """The main model's default: the last message, so that a test sees what was sent."""
+    """Answer with the last message: the main model's default."""
     return f"Reply to: {body['messages'][-1]['content']}" if body.get("messages") else "Hello."
 
 
 def digest(body: Body) -> Any:
-    """The mini model's default: the asked-for JSON schema filled in; topic and `discussed` quote the last message."""
+    """Fill in the JSON schema that was asked for: the mini model's default. Its words are the last message's."""
     words = " ".join(echo(body).removeprefix("Reply to: ").split())[-80:]
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     return fill(schema, words) if schema else {"topic": words, "discussed": [words], "facts": []}
 
 
 def embeddings(body: Body) -> Reply:
-    """What /v1/embeddings answers: a number for each word at its own place, so that texts of shared words are near."""
+    """Answer at /v1/embeddings: each word counts at its own place, so texts of shared words are near."""
     rows = []
     for index, text in enumerate(body["input"]):
         vector = [0.0] * body.get("dimensions", 256)
@@ -304,7 +301,7 @@ def embeddings(body: Body) -> Reply:
 
 
 def fill(schema: Mapping[str, Any], words: str, name: str = "") -> Any:
-    """The smallest value that `schema` allows (objects, arrays, enums, null, numbers, text)."""
+    """Return the smallest value that `schema` allows (objects, arrays, enums, null, numbers, text)."""
     kind = schema.get("type")
     kind = kind[0] if isinstance(kind, list) else kind
     if "enum" in schema:

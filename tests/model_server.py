@@ -77,7 +77,7 @@ class ScriptedModel:
 
 
 def is_mini(body: Body) -> bool:
-    """Whether a request is for the mini model, which has to be called so."""
+    """Return whether a request is for the mini model, which has to be called so."""
     return "mini" in str(body.get("model"))
 
 
@@ -142,13 +142,17 @@ class ModelServer:
     def connections(self) -> int:
         return len(self._open)
 
+    @property
+    def keys(self) -> set[str]:
+        return {request.headers["authorization"].removeprefix("Bearer ") for request in self.requests}
+
     def wait_for(self, condition: Callable[[], bool], timeout: float = 5.0) -> bool:
         """Wait until `condition` holds; it is looked at whenever a request arrives or a connection ends."""
         with self._changed:
             return self._changed.wait_for(condition, timeout)
 
     def wait_for_requests(self, count: int, timeout: float = 20.0) -> list[Received]:
-        """The requests so far, once there are `count` of them; AssertionError if that takes too long."""
+        """Return the requests so far, once there are `count` of them; AssertionError if that takes too long."""
         assert self.wait_for(lambda: len(self.requests) >= count, timeout), f"{len(self.requests)} of {count} came"
         return list(self.requests)
 

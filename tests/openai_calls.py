@@ -30,7 +30,7 @@ MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())
 def connected(
     server: ModelServer, name: str = "gpt-4o", setting: str = "OPENAI_MODEL", **settings: Any
 ) -> Iterator[OpenAIModel]:
-    """A model at `server`; its retries come at once."""
+    """Make a model at `server` whose retries come at once."""
     settings = {
         "openai_base_url": server.url,
         "openai_api_key": KEY,
@@ -57,5 +57,5 @@ def chunk(delta: Any, finish: str | None = None, **more: Any) -> bytes:
 
 
 def data(*payloads: bytes) -> bytes:
-    """The payloads as server-sent events."""
+    """Return the payloads as server-sent events."""
     return b"".join(b"data: " + payload + b"\n\n" for payload in payloads)

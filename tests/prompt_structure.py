@@ -94,7 +94,7 @@ class Block:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a text that has nothing else, but for blank lines between them."""
+    """Return the blocks of a text that has nothing else, but for blank lines between them."""
     need(text.splitlines() == text.split("\n"), "a line end of another kind", text)
     open_blocks = [Block("")]
     for line in text.split("\n"):
@@ -114,7 +114,7 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def named(blocks: Sequence[Block], *names: str) -> list[Block]:
-    """The blocks, which have to be some of these, each once at most and in this order."""
+    """Return the blocks, which have to be some of these, each once at most and in this order."""
     found = [block.name for block in blocks]
     need(found == [name for name in names if name in found], "other blocks", str(found))
     need(not any(block.blocks for block in blocks if block.name != "memory"), "a block in a block")
@@ -122,7 +122,7 @@ def named(blocks: Sequence[Block], *names: str) -> list[Block]:
 
 
 def decoded(text: str) -> str:
-    """Quoted text as it was said.  Raises Broken when it isn't escaped, or hides something."""
+    """Return quoted text as it was said. Raises Broken when it isn't escaped, or hides something."""
     need(not re.search(r"[<>＜＞﹤﹥]", text), "markup", text)
     need(not re.search(r"&(?!amp;|lt;|gt;|quot;|#91;|#126;)", text), "an ampersand", text)
     need(not marks_in(text), "a mark of a chat template", text)
@@ -133,7 +133,7 @@ def decoded(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """`text` as a tokeniser or a model may take it: without case, spaces, accents, styles and what is not seen."""
+    """Return `text` without case, spaces, accents, styles and hidden characters, as a tokeniser may take it."""
     kinds = ("Zs", "Cc", "Cf", "Mn", "Me")
     letters = unicodedata.normalize("NFKD", text)
     return "".join(one for one in letters if unicodedata.category(one) not in kinds).casefold()
@@ -143,12 +143,12 @@ _MARKS = {folded(mark) for marks in MARKS.values() for mark in marks.split()}
 
 
 def marks_in(text: str) -> list[str]:
-    """The marks of chat templates that a text has, whatever they are disguised as."""
+    """Return the marks of chat templates that a text has, whatever they are disguised as."""
     return [mark for mark in _MARKS if mark in folded(text)]
 
 
 def of_turn(messages: Sequence[Message], instructions: str, asked: str, note: str = "") -> tuple[Quoted, Quoted]:
-    """What the prompt of a turn quotes.  Its roles take turns, its instructions and the message are there whole."""
+    """Return the quotes in a turn's prompt. Its roles take turns; its instructions and message are whole."""
     roles = [message["role"] for message in messages]
     need(roles[0] == "system" and "system" not in roles[1:], "the system does not speak first and alone", str(roles))
     need(roles[-1] == "user", "the person does not speak last", str(roles))
@@ -158,7 +158,7 @@ def of_turn(messages: Sequence[Message], instructions: str, asked: str, note: st
 
 
 def of_head(content: str, instructions: str, note: str = "") -> Quoted:
-    """The blocks after the instructions, and after the note that they are quoted."""
+    """Return the blocks after the instructions, and after the note that they are quoted."""
     if content == instructions:
         return Quoted()
     before = f"{instructions}\n\n{note}\n\n" if note else f"{instructions}\n\n"
@@ -171,7 +171,7 @@ def of_head(content: str, instructions: str, note: str = "") -> Quoted:
 
 
 def of_newest(content: str, asked: str) -> Quoted:
-    """What stands before the words `asked`, which end the message."""
+    """Return the quotes before the words `asked`, which end the message."""
     need(content.endswith(f"\n</memory>\n\n{asked}"), "the person's words do not stand alone at the end", content)
     *others, memory = blocks_of(content.removesuffix(f"\n\n{asked}"))
     need("now=" in memory.tag, "no time", memory.tag)
@@ -184,14 +184,13 @@ def of_newest(content: str, asked: str) -> Quoted:
 
 
 def of_result(content: str) -> Quoted:
-    """What a tool found."""
     (memory,) = blocks_of(content)
     need(memory.tag == "<memory>" and not memory.lines, "not what was found", content)
     return _recalled(memory)
 
 
 def of_material(content: str) -> tuple[Any, tuple[Line, ...], tuple[Line, ...]]:
-    """What the mini model is given: the summary so far, the facts known, and the messages."""
+    """Return the mini model's material: the summary so far, the known facts, and the messages."""
     summary, facts, messages = named(blocks_of(content), "summary_so_far", "known_facts", "messages")
     places = [int(line[1 : line.find("]")]) for line in messages.lines]
     need(places == sorted(set(places)) and places[:1] > [0], "messages out of order", str(places))

@@ -26,7 +26,7 @@ def talker(
     make_app: MakeApp, server: ModelServer, monkeypatch: pytest.MonkeyPatch, now: datetime = NOW, **changes: Any
 ) -> FlaskClient:
     """A client of an application for which it is always `now`; the scripted server answers for its models."""
-    monkeypatch.setattr("app.Services", partial(Engine, now=lambda: now))
+    monkeypatch.setattr("app.Engine", partial(Engine, now=lambda: now))
     monkeypatch.setattr("api.recall.utc_now", lambda: now)
     return make_app(**at(server, **changes)).test_client()
 

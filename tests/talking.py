@@ -19,7 +19,7 @@ Prompt = list[dict[str, str]]
 
 
 def at(server: ModelServer, **changes: Any) -> dict[str, Any]:
-    """Settings of an application that answers with the scripted server's models, for `make_app`."""
+    """Return settings for `make_app` of an application that answers with the scripted server's models."""
     return {
         "openai_base_url": server.url,
         "openai_api_key": "test-key",
@@ -31,18 +31,16 @@ def at(server: ModelServer, **changes: Any) -> dict[str, Any]:
 
 
 def ask(client: FlaskClient, message: Any, *, key: str | None = None, **more: Any) -> TestResponse:
-    """POST /api/chat, whatever comes of it."""
+    """Send POST /api/chat, whatever comes of it."""
     headers = {"Idempotency-Key": key} if key is not None else {}
     return client.post("/api/chat", json={"message": message, **more}, headers=headers)
 
 
 def chat(client: FlaskClient, message: Any, **more: Any) -> dict[str, Any]:
-    """A turn that goes well: its answer."""
     return good(ask(client, message, **more))
 
 
 def stream(client: FlaskClient, message: str, **more: Any) -> list[Any]:
-    """A streamed turn: its events."""
     with ask(client, message, stream=True, **more) as response:
         assert response.status_code == 200, response.text
         assert response.mimetype == "text/event-stream"
@@ -50,7 +48,7 @@ def stream(client: FlaskClient, message: str, **more: Any) -> list[Any]:
 
 
 def events(text: str) -> list[Any]:
-    """Server-sent events: their JSON, and "[DONE]" as it is.  Comments, sent while a model is silent, tell nothing."""
+    """Return the JSON of server-sent events, and "[DONE]" as it is; comments are left out."""
     out: list[Any] = []
     for part in text.split("\n\n")[:-1]:
         if part.startswith(":"):
@@ -62,12 +60,11 @@ def events(text: str) -> list[Any]:
 
 
 def streamed_text(parts: list[Any]) -> str:
-    """The reply in a stream's events."""
     return "".join(part["choices"][0]["delta"].get("content", "") for part in parts if "choices" in part)
 
 
 def failed(response: TestResponse, status: int, code: str) -> dict[str, Any]:
-    """The error of a response that has to be one, after checking its shape."""
+    """Return the error of a response that has to be one, after checking its shape."""
     assert response.status_code == status, response.text
     assert response.is_json and set(response.json or {}) == {"error"}
     error: dict[str, Any] = response.json["error"]
@@ -79,24 +76,23 @@ def failed(response: TestResponse, status: int, code: str) -> dict[str, Any]:
 
 
 def prompts(server: ModelServer, model: str = "main") -> list[Prompt]:
-    """The messages of every prompt the model got, in order."""
+    """Return the messages of every prompt that the model got."""
     return [request.body["messages"] for request in list(server.requests) if request.model == model]
 
 
 def question(prompt: Prompt) -> str:
-    """The last message without the memory block before it."""
+    """Return the last message without the memory block before it."""
     block, end, text = prompt[-1]["content"].rpartition("</memory>\n\n")
     assert end, block
     return text
 
 
 def stored(client: FlaskClient, session_id: str, **query: Any) -> list[dict[str, Any]]:
-    """All messages of a session, in order."""
     return read_all(client, f"/api/sessions/{session_id}/messages", limit=100, **query)
 
 
 def said(client: FlaskClient, session_id: str, **query: Any) -> list[tuple[str, str]]:
-    """All messages of a session as role and words."""
+    """Return all messages of a session as role and words."""
     return [(message["role"], message["content"]) for message in stored(client, session_id, **query)]
 
 
@@ -109,7 +105,7 @@ def summary(client: FlaskClient, session_id: str) -> dict[str, Any]:
 
 
 def jobs(client: FlaskClient, kind: str = "summary") -> list[dict[str, Any]]:
-    """The jobs of a kind that are not done."""
+    """Return the jobs of a kind that are not done."""
     return [job for job in client.get("/api/jobs").json["items"] if job["kind"] == kind]
 
 
@@ -139,7 +135,7 @@ def meanwhile(work: Callable[[], Any]) -> Iterator[list[Any]]:
 
 @contextmanager
 def answering(server: ModelServer, app: Flask, message: str, **more: Any) -> Iterator[threading.Event]:
-    """A turn whose model works all through the block; set the event to let it end sooner."""
+    """Keep a turn's model at work all through the block; set the event to let it end sooner."""
     release = threading.Event()
     server.main.queue(Delay(release, f"Answer to {message}"))
     came = len(server.requests)

@@ -11,50 +11,42 @@ from typing import Any
 import pytest
 
 from benchmarks import answers
-from benchmarks.conversation import Conversation
 from tests.live import Live
 from tests.model_server import ModelServer, Status, digest
 from tests.resources import an_app
 from tests.talking import prompts
 
-LOCOMO = [
-    {
-        "sample_id": "conv-1",
-        "conversation": {
-            "speaker_a": "Ana",
-            "speaker_b": "Ben",
-            "session_2_date_time": "12:09 am on 13 September, 2023",
-            "session_2": [{"speaker": "Ben", "dia_id": "D2:1", "text": "My beagle Otto won a prize in Ghent."}],
-            "session_1_date_time": "1:56 pm on 8 May, 2023",
-            "session_1": [
-                {"speaker": "Ana", "dia_id": "D1:1", "text": "I bought a cello yesterday."},
-                {"speaker": "Ben", "dia_id": "D1:2", "text": "Look at my dog!", "blip_caption": "a beagle on a sofa"},
-            ],
-            "session_3_date_time": "1:00 pm on 14 September, 2023",
-        },
-        "qa": [
-            {"question": "When did Ana buy a cello?", "answer": "7 May 2023", "evidence": ["D1:1"], "category": 2},
-            {"question": "Which dog has Ben?", "answer": "a beagle", "evidence": ["D1:2; D2:1"], "category": 1},
-            {"question": "What did Otto cost?", "adversarial_answer": "94", "evidence": ["D:2"], "category": 5},
-        ],
-    }
+TALK = {
+    "speaker_a": "Ana",
+    "speaker_b": "Ben",
+    "session_2_date_time": "12:09 am on 13 September, 2023",
+    "session_2": [{"speaker": "Ben", "dia_id": "D2:1", "text": "My beagle Otto won a prize in Ghent."}],
+    "session_1_date_time": "1:56 pm on 8 May, 2023",
+    "session_1": [
+        {"speaker": "Ana", "dia_id": "D1:1", "text": "I bought a cello yesterday."},
+        {"speaker": "Ben", "dia_id": "D1:2", "text": "Look at my dog!", "blip_caption": "a beagle on a sofa"},
+    ],
+    "session_3_date_time": "1:00 pm on 14 September, 2023",
+}
+QUESTIONS = [
+    {"question": "When did Ana buy a cello?", "answer": "7 May 2023", "evidence": ["D1:1"], "category": 2},
+    {"question": "Which dog has Ben?", "answer": "a beagle", "evidence": ["D1:2; D2:1"], "category": 1},
+    {"question": "What did Otto cost?", "adversarial_answer": "94", "evidence": ["D:2"], "category": 5},
 ]
-LONGMEMEVAL = [
-    {
-        "question_id": name,
-        "question_type": "knowledge-update",
-        "question": "How many violins do I own?",
-        "answer": expected,
-        "question_date": "2023/05/30 (Tue) 23:40",
-        "haystack_session_ids": ["s-1", "s-2"],
-        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/25 (Thu) 10:00"],
-        "haystack_sessions": [
-            [{"role": "user", "content": "I own two violins."}, {"role": "assistant", "content": "Two violins!"}],
-            [{"role": "user", "content": "I sold one of my violins.", "has_answer": True}],
-        ],
-    }
-    for name, expected in (("q1", 1), ("q2_abs", "The number of violas was never told."))
-]
+LOCOMO = [{"sample_id": "conv-1", "conversation": TALK, "qa": QUESTIONS}]
+ASKED = {
+    "question_type": "knowledge-update",
+    "question": "How many violins do I own?",
+    "question_date": "2023/05/30 (Tue) 23:40",
+    "haystack_session_ids": ["s-1", "s-2"],
+    "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/25 (Thu) 10:00"],
+    "haystack_sessions": [
+        [{"role": "user", "content": "I own two violins."}, {"role": "assistant", "content": "Two violins!"}],
+        [{"role": "user", "content": "I sold one of my violins.", "has_answer": True}],
+    ],
+}
+NEVER_TOLD = "The number of violas was never told."
+LONGMEMEVAL = [ASKED | {"question_id": "q1", "answer": 1}, ASKED | {"question_id": "q2_abs", "answer": NEVER_TOLD}]
 REPLIES = {
     "When did Ana buy a cello?": "On 7 May 2023.",
     "Which dog has Ben?": "He has a beagle.",
@@ -130,10 +122,6 @@ def test_a_run_that_breaks_off_goes_on_where_it_ended(
         run()
     assert "sk-of" not in str(ended.value)
     assert [line.get("correct") for line in lines(tmp_path)] == [None, None, True]
-    model_server.mini.queue(Status(403))
-    with pytest.raises(SystemExit, match=r"The benchmark failed: the judge .*403"):
-        run()
-    assert len(lines(tmp_path)) == 3
     with (tmp_path / "answers.jsonl").open("a") as file:
         file.write('{"key": "conv-1:2", "ki')  # killed while it wrote
     before = len(prompts(model_server))
@@ -154,11 +142,9 @@ def test_a_run_that_breaks_off_goes_on_where_it_ended(
         "abstention": (1, 0.0, 0),
     }
     assert (results["all"]["right_percent"], results["all"]["unjudged"]) == (50.0, 1)
-    assert results["all"]["reply_ms"]["p95"] > 0
     tokens = results["tokens"]
     assert min(tokens["prompt"], tokens["completion"], tokens["judge"]) > 0 == tokens["summary"]
-    printed = capsys.readouterr().out
-    assert "knowledge-update" in printed and "50.0" in printed and "Measured on" in printed
+    assert "50.0" in capsys.readouterr().out
 
 
 def test_a_question_gets_what_was_said_and_its_own_day(run: Run, model_server: ModelServer) -> None:
@@ -178,8 +164,8 @@ def test_summaries_are_made_and_counted_if_wanted(run: Run, tmp_path: Path, mode
     assert results["all"]["questions"] == 1 and results["tokens"]["summary"] > 0
     assert [request.body["model"] for request in model_server.requests][-2:] == ["main-model", "mini-judge"]
     (one,) = [line["key"] for line in lines(tmp_path)[1:]]
-    assert run("--summaries", "--limit", "3")["all"]["questions"] == 3
-    assert len(prompts(model_server)) == 3 and one in [line["key"] for line in lines(tmp_path)[1:]]
+    assert run("--summaries", "--limit", "3")["all"]["questions"] == len(prompts(model_server)) == 3
+    assert one in [line["key"] for line in lines(tmp_path)[1:]], "its answer is not asked for again"
 
 
 def test_an_estimate_comes_before_anything_is_spent(
@@ -196,37 +182,15 @@ def test_an_estimate_comes_before_anything_is_spent(
     [
         (["locomo"], ["--set", "RECALL=maybe"], "RECALL"),
         (["locomo"], ["--answers", "{folder}/locomo.json"], "is something else"),
-        (["missing"], [], "No such file"),
         (["other"], [], "is not a conversation"),
-        (["none"], [], "there are no questions"),
         (["locomo", "locomo"], [], "the same name"),
-        (["locomo"], ["--limit", "0"], "at least 1"),
     ],
 )
 def test_what_cannot_work_is_said_in_one_line(
     run: Run, tmp_path: Path, asked: list[str], options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "other.json").write_text('[{"question_id": "q", "haystack_sessions": []}]')
-    (tmp_path / "none.json").write_text("[]")
     with pytest.raises(SystemExit) as ended:
         run(*(option.format(folder=tmp_path) for option in options), asked=[f"{tmp_path}/{one}.json" for one in asked])
     assert ended.value.code == 2 and said in capsys.readouterr().err.splitlines()[-1]
     assert json.loads((tmp_path / "locomo.json").read_text("utf-8")) == LOCOMO
-
-
-def test_a_key_is_needed(run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(SystemExit):
-        run()
-    assert "OPENAI_API_KEY is not set" in capsys.readouterr().err
-
-
-def test_published_questions_keep_what_the_other_benchmarks_need(files: list[str]) -> None:
-    (talk,) = Conversation.load(Path(files[0]))
-    assert [one.external_id for one in talk.said] == ["D1:1", "D1:2", "D2:1"]
-    assert [one.created_at[:16] for one in talk.said] == ["2023-05-08T13:56", "2023-05-08T13:56", "2023-09-13T00:09"]
-    assert [sorted(one.evidence) for one in talk.questions] == [["D1:1"], ["D1:2", "D2:1"], []]
-    assert len(talk.with_evidence(unanswerable=True).questions) == 2
-    first, second = Conversation.load(Path(files[1]))
-    assert [one.name for one in second.with_evidence().questions] == []
-    assert first.questions[0].evidence == {"S2:1"} and first.in_first_person() == [first]

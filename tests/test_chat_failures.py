@@ -181,14 +181,10 @@ def test_another_message_after_a_failure_goes_with_the_unanswered_one(
     assert last.startswith("Is it raining?\n\n<memory") and last.endswith("Or snowing?")
 
 
-# -- the mini model
-
-MINI_FAILURES: list[Any] = [
+MINI_FAILURES: list[Any] = [  # what it writes instead of a summary: test_crooked_answers
     (Status(401), "OPENAI_API_KEY"),
     (Html(), "not a chat completion"),
     (Delay(3.0), "did not finish within"),
-    (Text('{"summary": {"topic": '), "refused"),
-    (Text('{"summary": {"topic": ""}, "facts": []}'), "empty"),
 ]
 
 

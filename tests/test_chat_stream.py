@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Exchange, ModelServer, Reply, SseError, Status, Text
+from tests.model_server import CutStream, Dictation, ModelServer, SseError, Status, Text
 from tests.talking import ask, at, chat, events, failed, jobs, prompts, said, sessions, stored, stream, streamed_text
 from tests.talking import summary as summary_of
 
@@ -54,31 +52,19 @@ def test_streamed_and_plain_say_the_same(make_app: MakeApp, model_server: ModelS
     assert summary_of(client, "plain")["latest"]["version"] == summary_of(client, "streamed")["latest"]["version"] == 2
 
 
-@dataclass(frozen=True)
-class Held(Reply):
-    """One piece, and the rest once the event is set."""
-
-    rest: threading.Event
-
-    def send(self, exchange: Exchange) -> None:
-        exchange.begin()
-        exchange.event(exchange.chunk({"content": "One"}))
-        if self.rest.wait(2.0):
-            exchange.event(exchange.chunk({"content": " two."}, "stop"))
-        exchange.end()
-
-
 def test_pieces_leave_the_moment_they_are_written(client: FlaskClient, model_server: ModelServer) -> None:
     """The first piece is here while the model still holds back the rest."""
-    rest = threading.Event()
-    model_server.main.queue(Held(rest))
+    reply = Dictation()
+    model_server.main.queue(reply)
+    reply.say("One")
     with ask(client, "Count.", session_id="s", stream=True) as response:
         assert response.headers["X-Accel-Buffering"] == "no", "no proxy gathers the pieces"
         parts = response.iter_encoded()
         next(parts)
         assert streamed_text(events(next(parts).decode())) == "One"
         assert len(said(client, "s")) == 1  # the reply is not stored: it is being written
-        rest.set()
+        reply.say(" two.")
+        reply.end()
         assert [event for part in parts for event in events(part.decode())][-1] == "[DONE]"
     assert said(client, "s")[-1] == ("assistant", "One two.")
 
@@ -115,7 +101,13 @@ def test_a_model_that_fails_after_the_listener_has_gone_harms_nobody(
 
 
 @pytest.mark.parametrize(
-    ("reply", "code"), [(CutStream(after=2), "model_cut_off"), (SseError(after=2), "model_failed")]
+    ("reply", "code"),
+    [
+        (CutStream(after=2), "model_cut_off"),
+        (SseError(after=2), "model_failed"),
+        (Text("piece 0 piece 1 ", finish=None, done=False), "model_cut_off"),
+    ],
+    ids=["cut", "error", "no end"],
 )
 def test_a_reply_in_whose_middle_the_model_fails_stays_and_says_so(
     client: FlaskClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture, reply: Any, code: str
@@ -135,9 +127,6 @@ def test_a_reply_in_whose_middle_the_model_fails_stays_and_says_so(
     again = {"replaces": turn["user_message_id"]}
     assert streamed_text(stream(client, "Count.", session_id="s", **again)) == "One."
     assert said(client, "s") == [("user", "Count."), ("assistant", "One.")]
-
-
-# -- Idempotency-Key
 
 
 def retried(answer: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import pytest
 from pydantic import SecretStr
 
 from tests.completing import sent
-from tests.model_server import CutStream, ModelServer, Status, ToolCalls
+from tests.model_server import ModelServer, ToolCalls
 from tests.serving import Server, migrated_server, model_settings
 
 pytestmark = pytest.mark.slow
@@ -91,56 +91,12 @@ def base_url(recap: Server, model: ModelServer) -> str:
     return f"{recap.url}/v1"
 
 
-@pytest.fixture
-def client(base_url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=base_url, api_key=KEY, max_retries=0) as client:
-        yield client
-
-
-def asked(text: str) -> list[Any]:
-    return [{"role": "user", "content": text}]
-
-
 def stored(base_url: str, session: str, user: str | None = None) -> list[tuple[str, str]]:
     """A session's messages, as its own API has them: role and words."""
     with openai.OpenAI(base_url=base_url.removesuffix("/v1"), api_key=KEY) as client:
         params = {"limit": 100, **({"user_id": user} if user else {})}
         page: Any = client.get(f"/api/sessions/{session}/messages", cast_to=object, options={"params": params})
     return [(message["role"], message["content"]) for message in page["items"]]
-
-
-# -- the openai package for Python
-
-
-def test_python_raises_its_own_errors(client: openai.OpenAI, model: ModelServer) -> None:
-    ask = client.chat.completions.create
-    with pytest.raises(openai.AuthenticationError) as unknown:
-        client.with_options(api_key="sk-of-nobody-0123456789").chat.completions.create(
-            model=MODEL, messages=asked("Hi")
-        )
-    assert (unknown.value.status_code, unknown.value.code) == (401, "invalid_api_key")
-    with pytest.raises(openai.BadRequestError) as shapeless:
-        ask(model=MODEL, messages=[])
-    assert (shapeless.value.type, shapeless.value.param) == ("invalid_request_error", "messages")
-    refusal = {"message": "Unknown parameter: 'x'.", "type": "invalid_request_error", "param": "x", "code": "unknown"}
-    model.main.queue(Status(400, {"error": refusal}))
-    with pytest.raises(openai.BadRequestError) as refused:
-        ask(model=MODEL, messages=asked("Hi"), extra_body={"x": 1})
-    assert refused.value.body == refusal
-    slow_down = {"message": "Slow down.", "type": "requests", "param": None, "code": "rate_limit_exceeded"}
-    model.main.queue(*[Status(429, {"error": slow_down}, {"Retry-After": "0"})] * 3)
-    with pytest.raises(openai.RateLimitError) as hurried:
-        ask(model=MODEL, messages=asked("Hi"))
-    assert hurried.value.code == "rate_limit_exceeded"
-    model.main.queue(CutStream(after=2))
-    with (
-        pytest.raises(openai.APIError, match=r"\w"),
-        ask(model=MODEL, messages=asked("Count."), stream=True) as stream,
-    ):
-        list(stream)
-
-
-# -- LangChain
 
 
 def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelServer) -> None:
@@ -174,9 +130,6 @@ def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelSe
     talk.append(ToolMessage("21 degrees in Lyon", tool_call_id=call["id"]))
     assert chat.bind_tools([WEATHER]).invoke(talk).content == "It is 21 degrees."
     assert stored(base_url, "langchain", "chain") == STORED
-
-
-# -- JavaScript
 
 
 def needed(found: str | None, reason: str) -> str:
@@ -229,20 +182,19 @@ def run(node: str) -> Node:
 
 
 def evaluated(run: Node, code: str, **environment: str) -> str:
-    """What a program of a page prints."""
     return run("--input-type=module", "--eval", code, **environment)
 
 
 def test_the_documented_clients_are_remembered(
-    run: Node, base_url: str, model: ModelServer, capsys: pytest.CaptureFixture[str]
+    run: Node, recap: Server, model: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
-    of_protocol = page.partition("# Anthropic's packages")[0]  # other tests have what follows
-    codes = re.findall(r"^```(python|js)\n(.*?)^```", of_protocol, re.M | re.S)
-    assert [language for language, _ in codes] == ["python", "js", "python"]
+    of_protocols = page.partition("# Recap's own")[0]  # test_recap_client has what follows
+    codes = re.findall(r"^```(python|js)\n(.*?)^```", of_protocols, re.M | re.S)
+    assert [language for language, _ in codes] == ["python", "js", *["python"] * 3]
     for language, code in codes:
         model.requests.clear()
-        code = code.replace("http://127.0.0.1:8000/v1", base_url).replace('"none"', f'"{KEY}"')
+        code = code.replace("http://127.0.0.1:8000", recap.url).replace('"none"', f'"{KEY}"')
         if language == "python":
             exec(compile(code, "clients.md", "exec"), {})
             said = capsys.readouterr().out

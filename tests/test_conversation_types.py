@@ -9,7 +9,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from benchmarks.references import TALKS
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.resources import Body, append, digest_of, error, good, read_all, rows_of, said
@@ -30,7 +29,6 @@ def put(client: FlaskClient, name: str, **does: Any) -> Body:
 
 
 def type_of(client: FlaskClient, *messages: str, session: str = "s", **more: Any) -> Any:
-    """The type of a conversation after these messages of Ada's."""
     for message in messages:
         answer = chat(client, message, session_id=session, **ADA, **more)
     return answer["memory"]["type"]
@@ -116,8 +114,8 @@ def test_a_types_text_waits_for_the_head_and_what_a_person_sets_does_not(
 def test_recall_and_budgets_follow_the_talk_and_tools_wait_for_the_head(
     client: FlaskClient, model_server: ModelServer
 ) -> None:
-    lines = [said("The locker code is 1111."), said("Noted.", "assistant")]
-    append(client, "old", [*lines, *(said(f"The locker number {one} is {'x' * 80}.") for one in range(20))], **ADA)
+    lockers = [said(f"The locker number {one} is {'x' * 80}.") for one in range(20)]
+    append(client, "old", [said("The locker code is 1111."), said("Noted.", "assistant"), *lockers], **ADA)
     good(client.post("/api/facts", json={**ADA, "text": "Has a locker in the hall"}))
     asked = "Which locker code do I need to return the label?"
 
@@ -262,14 +260,3 @@ def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_serv
     assert type_of(client, "Plan the hotel.") is None
     good(client.patch("/api/sessions/s", json={"type": "planning"}))
     assert type_of(client, "And then?") == "planning"
-
-
-def test_what_a_mini_model_says_of_thirty_natural_talks_arrives(client: FlaskClient, model_server: ModelServer) -> None:
-    """Cue words alone recognise one of them."""
-    for name, talks in TALKS.items():
-        for number, talk in enumerate(talks):
-            session = f"{name}-{number}"
-            append(client, session, [said(text) for text in talk[:2]], **ADA)
-            digests(client, model_server, name)
-            assert type_of(client, *talk[2:3], session=session, recall="off") == name
-            engine_of(client.application).outbox.run_due(["summary"])

@@ -7,15 +7,10 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memory.knowledge.summary_update import read
-from memory.llm.mini import Unusable, json_objects
-from models.sections import Sections
 from tests.model_server import Status, Text
 from tests.remembering import Talk
-from tests.resources import digest_of, fact, said, soon_over
+from tests.resources import digest_of, fact, said
 
 LYON, NUTS = "Lives in Lyon", "Is allergic to peanuts"
 SAID = ["My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts."]
@@ -28,20 +23,11 @@ COFFEE = '{"summary": {"topic": "coffee", "data": ["thought"]}, "facts": []}'
 PARAGRAPH = "Ada told where she lives."
 
 
+NUMBERS = [{**one, "source": str(one["source"]), "importance": "4", "supersedes": ["0"]} for one in FACTS]
+
+
 def renamed(**names: str) -> str:
-    text = TEXT
-    for old, new in names.items():
-        text = text.replace(f'"{old}":', f'"{new}":')
-    return text
-
-
-def numbers() -> str:
-    facts = [{**one, "source": str(one["source"]), "importance": "4", "supersedes": ["0"]} for one in FACTS]
-    return json.dumps({"summary": {**SUMMARY, "data": [1, 2.5]}, "facts": facts})
-
-
-def json5() -> str:
-    return re.sub(r'"(\w+)":', r"\1:", TEXT)
+    return re.sub(r'"(\w+)":', lambda name: f'"{names.get(name[1], name[1])}":', TEXT)
 
 
 WHOLE = {  # nothing is lost, and no second call is made
@@ -58,10 +44,13 @@ WHOLE = {  # nothing is lost, and no second call is made
     "in a string": json.dumps(TEXT),
     "in an array": f"[{TEXT}]",
     "in another object": json.dumps({"result": GOOD}),
-    "numbers": numbers(),
-    "unquoted names": json5(),
+    "numbers": json.dumps({"summary": {**SUMMARY, "data": [1, 2.5]}, "facts": NUMBERS}),
+    "unquoted names": re.sub(r'"(\w+)":', r"\1:", TEXT),
     "typographic quotes": re.sub(r'"([^"]*)"', r"“\1”", TEXT),
     "raw newlines": TEXT.replace("home is", "home\nis"),
+    "thoughts at the end": f"{TEXT}<think>was that right? {{",
+    "no summary around the sections": json.dumps({**SUMMARY, "facts": FACTS}),
+    "more than was asked for": json.dumps({**GOOD, "confidence": 0.9, "summary": {**SUMMARY, "mood": "calm"}}),
     "two objects": f"{json.dumps({'summary': SUMMARY})}\n\n{json.dumps({'facts': FACTS})}",
     "two summaries": f"{TEXT}\n{COFFEE.replace('facts', 'key_facts').replace('summary', 'memory')}",
     "other names": renamed(summary="conversation_summary", facts="key_facts"),
@@ -111,7 +100,7 @@ def test_a_text_is_what_was_discussed_beside_what_was_known(talk: Talk, kind: st
     answer = (AS_TEXT | AS_PROSE)[kind].replace('"source": 3', '"source": 4').replace('"source": 1', '"source": 2')
     done = talk.digest(Text(answer))
     assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Tea")
-    assert any(PARAGRAPH in line for line in done["latest"]["sections"]["discussed"])
+    assert PARAGRAPH in done["latest"]["sections"]["discussed"]
     assert sorted(talk.texts()) == ([NUTS, LYON] if kind in AS_TEXT else [])
 
 
@@ -155,11 +144,7 @@ def test_facts_without_a_quote_rest_on_the_persons_own_words_or_are_dropped(talk
     }
 
 
-# -- answers that are cut off
-
-
 def numbered(prompt: Any) -> list[int]:
-    """The positions of the messages that the mini model was sent."""
     return [int(number) for number in re.findall(r"^\[(\d+)\] ", prompt[1]["content"].split("<messages>")[1], re.M)]
 
 
@@ -205,8 +190,6 @@ def test_a_complete_answer_counts_whatever_the_server_says_of_its_end(talk: Talk
     done = talk.digest(Text(TEXT, finish="length"))
     assert (done["state"], len(talk.digests()), len(talk.texts())) == ("current", 1, 2)
 
-
-# -- messages that the server does not take
 
 FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
 
@@ -258,49 +241,3 @@ def test_a_window_too_small_for_anything_is_told(talk: Talk) -> None:
     failed = talk.digest()
     assert (failed["state"], failed["latest"]) == ("pending", None)
     assert "longer than the model" in failed["error"]
-
-
-# -- whatever comes
-
-hostile = st.sampled_from(
-    [
-        '{"summary":',
-        '{"a":',
-        "{",
-        "}",
-        "[",
-        "]",
-        '"',
-        "'",
-        "“",
-        ",",
-        ":",
-        "\\",
-        "/*",
-        "//",
-        "```json",
-        "</think>",
-        "(",
-        "x ",
-    ]
-)
-
-
-@given(st.lists(hostile | st.text(max_size=6), min_size=1, max_size=8).map("".join).filter(bool), st.booleans())
-def test_no_answer_is_too_much_to_read(pattern: str, opened: bool) -> None:
-    answer = (('{"summary": {"topic": "' if opened else "") + pattern * (100_000 // len(pattern)))[:100_000]
-    with soon_over():
-        try:
-            read(answer, Sections())
-        except Unusable as refused:
-            assert str(refused)
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    ["{", "[", '{"a"', '{"a":', "{'a':", "{/*", "{//\n", '{"', "{]", "{a ", '"', "</think>{", "(={]}a*/", ";'"],
-)
-def test_brackets_without_end_are_read_fast(pattern: str) -> None:
-    with soon_over():
-        json_objects('{"summary": [' + pattern * (100_000 // len(pattern)))
-        json_objects(pattern * (100_000 // len(pattern)))

@@ -10,6 +10,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,26 @@ import yaml
 from api.users import IMPORT_BYTES_MAX
 from benchmarks.serving import ROOT, free_port
 from config import Settings
-from tests.model_server import ModelServer
+from tests.model_server import Exchange, ModelServer, Reply
 from tests.serving import eventually, migrated_server, model_settings
-from tests.test_chat_stream import Held
 
 DEPLOY = ROOT / "deploy"
 NGINX = (DEPLOY / "nginx.conf").read_text("utf-8")
 KEY = "a-key-of-the-test-of-nginx"
+
+
+@dataclass
+class Held(Reply):
+    """One piece, and the rest once the event is set."""
+
+    rest: threading.Event
+
+    def send(self, exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.event(exchange.chunk({"content": "One"}))
+        if self.rest.wait(2.0):
+            exchange.event(exchange.chunk({"content": " two."}, "stop"))
+        exchange.end()
 
 
 def test_what_is_set_is_a_setting() -> None:

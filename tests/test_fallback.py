@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,9 +12,7 @@ from flask import Flask
 
 from app import engine_of
 from config import FallbackModel
-from memory.errors import ModelError
-from memory.llm import Interrupted, ModelEvent, Piece, Substitute, complete
-from memory.llm.completions import OpenAIModel
+from memory.llm import Interrupted, complete
 from memory.llm.fallback import Failed, WithFallback
 from tests import completing
 from tests.completing import talk, user
@@ -24,7 +21,7 @@ from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseE
 from tests.openai_calls import ask as request
 from tests.openai_calls import both, connected
 from tests.resources import good
-from tests.talking import ask, at, chat, failed, said, stream, streamed_text
+from tests.talking import ask, at, chat, events, failed, said, stream, streamed_text
 from tests.test_metrics import scraped
 
 BACKUP = "backup-model"
@@ -40,16 +37,12 @@ def other() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def app(make_app: MakeApp, model_server: ModelServer, other: ModelServer) -> Flask:
-    """An application with one fallback model, at another server."""
     return make_app(**backed(model_server, other))
 
 
 def backed(server: ModelServer, other: ModelServer, **changes: Any) -> dict[str, Any]:
     models = (FallbackModel(BACKUP, other.url),)
     return at(server, openai_fallback_models=models, openai_fallback_api_key="other-key", model_timeout=1.5) | changes
-
-
-# -- who answers
 
 
 @pytest.mark.parametrize(
@@ -87,18 +80,15 @@ def test_a_model_that_fails_before_its_first_word_is_replaced(
     assert {request.headers["authorization"] for request in other.requests} == {"Bearer other-key"}
 
 
-@pytest.mark.parametrize("code", ["model_content_refused", "model_rejected_request"])
+@pytest.mark.parametrize(
+    ("reply", "status", "code"),
+    [(Status(400, REFUSED), 422, "model_content_refused"), (Status(400), 502, "model_rejected_request")],
+)
 def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(
-    app: Flask, model_server: ModelServer, other: ModelServer, code: str
+    app: Flask, model_server: ModelServer, other: ModelServer, reply: Any, status: int, code: str
 ) -> None:
-    def refuse(*_: Any) -> Iterator[ModelEvent]:
-        raise ModelError(code, "No.", status=422)
-        yield
-
-    model = engine_of(app).model_server.models.single_main
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "answer", refuse)
-        failed(ask(app.test_client(), "Hello"), 422, code)
+    model_server.main.default = lambda body: reply
+    failed(ask(app.test_client(), "Hello"), status, code)
     assert not other.requests
 
 
@@ -124,20 +114,15 @@ def test_a_stopped_turn_asks_nobody_else(model_server: ModelServer, other: Model
 def test_the_first_of_several_that_answers_is_taken(
     make_app: MakeApp, model_server: ModelServer, other: ModelServer
 ) -> None:
-    models = (
-        FallbackModel("spare-main"),
-        FallbackModel("gone", "http://127.0.0.1:9/v1"),
-        FallbackModel(BACKUP, other.url),
-    )
-    client = make_app(**backed(model_server, other, openai_fallback_models=models)).test_client()
+    gone = FallbackModel("gone", "http://127.0.0.1:9/v1")
+    models = (FallbackModel("spare-main"), gone, FallbackModel(BACKUP, other.url))
+    settings = backed(model_server, other, openai_fallback_models=models)
+    client, fresh = make_app(**settings).test_client(), make_app(**settings).test_client()
     model_server.main.default = lambda body: LASTING
     assert chat(client, "Hello")["model"] == BACKUP
     assert [one.body["model"] for one in model_server.requests] == ["main-model", "spare-main"]
     model_server.main.default = lambda body: LASTING if body["model"] == "main-model" else "Spare."
-    assert (
-        chat(make_app(**backed(model_server, other, openai_fallback_models=models)).test_client(), "Hello")["reply"]
-        == "Spare."
-    )
+    assert chat(fresh, "Hello")["reply"] == "Spare."
 
 
 def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
@@ -153,9 +138,6 @@ def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
     model_server.main.default = lambda body: "Here I am."
     assert chat(client, "Hello", session_id="s")["reply"] == "Here I am."
     assert said(client, "s") == [("user", "Hello"), ("assistant", "Here I am.")]
-
-
-# -- what is remembered of a failure
 
 
 @both
@@ -182,9 +164,6 @@ def test_what_one_request_did_wrong_does_not_count_against_the_model(
     client = app.test_client()
     model_server.main.queue(Status(400, "maximum context length is 2048"))
     assert [chat(client, text)["model"] for text in ("A long one", "A short one")] == [BACKUP, "main-model"]
-
-
-# -- clients, mini model, and what tells of it
 
 
 def test_a_client_gets_the_substitutes_answer_under_its_name(
@@ -218,16 +197,14 @@ def test_a_clients_stream_that_breaks_off_after_its_first_chunk_is_replaced_and_
 
 
 def test_a_model_that_is_silent_first_is_replaced_within_the_stream(
-    app: Flask, model_server: ModelServer, other: ModelServer, monkeypatch: pytest.MonkeyPatch
+    app: Flask, model_server: ModelServer, other: ModelServer
 ) -> None:
-    monkeypatch.setattr("memory.llm.client.QUIET_SECONDS", 0.03)
     client = app.test_client()
-    model_server.main.queue(Delay(0.2, LASTING))
+    model_server.main.queue(Delay(1.2, LASTING))
     with ask(client, "Hello", stream=True, session_id="s") as response:
-        text = response.text
-    assert ": keep-alive" in text
-    *_, last, done = [part.removeprefix("data: ") for part in text.split("\n\n")[:-1] if part.startswith("data")]
-    assert done == "[DONE]" and json.loads(last)["model"] == BACKUP
+        assert ": keep-alive" in response.text
+        *_, last, done = events(response.text)
+    assert (last["model"], done) == (BACKUP, "[DONE]")
     (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
     assert turn["model"] == BACKUP
 
@@ -260,16 +237,7 @@ def test_log_and_metrics_say_who_took_over(
     with caplog.at_level(logging.WARNING):
         chat(client, "A secret word")
     (line,) = [record for record in caplog.records if record.message == "another model answers"]
-    told = line.__dict__["fields"]
-    assert told == {"model": BACKUP, "instead_of": "main-model", "code": "model_key_refused"}
+    assert vars(line)["fields"] == {"model": BACKUP, "instead_of": "main-model", "code": "model_key_refused"}
     assert "secret" not in caplog.text
     labels = {"model": "main", "by": BACKUP, "code": "model_key_refused"}
     assert scraped(client)("recap_model_fallbacks_total", **labels) == 1
-
-
-def test_a_substitute_comes_before_its_words(model_server: ModelServer, other: ModelServer) -> None:
-    with connected(model_server) as first, connected(other, "second") as second:
-        model_server.main.queue(LASTING)
-        events = list(WithFallback(first, [second], Failed()).answer(request()))
-        assert events[:2] == [Substitute("second"), Piece("The other server answers.")]
-        assert isinstance(first, OpenAIModel) and first.name == WithFallback(first, [], Failed()).name

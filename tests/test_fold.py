@@ -1,4 +1,4 @@
-"""The tail and the fold: prompts stay short and stable.
+"""What the main model is sent: a head that stays, a tail word for word, and folds that keep prompts short.
 
 (That nothing said is ever in neither summary nor tail: test_branches, whatever happens.)
 """
@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
@@ -34,7 +35,6 @@ def covered(prompt: Prompt) -> int:
 
 
 def digested(prompt: Prompt) -> list[int]:
-    """The positions of the messages that the mini model is shown."""
     return [int(position) for position in re.findall(r"^\[(\d+)\] ", prompt[1]["content"], re.M)]
 
 
@@ -42,6 +42,52 @@ def positions(client: FlaskClient, session_id: str, prompt: Prompt) -> list[int]
     """Where the messages of a prompt's tail stand in their session."""
     place = {(m["role"], m["content"]): m["position"] for m in stored(client, session_id)}
     return [place[(message["role"], message["content"])] for message in prompt[1:-1]]
+
+
+def test_the_whole_prompt_of_three_turns(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    model_server.main.queue("Noted.", "Rex.")
+    chat(client, "  My dog is <b>Rex</b> &c.  ", session_id="s", system_prompt="Be brief.")
+    chat(client, "What is he called?", session_id="s", system_prompt="Be brief.")
+    chat(client, "Good.", session_id="s", system_prompt="Be brief.")
+    *before, last = prompts(model_server)[2]
+    assert before == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "  My dog is <b>Rex</b> &c.  "},
+        {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": "What is he called?"},
+        {"role": "assistant", "content": "Rex."},
+    ]
+    assert last["role"] == "user"
+    stamp = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC, \w+day"
+    assert re.fullmatch(rf'<memory now="{stamp}">\n</memory>\n\nGood\.', last["content"])
+
+
+def test_consecutive_prompts_share_all_but_the_last_message(make_app: MakeApp, model_server: ModelServer) -> None:
+    """Between folds each prompt begins with the one before, save for that one's volatile text."""
+    client = make_app(**at(model_server, tail_messages_max=8, summary_mode="inline")).test_client()
+    model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
+    versions = [
+        chat(client, f"Number {n} of my talk.", session_id="s", user_id="ann")["memory"]["summary"]["head_version"]
+        for n in range(20)
+    ]
+    sent = prompts(model_server)
+    folds = 0
+    for number in range(1, 20):
+        before, after = sent[number - 1], sent[number]
+        if versions[number] != versions[number - 1]:
+            folds += 1
+            assert after[0] != before[0]
+            continue
+        assert after[: len(before) - 1] == before[:-1]
+        assert after[len(before) - 1 : -1] == [
+            {"role": "user", "content": question(before)},
+            {"role": "assistant", "content": f"Answer to {question(before)}"},
+        ]
+    assert folds == 4  # every fourth turn: the tail grows from 2 to 8 messages
+    recalled = ["<chat " in prompt[-1]["content"] for prompt in sent]
+    assert sum(recalled) > 5, "what was recalled stands in the last message, and in the next prompt no more"
+    assert not any("<memory now" in message["content"] for prompt in sent for message in prompt[:-1])
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 4), (2, 6), (4, 6)])
@@ -113,9 +159,6 @@ def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(
         longest[session_id] = max(one["prompt_tokens"] for one in usage)
     assert longest["old"] <= 1.02 * longest["young"]
     assert usage[-1]["full_history_tokens"] > 5 * longest["old"] and usage[-1]["saved_tokens"] > 0
-
-
-# -- when it does not fit
 
 
 def size(prompt: Prompt) -> int:

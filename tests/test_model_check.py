@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from click.testing import Result
 from cryptography.fernet import Fernet
 from flask import Flask
 
@@ -27,14 +26,10 @@ def other() -> Iterator[ModelServer]:
         yield server
 
 
-def check(app: Flask) -> Result:
-    register_commands(app)
-    return app.test_cli_runner().invoke(args=["models", "check"])
-
-
 def told(app: Flask, code: int = 0) -> str:
     """What the command says, in one line."""
-    result = check(app)
+    register_commands(app)
+    result = app.test_cli_runner().invoke(args=["models", "check"])
     assert result.exit_code == code, result.output
     return " ".join(result.output.split())
 
@@ -97,6 +92,8 @@ def test_a_mini_model_that_writes_prose_is_warned_of(make_app: MakeApp, model_se
 
 
 SHOWN = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}, "parameters": 'stop "x"'}
+RUNNING = {"models": [{"name": "main-model:latest", "context_length": 8192}]}
+LOADED = {"data": [{"id": "main-model", "max_context_length": 40_960, "loaded_context_length": 5000}]}
 LIST = "/v1/models"
 
 
@@ -111,22 +108,10 @@ LIST = "/v1/models"
         ({LIST: ["main-model"]}, None, None),
         ({"/api/show": SHOWN}, 4096, "OLLAMA_CONTEXT_LENGTH=20000"),
         ({"/api/show": {**SHOWN, "parameters": "top_k 20\nnum_ctx      32768"}}, 32_768, None),
-        (
-            {"/api/show": SHOWN, "/api/ps": {"models": [{"name": "main-model:latest", "context_length": 8192}]}},
-            8192,
-            "OLLAMA_CONTEXT_LENGTH=20000",
-        ),
+        ({"/api/show": SHOWN, "/api/ps": RUNNING}, 8192, "OLLAMA_CONTEXT_LENGTH=20000"),
         ({"/api/show": {"model_info": {"bert.context_length": 512}}}, 512, "OLLAMA_CONTEXT_LENGTH=20000"),
         ({"/api/show": {"error": "Unexpected endpoint"}}, None, None),
-        (
-            {
-                "/api/v0/models": {
-                    "data": [{"id": "main-model", "max_context_length": 40_960, "loaded_context_length": 5000}]
-                }
-            },
-            5000,
-            "CONTEXT_TOKENS=4000",
-        ),
+        ({"/api/v0/models": LOADED}, 5000, "CONTEXT_TOKENS=4000"),
     ],
 )
 def test_a_window_below_context_tokens_is_warned_of_with_the_setting_to_change(

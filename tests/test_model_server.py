@@ -29,7 +29,6 @@ BUILTIN = "recap-extractive"
 
 @pytest.fixture
 def app(make_app: MakeApp) -> Flask:
-    """An application whose environment names no model server."""
     return make_app(encryption_key=ENCRYPTION, model_timeout=5.0)
 
 
@@ -41,11 +40,6 @@ def other() -> Iterator[ModelServer]:
 
 def draft(server: ModelServer, **changes: Any) -> dict[str, Any]:
     return {"base_url": server.url, "api_key": KEY, "main": "main-model", "mini": "mini-model", **changes}
-
-
-def keys(server: ModelServer) -> set[str]:
-    """What the requests to a server were authorised with."""
-    return {request.headers["authorization"].removeprefix("Bearer ") for request in server.requests}
 
 
 def test_a_stored_server_answers_from_then_on_on_every_process(
@@ -65,7 +59,7 @@ def test_a_stored_server_answers_from_then_on_on_every_process(
     assert chat(elsewhere, "Hello")["model"] == "main-model"
     engine_of(app).outbox.run_due()
     assert "mini-model" in [request.body.get("model") for request in model_server.requests]
-    assert keys(model_server) == {KEY}
+    assert model_server.keys == {KEY}
     assert good(client.delete(PATH))["source"] == "none"
     assert chat(client, "Hello again", session_id="s")["model"] == BUILTIN
 
@@ -109,7 +103,7 @@ def test_what_the_environment_names_holds(
     refused = failed(client.put(PATH, json=draft(other)), 409, "model_server_not_storable")
     assert shown["refusal"] in refused["message"]
     assert good(client.post(f"{PATH}/test", json=draft(model_server, api_key=None)))["model"] == "main-model"
-    assert keys(model_server) == {"test-key"}
+    assert model_server.keys == {"test-key"}
 
 
 def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, other: ModelServer) -> None:
@@ -120,7 +114,7 @@ def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, othe
         ("main", "main-model", True),
         ("mini", "mini-model", True),
     ]
-    assert keys(other) == {KEY} and rows_of(engine_of(app)) == before
+    assert other.keys == {KEY} and rows_of(engine_of(app)) == before
     assert chat(client, "Hello")["model"] == BUILTIN
     other.close()
     error = failed(client.post(f"{PATH}/test", json=draft(other)), 502, "model_unreachable")
@@ -139,7 +133,7 @@ def test_a_key_goes_to_its_own_address_only(
     assert not other.requests and good(client.get(PATH))["base_url"] == model_server.url
     good(getattr(client, call)(path, json=draft(model_server, api_key=None, main="main-2")))
     chat(client, "Hello")
-    assert keys(model_server) == {KEY}
+    assert model_server.keys == {KEY}
 
 
 def test_what_can_be_no_server_is_refused(app: Flask, model_server: ModelServer) -> None:

@@ -25,7 +25,6 @@ def client(model_app: Flask) -> FlaskClient:
 
 
 def asked(server: ModelServer) -> list[str]:
-    """The models that requests for a reply named."""
     return [request.body["model"] for request in server.requests if request.model == "main"]
 
 
@@ -56,13 +55,6 @@ def test_a_chat_is_answered_by_the_model_it_names(client: FlaskClient, model_ser
     assert [turn["model"] for turn in turns] == ["gpt-4o", "main-model", "gpt-4o"]
 
 
-def test_whatever_model_answers_it_counts_for_the_day(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, daily_tokens=1)).test_client()
-    chat(client, "Hello", user_id="ada", model="gpt-4o")
-    failed(ask(client, "Again", user_id="ada", model="gpt-4o-mini"), 429, "daily_tokens_spent")
-    assert asked(model_server) == ["gpt-4o"]
-
-
 def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(Status(400, {"error": {"message": "This model has no tools."}}))
     chat(client, "What did I say yesterday?", recall="tools", model="gpt-4o")
@@ -70,17 +62,16 @@ def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_ser
     assert ["tools" in request.body for request in model_server.requests] == [True, False, True]
 
 
+UNKNOWN = Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}})
+
+
 def test_a_model_that_the_server_does_not_know_is_its_own_error(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}))
+    model_server.main.queue(UNKNOWN)
     error = failed(ask(client, "Hello", model="gpt-9"), 502, "model_not_found")
     assert "does not know the model gpt-9" in error["message"] and "Check `model`" in error["message"]
 
 
-UNKNOWN = Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}})
-
-
 def only(*names: str) -> Any:
-    """What a server with these models answers."""
     return lambda body: echo(body) if body["model"] in names else UNKNOWN
 
 
@@ -99,13 +90,11 @@ def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
 
 
 def test_the_header_names_the_model_of_every_client_response(client: FlaskClient) -> None:
-    for name, answers in (("gpt-4o-large", "gpt-4o-large"), ("recap", "main-model"), (None, "main-model")):
-        body = {"messages": talk("Hello"), **({"model": name} if name else {})}
-        assert client.post(completing.ADDRESS, json=body).headers["X-Memory-Model"] == answers
-        response = client.post("/v1/responses", json={"input": "Hello", "model": name or "recap"})
-        assert response.headers["X-Memory-Model"] == answers
-        message = {"model": name or "recap", "max_tokens": 9, "messages": talk("Hello")}
-        assert client.post("/v1/messages", json=message).headers["X-Memory-Model"] == answers
+    for path, body in completing.BODIES.items():
+        for name, answers in (("gpt-4o-large", "gpt-4o-large"), ("recap", "main-model")):
+            response = client.post(path, json={**body(talk("Hello")), "model": name})
+            assert response.headers["X-Memory-Model"] == answers
+    assert client.post(completing.ADDRESS, json={"messages": talk("Hi")}).headers["X-Memory-Model"] == "main-model"
 
 
 def test_recap_is_the_main_model_by_every_protocol(

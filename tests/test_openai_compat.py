@@ -10,10 +10,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from benchmarks.serving import free_port
 from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Html, Json, ModelServer, Raw, SseError, Status, Text, ToolCalls
+from tests.model_server import CutStream, Json, ModelServer, Raw, SseError, Status, Text, ToolCalls
 from tests.openai_calls import chunk, data
 from tests.talking import at, said, sessions, stored
 
@@ -84,13 +83,10 @@ def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: Mo
     assert (turn["model"], turn["usage"]["prompt_tokens"], turn["finish_reason"]) == ("gpt-9-2026", 3, "stop")
 
 
+FIRST = {"role": "assistant", "reasoning_content": "Hm."}
 STREAM = [
     {"id": "c", "object": "chat.completion.chunk", "choices": [], "prompt_filter_results": [{"ok": 1}]},
-    {
-        "id": "c",
-        "choices": [{"index": 0, "delta": {"role": "assistant", "reasoning_content": "Hm."}}],
-        "obfuscation": "x",
-    },
+    {"id": "c", "choices": [{"index": 0, "delta": FIRST}], "obfuscation": "x"},
     {"id": "c", "choices": [{"index": 0, "delta": {"content": "He"}, "logprobs": {"content": [{"token": "He"}]}}]},
     {"id": "c", "choices": [{"index": 1, "delta": {"content": "Hi."}}]},
     {"id": "c", "choices": [{"index": 0, "delta": {"content": "llo."}, "finish_reason": None}], "usage": None},
@@ -205,29 +201,17 @@ def refusal(message: str) -> Status:
 
 def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(make_app: MakeApp, server: ModelServer) -> None:
     client = make_app(**at(server, prompt_cache_key="on")).test_client()
-    server.main.queue(
-        refusal("Unrecognized request argument: prompt_cache_key"), refusal("Unknown parameter: 'stream_options'.")
-    )
+    no_options = refusal("Unknown parameter: 'stream_options'.")
+    server.main.queue(refusal("Unrecognized request argument: prompt_cache_key"), no_options)
     stream(client, talk("Hello"))
     first, second, third = sent(server)
     assert first["prompt_cache_key"] == "s" and first["stream_options"] == {"include_usage": True}
     assert "prompt_cache_key" not in second and "stream_options" in second and "stream_options" not in third
     stream(client, talk("Hello again"), "t")
     assert sent(server)[3:] == [{**third, "messages": talk("Hello again")}]  # it is not tried again
-    server.main.queue(refusal("Unknown parameter: 'stream_options'."))  # which the client itself sends now
+    server.main.queue(no_options)  # which the client itself sends now
     failed(post(client, talk("Hello"), "u", stream=True, stream_options={"include_usage": True}), 400)
     assert len(sent(server)) == 5
-
-
-def test_a_server_that_speaks_no_openai_or_is_not_there_is_a_bad_gateway(
-    make_app: MakeApp, client: FlaskClient, server: ModelServer
-) -> None:
-    server.main.queue(Html())
-    error = failed(post(client, talk("Hello")), 502)
-    assert (error["type"], error["code"]) == ("server_error", "model_bad_answer")
-    nowhere = make_app(**at(server, openai_base_url=f"http://127.0.0.1:{free_port()}/v1")).test_client()
-    for answer in (post(nowhere, talk("Hello")), nowhere.get("/v1/models")):
-        assert failed(answer, 502)["code"] == "model_unreachable"
 
 
 @pytest.mark.parametrize("reply", [SseError(after=2), CutStream(after=2)])

@@ -177,9 +177,6 @@ def test_what_is_wrong_with_a_request_is_no_failure_of_memory(client: FlaskClien
     assert len(sent(server)) == 1
 
 
-# -- a client that goes away, and an answer that is stopped
-
-
 def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, server: ModelServer) -> None:
     reply = Dictation()
     server.main.queue(reply)

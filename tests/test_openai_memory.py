@@ -50,10 +50,11 @@ def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client:
 
 
 def test_the_person_is_named_by_headers_then_by_the_body(client: FlaskClient) -> None:
+    lite, both = {"x-litellm-end-user-id": "lite"}, {"safety_identifier": "safe", "user": "u"}
     named: list[tuple[Any, Any]] = [
-        ({"X-OpenWebUI-User-Id": "web", "x-litellm-end-user-id": "lite"}, {"safety_identifier": "safe", "user": "u"}),
-        ({"x-litellm-end-user-id": "lite"}, {"safety_identifier": "safe", "user": "u"}),
-        ({}, {"safety_identifier": "safe", "user": "u"}),
+        ({"X-OpenWebUI-User-Id": "web", **lite}, both),
+        (lite, both),
+        ({}, both),
         ({}, {"user": "u"}),
         ({"X-OpenWebUI-User-Id": "Zoë".encode().decode("latin-1")}, {}),
         ({}, {}),
@@ -195,22 +196,29 @@ def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: Fl
     assert [words for _, words in said(client, "c", branch=1)] == replaced
 
 
-TITLE = """### Task:
-Generate a concise title summarizing the chat history.
-### Chat History:
-<chat_history>
-USER: Tell me of tea.
-ASSISTANT: Answer 1.
-</chat_history>"""
+TITLES = {
+    "Open WebUI": "### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n"
+    "<chat_history>\nUSER: Tell me of tea.\nASSISTANT: A drink.\n</chat_history>",
+    "a title": "Provide a concise, 5-word-or-less title for the conversation, in title case.\n\n"
+    "Conversation:\nUser: Tell me of tea.\nAI: ",
+    "language and title": "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\n"
+    "User: Tell me of tea.\nAI: ",
+}
 
 
-def test_a_frontends_errands_are_no_part_of_the_conversation(client: FlaskClient, server: ModelServer) -> None:
-    ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada")
-    ada.says("Tell me of tea.")
-    answer = post(client, [user(TITLE)], None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada")
-    assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
-    assert sent(server)[-1]["messages"] == [user(TITLE)]
-    assert post(client, [user(TITLE)], None, user="ada").status_code == 200  # nor a conversation of its own
+@pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
+def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the_conversation(
+    client: FlaskClient, server: ModelServer, title: str
+) -> None:
+    ada, go = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada"), threading.Event()
+    server.main.queue(Delay(go, "A drink."), "Of Tea")
+    with meanwhile(lambda: ada.says("Tell me of tea.")):
+        server.wait_for_requests(1)
+        answer = post(client.application.test_client(), [user(title)], None, headers=ada.more["headers"], user="ada")
+        go.set()
+    assert answer.json["choices"][0]["message"]["content"] == "Of Tea"
+    assert answer.headers["X-Memory-Recalled"] == "0" and sent(server)[-1]["messages"] == [user(title)]
+    assert post(client, [user(title)], None, user="ada").status_code == 200  # nor a conversation of its own
     ada.says("Green tea.")
     assert said(client, "c") == ada.said and said(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
@@ -224,26 +232,6 @@ def test_a_frontends_temporary_chat_is_answered_and_not_stored(client: FlaskClie
     assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
     assert sent(server)[-1]["messages"] == secret
     assert [session["id"] for session in sessions(client)] == ["c"] and said(client, "c") == ada.said
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        "Provide a concise, 5-word-or-less title for the conversation, in title case.\n\nConversation:\nUser: {}\nAI: ",
-        "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\nUser: {}\nAI: ",
-    ],
-)
-def test_a_title_that_is_asked_for_beside_the_first_answer_is_no_part_of_the_conversation(
-    client: FlaskClient, server: ModelServer, form: str
-) -> None:
-    go = threading.Event()
-    server.main.queue(Delay(go, "A drink."), "Of Tea")
-    with meanwhile(lambda: complete(client, talk("What is tea?"))):
-        server.wait_for_requests(1)
-        title = complete(client, [user(form.format("What is tea?"))])
-        go.set()
-    assert title == "Of Tea"
-    assert said(client, "s") == [("user", "What is tea?"), ("assistant", "A drink.")]
 
 
 def test_instructions_alone_are_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:

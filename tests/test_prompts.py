@@ -18,7 +18,7 @@ from memory.llm.mini import instruction
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.remembering import Talk
-from tests.resources import digest_of, error, fact, good, read_all, soon_over
+from tests.resources import digest_of, error, fact, good, read_all, said, soon_over
 from tests.talking import prompts
 
 PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
@@ -34,9 +34,6 @@ def refusal(client: FlaskClient, text: str, name: str = "mine") -> str:
     assert (refused["param"], client.get("/api/prompts/mine").status_code) == ("text", 404)
     message: str = refused["message"]
     return message
-
-
-# -- whose text is used
 
 
 def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None:
@@ -79,9 +76,6 @@ def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
     error(client.get("/api/prompts/..%2f..%2fapp"), 404)
 
 
-# -- who is given it
-
-
 def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, model_server: ModelServer) -> None:
     client = model_app.test_client()
     put(client, "brief", "{% if first %}Begin{% else %}Go on{% endif %}, in {{ max_words }} words.")
@@ -119,9 +113,6 @@ def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: Mo
     talk.say("Hello")
     assert "'short' uses nobody" in talk.digest()["error"]
     assert model_server.requests == []
-
-
-# -- which templates are accepted
 
 
 @pytest.mark.parametrize(
@@ -180,7 +171,6 @@ def test_a_mistake_is_told(shared: FlaskClient, name: str, text: str, told: list
         "{% with a = 'x' %}{{ a ~ a }}{% endwith %}",
         "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
         "{% for s in sections recursive %}{{ loop(sections) }}{% endfor %}",
-        "{% for s in sections %}" * 30 + "x" + "{% endfor %}" * 30,
         "{% for s in '" + "x" * 9000 + "' %}" + "y" * 9000 + "{% endfor %}",
         "{% for s in sections %}" + "y" * 19_000 + "{% endfor %}",
         "{% if first %}" * 150 + "x" + "{% endif %}" * 150,
@@ -193,29 +183,22 @@ def test_no_template_reaches_what_it_is_not_given_runs_long_or_grows_large(share
         refusal(shared, text)
 
 
-# -- comparing them
-
 TALK = {
     "messages": [
-        {"role": "user", "content": "My name is Ida and I live in Bergen.", "created_at": "2024-03-01T10:00:00"},
-        {"role": "assistant", "content": "Nice to meet you, Ida."},
-        {"role": "user", "content": "The budget is 4500 euros."},
-        {"role": "assistant", "content": "Noted: 4500 euros."},
+        said("My name is Ida and I live in Bergen.", created_at="2024-03-01T10:00:00"),
+        said("Nice to meet you, Ida.", "assistant"),
+        said("The budget is 4500 euros."),
+        said("Noted: 4500 euros.", "assistant"),
     ],
     "stated_facts": ["Ida lives in Bergen", "The budget is 4500 euros"],
 }
 
 
-def compare(app: Flask, tmp_path: Path, talk: Any, *options: str) -> Any:
+def compare(app: Flask, tmp_path: Path, talk: str, *options: str) -> Any:
     file = tmp_path / "conversation.json"
-    file.write_text(talk if isinstance(talk, str) else json.dumps(talk))
+    file.write_text(talk)
     register_commands(app)
     return app.test_cli_runner().invoke(args=["prompts", "compare", str(file), *options])
-
-
-def cells(output: str) -> dict[str, list[str]]:
-    """The table: a row's label and its cells."""
-    return {line[:52].strip(): line[52:].replace(" of ", "/").split() for line in output.splitlines() if line.strip()}
 
 
 def test_comparing_with_a_model_that_heeds_the_prompt(
@@ -225,6 +208,7 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
     put(client, "thorough", "Keep everything.")
     put(client, "lazy", "Keep the gist.")
     put(client, "broken", "Fail.")
+    home, budget = TALK["stated_facts"]
 
     def answer(body: dict[str, Any]) -> Any:
         instruction, material = body["messages"][0]["content"], body["messages"][1]["content"]
@@ -232,15 +216,16 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
             return "{"
         if instruction.startswith("Keep the gist"):
             return digest_of(fact("Made up", 1), topic="A person and money")
-        budget = ["The budget is 4500 euros"] if "4500" in material else []
-        facts = [fact("Lives in Bergen", 1, "I live in Bergen")] if not budget else []
-        return digest_of(*facts, data=["Ida lives in Bergen", *budget])
+        if "4500" in material:
+            return digest_of(data=[home, budget])
+        return digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), data=[home])
 
     model_server.mini.default = answer
-    result = compare(model_app, tmp_path, TALK, "--prompts", "thorough, lazy,broken", "--every", "2")
+    result = compare(model_app, tmp_path, json.dumps(TALK), "--prompts", "thorough, lazy,broken", "--every", "2")
     assert result.exit_code == 0, result.output
-    assert result.output.splitlines()[0].split() == ["thorough@1", "lazy@1", "broken@1"]
-    rows = cells(result.output)
+    lines = [line for line in result.output.splitlines() if line.strip()]
+    assert lines[0].split() == ["thorough@1", "lazy@1", "broken@1"]
+    rows = {line[:52].strip(): line[52:].replace(" of ", "/").split() for line in lines}
     thorough, lazy, _ = map(int, rows["summary tokens"])
     assert thorough > lazy > 0
     assert rows == rows | {
@@ -248,20 +233,22 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
         "facts kept": ["1", "0", "0"],
         "facts refused": ["0", "2", "0"],
         "stated facts held": ["2/2", "0/2", "0/2"],
-        **{fact: ["held", "-", "-"] for fact in TALK["stated_facts"]},
+        home: ["held", "-", "-"],
+        budget: ["held", "-", "-"],
     }
     assert read_all(client, "/api/sessions") == read_all(client, "/api/facts") == []  # nothing was stored
 
 
-def test_comparing_what_cannot_be(app: Flask, tmp_path: Path) -> None:
-    known = "consolidation, feedback, memory, profile, repair, summary, system"
-    nowhere = f"There is no prompt 'nothing'. There are: {known}."
-    for talk, options, told in (
-        (TALK, ("--prompts", "nothing"), nowhere),
-        (TALK, (), "--prompts"),
-        ("{", ("--prompts", "summary"), "Error"),
-        ({"messages": [{"role": "user"}]}, ("--prompts", "summary"), 'Message 1 has no "content"'),
-    ):
-        result = compare(app, tmp_path, talk, *options)
-        assert result.exit_code in (1, 2)
-        assert told in result.output and "Traceback" not in result.output
+@pytest.mark.parametrize(
+    ("talk", "options", "told"),
+    [
+        (json.dumps(TALK), ["--prompts", "nothing"], "There is no prompt 'nothing'. There are: consolidation, "),
+        (json.dumps(TALK), [], "--prompts"),
+        ("{", ["--prompts", "summary"], "Error"),
+        ('{"messages": [{"role": "user"}]}', ["--prompts", "summary"], 'Message 1 has no "content"'),
+    ],
+)
+def test_comparing_what_cannot_be(app: Flask, tmp_path: Path, talk: str, options: list[str], told: str) -> None:
+    result = compare(app, tmp_path, talk, *options)
+    assert result.exit_code in (1, 2)
+    assert told in result.output and "Traceback" not in result.output

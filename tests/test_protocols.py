@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from benchmarks.serving import ROOT
 from tests.completing import assistant, sent, user
 from tests.conftest import MakeApp
 from tests.live import Loopback
@@ -59,7 +57,6 @@ def key(app: Flask) -> str:
 
 @pytest.fixture
 def client(app: Flask, key: str) -> FlaskClient:
-    """The API of Recap itself."""
     return with_key(app, key)
 
 
@@ -258,7 +255,7 @@ def test_a_response_goes_on_from_the_one_before(gpt: openai.OpenAI, client: Flas
 
 @pytest.mark.parametrize("whose", ["nobody's", "another person's", "not stored"])
 def test_a_response_of_nobody_or_of_somebody_else_is_not_there(
-    gpt: openai.OpenAI, server: ModelServer, whose: str
+    gpt: openai.OpenAI, client: FlaskClient, server: ModelServer, whose: str
 ) -> None:
     """Another tenant's is not there either: see test_owners_apart."""
     ask: Any = {"model": MODEL, "user": "ada"}
@@ -274,6 +271,7 @@ def test_a_response_of_nobody_or_of_somebody_else_is_not_there(
         assert told == ("invalid_request_error", "previous_response_not_found", "previous_response_id")
         assert error["message"].startswith(f"There is no response {previous!r} to go on from")
     assert len(sent(server)) == 1
+    assert (sessions(client) == []) is (whose == "not stored")
 
 
 @pytest.mark.parametrize("how", ["streamed", "plain", "by conversation"])
@@ -361,13 +359,6 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
     assert [words for _, words in said(client, "s")][:3] == ["Hello", "Hi!", "See?\n[image]"]
 
 
-def test_a_response_that_is_not_to_be_stored_leaves_nothing(
-    gpt: openai.OpenAI, client: FlaskClient, server: ModelServer
-) -> None:
-    assert gpt.responses.create(model=MODEL, input="My code is 7319.", user="ada", store=False).store is False
-    assert sessions(client) == [] and sent(server)[0]["messages"] == [user("My code is 7319.")]
-
-
 def test_why_a_response_is_incomplete_or_failed_is_told(gpt: openai.OpenAI, server: ModelServer) -> None:
     server.main.queue(Text("One", finish="length"), CutStream(after=2))
     short = gpt.responses.create(model=MODEL, input="Count.")
@@ -408,21 +399,6 @@ def test_the_agents_sdk_runs_on_it(url: str, key: str, client: FlaskClient, serv
 
 
 # -- both
-
-
-def test_the_documented_clients_are_remembered(
-    url: str, key: str, server: ModelServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = (ROOT / "docs/clients.md").read_text("utf-8")
-    sections = page.partition("# Anthropic's packages")[2].partition("# Recap's own")[0]
-    codes = re.findall(r"^```python\n(.*?)^```", sections, re.M | re.S)
-    assert len(codes) == 2
-    for code in codes:
-        server.requests.clear()
-        code = code.replace("http://127.0.0.1:8000", url).replace('"none"', f'"{key}"')
-        exec(compile(code, "clients.md", "exec"), {})
-        assert "What is my cat called?" in capsys.readouterr().out
-        assert "My cat is called Miso." in json.dumps(sent(server)[-1]["messages"])
 
 
 @pytest.mark.parametrize(

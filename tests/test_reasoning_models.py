@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +11,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.completing import assistant, complete, post, sent, talk, user
+from tests.completing import BODIES, assistant, complete, post, sent, talk, user
 from tests.completing import stream as stream_completion
 from tests.conftest import MakeApp
-from tests.model_server import Exchange, Json, ModelServer, Raw, Reply, Text, ToolCalls
-from tests.talking import ask, at, chat, events, failed, said, stream, streamed_text
+from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls
+from tests.resources import append
+from tests.talking import ask, at, chat, failed, said, stream, streamed_text
 
 THOUGHT = "The person wants a zebrafish"
 TAGGED = f"<think>\n{THOUGHT}.\n</think>\n\nA green one."
@@ -131,30 +131,11 @@ def test_thoughts_go_back_with_the_calls_in_mode_tools(client: FlaskClient, mode
     assert [one["reasoning_content"] for one in again if "reasoning_content" in one] == [f"{THOUGHT}."]
 
 
-# -- silence, and ends that are none
-
-
-class Silent(Reply):
-    """Says nothing for a while, then the answer or an error."""
-
-    def __init__(self, seconds: float, last: Reply) -> None:
-        self.seconds, self.last = seconds, last
-
-    def send(self, exchange: Exchange) -> None:
-        exchange.server.closing.wait(self.seconds)
-        self.last.send(exchange)
-
-
-@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions", "/v1/messages", "/v1/responses"])
+@pytest.mark.parametrize("path", ["/api/chat", *BODIES])
 def test_a_silent_model_keeps_the_connection_alive(client: FlaskClient, model_server: ModelServer, path: str) -> None:
-    bodies: dict[str, Any] = {
-        "/api/chat": {"message": "Hello"},
-        "/v1/chat/completions": {"model": "m", "messages": [user("Hello")]},
-        "/v1/messages": {"model": "m", "max_tokens": 9, "messages": [user("Hello")]},
-        "/v1/responses": {"model": "m", "input": "Hello"},
-    }
-    model_server.main.queue(Silent(1.3, Text("At last.")))
-    with client.post(path, json={**bodies[path], "stream": True}) as response:
+    body = BODIES[path](talk("Hello")) if path in BODIES else {"message": "Hello"}
+    model_server.main.queue(Delay(1.3, "At last."))
+    with client.post(path, json={**body, "stream": True}) as response:
         assert response.status_code == 200
         text = response.text
     sign = "event: ping\n" if path == "/v1/messages" else ": keep-alive\n\n"
@@ -163,8 +144,8 @@ def test_a_silent_model_keeps_the_connection_alive(client: FlaskClient, model_se
 
 
 def test_a_failure_after_a_silence_is_told_in_the_stream(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Silent(1.3, Raw([b'{"error": {"message": "Out of memory", "code": 500}}'])))
-    model_server.main.default = lambda body: Raw([b'{"error": {"message": "Out of memory", "code": 500}}'])
+    failure = Json({"error": {"message": "Out of memory", "code": 500}})
+    model_server.main.queue(Delay(1.3, failure), failure, failure)
     first, error = stream(client, "Hello", session_id="s")
     assert first["session_id"] == "s"
     assert "Out of memory" in error["error"]["message"] and "kept" in error["error"]["message"]
@@ -176,9 +157,6 @@ def test_a_stream_may_last_longer_than_its_silences(make_app: MakeApp, model_ser
     assert streamed_text(stream(client, "Count.", session_id="s")) == "One two three four five."
 
 
-# -- windows
-
-
 @pytest.fixture
 def small() -> Iterator[ModelServer]:
     """A server whose model reads 2,000 tokens, as vLLM tells it."""
@@ -188,25 +166,16 @@ def small() -> Iterator[ModelServer]:
             size = len(json.dumps(body["messages"])) // 4
             if size <= 2000:
                 return "Short enough."
-            words = (
-                f"This model's maximum context length is 2000 tokens. However, your request has {size} input tokens."
-            )
-            return Raw([json.dumps({"error": {"message": words, "code": 400}}).encode()])
+            words = f"This model's maximum context length is 2000 tokens. Your request has {size} input tokens."
+            return Json({"error": {"message": words, "code": 400}})
 
         server.main.default = answer
         yield server
 
 
-def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(
-    make_app: MakeApp, small: ModelServer, tmp_path: Path
-) -> None:
+def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(make_app: MakeApp, small: ModelServer) -> None:
     client = make_app(**at(small, tail_tokens_max=9000, tail_messages_max=50)).test_client()
-    told = [
-        {"role": role, "content": f"{role} number {place} " + "word " * 200}
-        for place in range(8)
-        for role in ("user", "assistant")
-    ]
-    client.post("/api/sessions/s/messages", json={"messages": told})
+    append(client, "s", talk(*(f"Number {place} " + "word " * 200 for place in range(16))))
     assert chat(client, "Is that too long?", session_id="s")["reply"] == "Short enough."
     calls = len(small.requests)
     assert calls >= 2
@@ -220,7 +189,3 @@ def test_metadata_that_recap_reads_goes_no_further(client: FlaskClient, model_se
     assert "metadata" not in sent(model_server)[-1]
     assert post(client, talk("Hello"), None, metadata={"session_id": "meta", "team": "x"}).status_code == 200
     assert sent(model_server)[-1]["metadata"] == {"team": "x"}
-
-
-def test_an_event_stream_reads_the_same_with_comments() -> None:
-    assert events(': keep-alive\n\ndata: {"a": 1}\n\ndata: [DONE]\n\n') == [{"a": 1}, "[DONE]"]

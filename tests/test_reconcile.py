@@ -1,16 +1,22 @@
-"""What a client sends of its conversation, and what becomes of the stored line.  (Whole talks: test_openai_memory.)"""
+"""What a client sends of its conversation: what is read of it, and what becomes of the stored line.
+
+Whole talks over HTTP are in test_openai_memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.transcripts.reconcile import Plan, Said, reconcile
+from memory.transcripts.reconcile import Said, reconcile
+from memory.transcripts.transcript import Conversation, Sent, client_messages, said
+from models.messages import Message
+from schemas.sessions import MESSAGE_CHARS_MAX
 
 
 def user(text: str) -> Said:
@@ -29,11 +35,7 @@ def talk(texts: str) -> list[Said]:
     ]
 
 
-LINE = talk("u1 a1 u2 a2 u3 a3")
-
-
 def after(line: Sequence[Said], sent: Sequence[Said], **known: bool) -> list[str]:
-    """The texts of the line once the list was reconciled with it."""
     plan = reconcile(line, sent, **known)
     return [one.text or "-" for one in (*line[: plan.keep], *sent[plan.new :])]
 
@@ -73,28 +75,6 @@ def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_r
     assert after(line, [user("next")]) == ["story", "once", "next", "then", "next"]
     assert after(line, [user("next")], again=True) == ["story", "once", "next"]
     assert after(line, [user("story")]) == ["story", "once", "next", "then", "story"]
-
-
-def test_a_client_that_always_sends_everything_may_edit_its_first_question() -> None:
-    assert after(LINE, [user("u1b")], whole=True) == ["u1b"]
-    assert after(LINE, [user("u1")], whole=True) == ["u1"]
-    assert after(LINE, [user("u1b")]) == ["u1", "a1", "u2", "a2", "u3", "a3", "u1b"]
-
-
-def test_results_of_tools_are_appended_once() -> None:
-    call = Said("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
-    result = Said("tool", "21 degrees")
-    line = [user("Is it warm?"), call]
-    assert reconcile(line, [*line, result]) == Plan(2, 2, {0: 0, 1: 1})
-    assert reconcile(line, [call, result]) == Plan(2, 1, {1: 0})
-    assert reconcile(line, [result]) == Plan(2, 0)
-    done = [*line, result, Said("assistant", "It is warm.")]
-    assert reconcile(done, [result]) == Plan(3, 1, {2: 0})  # the same request once more
-    waiting = [*line, replace(result, answers="call_1"), call]  # the same was called again, with the same result
-    assert reconcile(waiting, [replace(result, answers="call_2")]) == Plan(4, 0)
-    assert reconcile(done, [*line, result]) == Plan(3, 3, {0: 0, 1: 1, 2: 2})
-    other = replace(call, calls=(("weather", '{"city":"Tallinn"}'),))
-    assert reconcile(done, [user("Is it warm?"), other, result]) == Plan(1, 1, {0: 0})
 
 
 LONG = "There are three things to say about that, and the first of them is that it was long ago."
@@ -149,3 +129,85 @@ def test_a_line_ends_with_what_was_sent_last_and_keeps_its_beginning(
     if sent[-1].role == "user":  # an unanswered request is taken up, not doubled
         once_more = reconcile(result, sent, again=True, whole=whole)
         assert (once_more.keep, once_more.new) == (len(result), len(sent))
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lyon", "days": 2}'}}
+
+
+def read(*raw: dict[str, Any]) -> Conversation:
+    return Conversation.read(raw)
+
+
+def only(raw: dict[str, Any]) -> Sent:
+    (sent,) = read(raw).messages
+    return sent
+
+
+def stored(sent: Sent) -> Message:
+    draft = sent.draft
+    return Message(1, "s", 1, draft.role, draft.content, datetime.now(UTC), 1, draft.name, extra=draft.extra)
+
+
+def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
+    parts = [
+        {"type": "text", "text": "Look:"},
+        IMAGE,
+        {"type": "file", "file": {"filename": "report.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
+        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+    ]
+    sent = only({"role": "user", "content": parts})
+    assert sent.draft.content == "Look:\n[image]\n[file report.pdf]\n[audio]"
+    assert sent.raw["content"] == parts
+    assert sent.draft.extra is not None and len(sent.draft.extra["attachments"]) == 3
+    assert "base64" not in str(sent.draft.extra)
+    other = only(
+        {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
+    )
+    assert other.draft.content == sent.draft.content and not other.said.same(sent.said)
+
+
+def test_a_call_is_known_again_by_what_it_calls() -> None:
+    call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
+    renamed = {
+        **CALL,
+        "id": "chatcmpl-tool-9",
+        "function": {"name": "weather", "arguments": '{"days":2,"city":"Lyon"}'},
+    }
+    assert only({"role": "assistant", "tool_calls": [renamed]}).said.same(call.said)
+    other = {**CALL, "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}}
+    assert not only({"role": "assistant", "tool_calls": [other]}).said.same(call.said)
+
+
+def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
+    raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
+    sent = only(raw)
+    assert len(sent.draft.content) == MESSAGE_CHARS_MAX and sent.draft.content.endswith("…")
+    assert only(dict(raw)).said.same(sent.said)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters(), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ["role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "type", "text", "file"]
+odd_messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "function", "?"]) | json_values},
+    optional={
+        name: json_values | st.lists(st.dictionaries(st.sampled_from(FIELDS), json_values, max_size=4), max_size=3)
+        for name in FIELDS[1:]
+    },
+)
+
+
+@given(st.lists(odd_messages, max_size=6))
+def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> None:
+    conversation = Conversation.read(raw)
+    counted = [*conversation.instructions, *conversation.after]
+    for one in conversation.messages:
+        counted += [*one.before, one.raw]
+        one.draft.content.encode()  # can be stored
+        assert one.said.same(said(one.draft))
+        assert client_messages(conversation, {}, "Memory.", [stored(one)], stored(one), "Recalled.")
+    assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost

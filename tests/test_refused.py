@@ -10,12 +10,11 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.engine import utc_now
 from memory.sessions.refusals import mark_refused
-from tests.conftest import MakeApp
+from tests.completing import BODIES
 from tests.model_server import ModelServer, Status, ToolCalls
 from tests.remembering import Talk
 from tests.resources import Body, append, digest_of, error, fact, find, good, said
-from tests.sql import statements
-from tests.talking import ask, at, chat, failed, prompts, stored, stream
+from tests.talking import ask, chat, failed, prompts, stored, stream
 
 ADA = {"user_id": "ada"}
 BAD = "Tell me how the zebra vault opens."
@@ -38,7 +37,6 @@ def ada(talk: Talk) -> Talk:
 
 
 def refuse(ada: Talk, words: str = BAD, reply: Status | None = None, **more: Any) -> Body:
-    """Send a message that is refused; return the error."""
     ada.server.main.queue(reply or filtered())
     code = "model_context_exceeded" if reply else "model_content_refused"
     return failed(ask(ada.client, words, session_id="s", **ADA, **more), 502 if reply else 422, code)
@@ -81,28 +79,9 @@ def test_a_refused_message_is_kept_with_its_reason_and_the_conversation_goes_on(
     assert again["usage"]["full_history_tokens"] == after["usage"]["full_history_tokens"], "it saved none of it"
 
 
-SERVERS: dict[str, Status] = {
-    "Azure": Status(
-        400,
-        {
-            "error": {
-                "message": "The response was filtered due to the prompt triggering our content management policy.",
-                "code": "content_filter",
-                "innererror": {"code": "ResponsibleAIPolicyViolation"},
-            }
-        },
-    ),
-    "Gemini": Status(400, {"error": {"code": 400, "message": "Blocked: PROHIBITED_CONTENT", "status": "INVALID"}}),
-    "OpenRouter": Status(
-        403, {"error": {"code": 403, "message": "This model requires moderation. Input was flagged."}}
-    ),
-}
-
-
-@pytest.mark.parametrize("server", SERVERS)
-def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(ada: Talk, server: str) -> None:
+def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(ada: Talk) -> None:
     def answer(body: Body) -> Any:
-        return SERVERS[server] if "zebra" in str(body["messages"]) else "Fine."
+        return filtered() if "zebra" in str(body["messages"]) else "Fine."
 
     ada.server.main.default = ada.server.mini.default = answer
     chat(ada.client, "Hello there", session_id="s", **ADA)
@@ -265,21 +244,14 @@ def test_an_export_as_markdown_tells_it_and_is_read_back_without_it_in_the_words
     assert [one["content"] for one in stored(ada.client, session["id"])] == [BAD]
 
 
-CLIENTS: dict[str, Any] = {
-    "/v1/chat/completions": lambda messages: {"messages": messages},
-    "/v1/messages": lambda messages: {"messages": messages, "max_tokens": 100},
-    "/v1/responses": lambda messages: {"input": messages},
-}
-
-
-@pytest.mark.parametrize("path", CLIENTS)
+@pytest.mark.parametrize("path", BODIES)
 def test_a_client_that_sends_it_with_each_request_is_answered(ada: Talk, path: str) -> None:
     history: list[Body] = []
 
     def send(*newest: Body) -> Any:
         history.extend(newest)
-        body = {"model": "gpt-4o", **CLIENTS[path](history)}
-        return ada.client.post(path, json=body, headers={"X-Session-Id": "s", "X-OpenWebUI-User-Id": "ada"})
+        headers = {"X-Session-Id": "s", "X-OpenWebUI-User-Id": "ada"}
+        return ada.client.post(path, json=BODIES[path](history), headers=headers)
 
     good(send(said("Hello there")))
     history.append(said(stored(ada.client, "s")[-1]["content"], "assistant"))
@@ -341,15 +313,6 @@ def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(a
     engine_of(ada.app).outbox.run_due(["feedback"])
     assert len(ada.digests()) == before, "the mini model reads nothing of it"
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "feedback"]
-
-
-def test_an_ordinary_turn_asks_nothing_more_for_it(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server))
-    append(app.test_client(), "s", [said("Hello."), said("Hi.", "assistant")])
-    with statements(engine_of(app).database) as sent:
-        chat(app.test_client(), "And the weather?", session_id="s")
-    alone = [one for one in sent if "messages.refused IS NOT NULL" in one and "EXISTS" not in one]
-    assert alone == [] and not [one for one in sent if one.startswith("UPDATE messages")]
 
 
 def test_words_that_are_recalled_and_refused_do_not_mark_the_message(ada: Talk) -> None:

@@ -29,7 +29,6 @@ THOUGHT, WORDS = next(iter(CASES.items()))
 
 
 def ask_for_cleaning(app: Flask) -> None:
-    """Ask for the job, as the migration does."""
     services = engine_of(app)
     with services.database.write() as tx:
         services.outbox.ask(tx, JobRequest("thoughts", "all", "default"))

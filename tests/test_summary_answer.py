@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.knowledge.summary_update import FACTS_MAX, SUMMARY_TOKENS_MAX, Digest, read
+from memory.knowledge.summary_update import FACTS_MAX, SUMMARY_TOKENS_MAX, read
 from memory.llm.mini import Unusable
 from models.sections import ITEM_CHARS_MAX, Excluded, Sections
 from tests.resources import digest_of, fact, soon_over
@@ -30,27 +29,6 @@ def test_a_tag_that_somebody_spoke_of_is_no_thought(before: str, spoken: str) ->
     digest = read(before + json.dumps(digest_of(fact(f"Said {spoken}", 1), topic="Tags", data=[spoken])), NOTHING)
     assert digest.sections == Sections(topic="Tags", data=(spoken,))
     assert [draft.text for draft in digest.facts] == [f"Said {spoken}"]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        TEXT,
-        f"```json\n{TEXT}\n```",
-        f"Here is the summary you asked for:\n\n{TEXT}\n\nLet me know if you need more!",
-        f"<think>The user wants {{tea}}. Perhaps {{'topic': 'coffee'}}?</think>{TEXT}",
-        f"the opening tag was cut off {{}} </think> {TEXT}",
-        f"{TEXT}<think>was that right? {{",
-        f"{TEXT}\n{json.dumps(digest_of(topic='Coffee'))}",  # the first one counts
-        json.dumps({**GOOD["summary"], "facts": GOOD["facts"]}),  # sections at the top level
-        json.dumps({**GOOD, "confidence": 0.9, "summary": {**GOOD["summary"], "mood": "calm"}}),
-        TEXT.replace("Steeping", "Stee\tping"),  # a raw control character within a string
-    ],
-)
-def test_wrapping_is_unwrapped(answer: str) -> None:
-    digest = read(answer, NOTHING)
-    assert str(digest.sections).replace("Stee ping", "Steeping") == str(READ)
-    assert [draft.text for draft in digest.facts] == ["Drinks tea"]
 
 
 @pytest.mark.parametrize(
@@ -99,35 +77,17 @@ def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[st
         assert getattr(draft, name) == value
 
 
-# -- prose
-
-
-def test_prose_becomes_what_was_discussed_and_no_facts() -> None:
-    previous = Sections(topic="Tea", requirements=("Loose leaf",), discussed=("Old talk",))
-    prose = "<think>hm</think>\n# Summary\n\n- They spoke of **tea**.\n2) It was green.\n\nAll agreed.\n"
-    discussed = ("Summary", "They spoke of **tea**.", "It was green.", "All agreed.")
-    assert read(prose, previous) == Digest(replace(previous, discussed=discussed))
-
-
-# -- refused
-
-
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("", "empty"),
         ("<think>I never stop thinking", "empty"),
-        ('{"facts": []}', "no complete JSON object"),
         (TEXT[: TEXT.index("facts")], "no complete JSON object"),
-        (TEXT.replace('"summary":', '"summary"'), "no complete JSON object"),
-        (json.dumps(digest_of(topic="")), "summary is empty"),
         ('{"topic": null, "data": [null, ""]}', "summary is empty"),
     ],
 )
-def test_what_cannot_be_used_is_refused_in_a_sentence(answer: str, why: str) -> None:
-    with pytest.raises(Unusable, match=why) as caught:
+def test_an_answer_without_a_summary_is_refused_in_a_sentence(answer: str, why: str) -> None:
+    with pytest.raises(Unusable, match=rf"{why}.*\.$"):
         read(answer, Sections(topic="Tea"))
-    assert str(caught.value).endswith(".")
 
 
 def summary_of(items: int) -> Sections:
@@ -139,9 +99,6 @@ def test_a_summary_that_lost_most_is_refused() -> None:
         assert read(json.dumps(summary_of(after).as_dict()), summary_of(before)).sections == summary_of(after)
     with pytest.raises(Unusable, match=r"keeps only \d+ of \d+ tokens"):
         read(json.dumps(summary_of(6).as_dict()), summary_of(20))
-
-
-# -- bounds
 
 
 @pytest.mark.parametrize("section", ["requirements", "constraints", "excluded", "data", "open_questions", "discussed"])
@@ -165,8 +122,6 @@ def test_when_it_is_too_long_old_talk_goes_before_what_is_needed() -> None:
     assert 0 < len(sections.discussed) < 30
     assert sections.discussed[-1].startswith("29: ")
 
-
-# -- whatever comes
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
@@ -200,25 +155,47 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     assert all(1 <= draft.importance <= 5 and abs(draft.source) < 2**63 for draft in digest.facts)
 
 
+LONG = 100_000
+OBJECTS = ["{/*", "{]", '{"', '{"a"', '{"a":', "{'a':", '{"summary":', "{//\n", "{a ", "</think>{", "(={]}a*/"]
+HOSTILE = [*"{}[]\"'“,:(\\", *OBJECTS, "/*", "//", ";'", "- ", "x ", "```json", "<think>", "</think>"]
+OPENED = ["", '{"topic": "', '{"summary": [', '{"summary": {"topic": "x", "data": ']
+DEEP = [
+    f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {"[" * depth + "]" * depth}}}]}}'
+    for place in ("source", "supersedes", "quote", "text")
+    for depth in range(700, 1000, 100)  # around the interpreter's own limit
+]
+
+
+def read_soon(answer: str) -> None:
+    with soon_over(), suppress(Unusable):
+        read(answer, summary_of(3))
+
+
+@pytest.mark.parametrize("pattern", HOSTILE)
+@pytest.mark.parametrize("opened", OPENED)
+def test_a_pattern_without_end_is_read_fast(opened: str, pattern: str) -> None:
+    read_soon(opened + pattern * (LONG // len(pattern)))
+
+
+signs = st.sampled_from([*"{}[]\"'“,:(\\", '{"a":', '{"summary":', "/*", "//", "x ", "```json", "</think>"])
+patterns = st.lists(signs | st.text(max_size=6), min_size=1, max_size=8).map("".join)
+
+
+@given(st.sampled_from(OPENED), patterns.filter(bool))
+def test_any_pattern_is_read_fast(opened: str, pattern: str) -> None:
+    read_soon(opened + pattern * (LONG // len(pattern)))
+
+
 @pytest.mark.parametrize(
     "answer",
     [
-        "{" * 100_000,
-        '{"summary": {"topic": "x", "data": ' + "[" * 50_000,
-        '{"topic": "' + "\\" * 100_000,
         "<think>" * 7_000 + "</think>" * 7_000,
-        "- " * 50_000,
-        '{"topic": ' + "9" * 100_000 + "}",
+        '{"topic": ' + "9" * LONG + "}",
         json.dumps({"topic": "x", "data": ["y"] * 20_000}),
         json.dumps({"topic": "x", "facts": [{"text": "z", "source": "1" * 90_000}]}),
-        *(  # around the interpreter's own limit
-            f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {"[" * depth + "]" * depth}}}]}}'
-            for place in ("source", "supersedes", "quote", "text")
-            for depth in range(700, 1000, 100)
-        ),
+        *DEEP,
     ],
     ids=lambda answer: answer[:12],
 )
-def test_adversarial_answers_are_read_fast(answer: str) -> None:
-    with soon_over(), suppress(Unusable):
-        read(answer, summary_of(3))
+def test_an_answer_that_asks_for_much_is_read_fast(answer: str) -> None:
+    read_soon(answer)

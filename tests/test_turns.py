@@ -29,9 +29,6 @@ def app(model_app: Flask) -> Flask:
     return model_app
 
 
-# -- how turns ended
-
-
 def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app: MakeApp, model_server: ModelServer) -> None:
     """It stays when the reply breaks off, and goes when the message is erased."""
     app = make_app(**at(model_server, model_timeout=60.0))
@@ -114,9 +111,6 @@ def test_turns_come_in_pages_in_the_order_of_their_messages(client: FlaskClient)
         assert [turn["user_message_id"] for turn in read_all(client, TURNS, limit=2, order=order)] == expected
     assert len(good(client.get(f"{TURNS}?limit=500"))["items"]) == 5
     failed(client.get(f"{TURNS}?limit=501"), 422, "invalid_fields")
-
-
-# -- messages around one
 
 
 @pytest.fixture(scope="module")

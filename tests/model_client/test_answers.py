@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import tokens
-from memory.llm import Finish, Piece, Thought, Waiting, complete
+from memory.llm import Finish, Piece, complete
 from memory.llm.answers import events
 from memory.llm.completions import OpenAIModel
 from models.owners import Usage
@@ -73,18 +71,6 @@ def test_odd_streams_are_understood(server: ModelServer, model: OpenAIModel, nam
         assert text.removesuffix("\ufffd") == "Hi"
         assert finish.reason == "stop"
     assert len(server.requests) == 3
-
-
-@both
-def test_a_whole_completion_is_taken_whatever_was_asked(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
-    message = {"content": [{"type": "text", "text": "Hi"}], "tool_calls": None, "reasoning_content": "Hmm"}
-    body = json.dumps({"choices": [{"message": message}], "model": "other", "usage": None}).encode()
-    server.main.queue(Raw([b"\n", b"\n", body], content_type="application/octet-stream"))
-    pieces = list(model.answer(ask(stream)))
-    prompt = tokens.estimate_message("Be brief.") + tokens.estimate_message("Hello, how are you?")
-    usage, thoughts = Usage(prompt, tokens.estimate("Hi"), estimated=True), {"reasoning_content": "Hmm"}
-    said = [event for event in pieces if not isinstance(event, Waiting)]
-    assert said == [Thought("Hmm"), Piece("Hi"), Finish("stop", "other", usage, thoughts)]
 
 
 @both

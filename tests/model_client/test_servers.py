@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import ChatMessage, ModelRequest, Piece, Tool, complete
+from memory.llm import ChatMessage, ModelRequest, Piece, complete
 from memory.llm.completions import OpenAIModel
 from tests.model_server import Body, Json, ModelServer, Raw, Status, Text
 from tests.openai_calls import MATERIAL, SCHEMA, Make, ask, both, chunk, data, failure
@@ -28,129 +29,61 @@ def openai_error(message: str, **more: Any) -> dict[str, Any]:
     return {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None} | more}
 
 
-def gemini_error(code: int, message: str, status: str = "INVALID_ARGUMENT", details: Any = None) -> list[Any]:
-    return [
-        {"error": {"code": code, "message": message, "status": status, **({"details": details} if details else {})}}
-    ]
+def gemini_error(code: int, message: str, status: str = "INVALID_ARGUMENT", **more: Any) -> list[Any]:
+    return [{"error": {"code": code, "message": message, "status": status} | more}]
 
 
-def mistral_extra(*places: str) -> dict[str, Any]:
-    detail = [
-        {"type": "extra_forbidden", "loc": ["body", *place.split(".")], "msg": "Extra inputs are not permitted"}
-        for place in places
-    ]
-    return {"object": "error", "message": {"detail": detail}, "type": "invalid_request_error", "code": None}
+def mistral_extra(place: str) -> dict[str, Any]:
+    detail = {"type": "extra_forbidden", "loc": ["body", *place.split(".")], "msg": "Extra inputs are not permitted"}
+    return {"object": "error", "message": {"detail": [detail]}, "type": "invalid_request_error", "code": None}
 
 
-AZURE_FILTER = openai_error(
-    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify "
-    "your prompt and retry.",
-    code="content_filter",
-    param="prompt",
-    innererror={"code": "ResponsibleAIPolicyViolation"},
-)
-OPENROUTER_FILTER = {
-    "error": {
-        "code": 403,
-        "message": 'gpt-4o requires moderation on OpenAI. Your input was flagged for "violence".',
-        "metadata": {"reasons": ["violence"], "flagged_input": "..."},
-    }
-}
+def refusal(message: str, status: int = 400, **more: Any) -> Status:
+    return Status(status, openai_error(message, **more))
+
+
+def gemini(status: int, message: str, name: str = "INVALID_ARGUMENT", **more: Any) -> Status:
+    return Status(status, gemini_error(status, message, name, **more))
+
+
+AZURE_POLICY = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
+AZURE_KIND = {"code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}
+FLAGGED = 'gpt-4o requires moderation on OpenAI. Your input was flagged for "violence".'
+LOW = "Your credit balance is too low to access the Anthropic API."
 TPM = (
     "Request too large for model `llama-3.1-8b-instant` in organization `org_1` service tier `on_demand` on tokens per "
     "minute (TPM): Limit 6000, Requested 8211, please reduce your message size and try again."
 )
+TPM_KIND = {"type": "tokens", "code": "rate_limit_exceeded"}
 QUOTA = "You exceeded your current quota, please check your plan and billing details. Please retry in 34.2s."
 RETRY_INFO = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]
+NO_MODEL = "models/x is not found for API version v1main"
+FILTERED, QUOTA_SPENT, UNKNOWN_MODEL = CONTENT_REFUSED, "model_quota_exhausted", "model_not_found"
 
-ERRORS: list[tuple[str, Status, str, str]] = [
-    ("azure filter", Status(400, AZURE_FILTER), CONTENT_REFUSED, "content management policy"),
-    (
-        "openai prompt",
-        Status(400, openai_error("Invalid prompt: your prompt was flagged.", code="invalid_prompt")),
-        CONTENT_REFUSED,
-        "flagged",
-    ),
-    ("openrouter moderation", Status(403, OPENROUTER_FILTER), CONTENT_REFUSED, "requires moderation"),
-    ("deepseek risk", Status(400, openai_error("Content Exists Risk")), CONTENT_REFUSED, "Content Exists Risk"),
-    (
-        "gemini",
-        Status(400, gemini_error(400, "The prompt was blocked: PROHIBITED_CONTENT")),
-        CONTENT_REFUSED,
-        "other words",
-    ),
-    (
-        "gemini key",
-        Status(400, gemini_error(400, "API key not valid. Please pass a valid API key.")),
-        "model_key_refused",
-        "OPENAI_API_KEY",
-    ),
-    (
-        "gemini model",
-        Status(404, gemini_error(404, "models/x is not found for API version v1main", "NOT_FOUND")),
-        "model_not_found",
-        "OPENAI_MODEL",
-    ),
-    (
-        "gemini quota",
-        Status(429, gemini_error(429, QUOTA, "RESOURCE_EXHAUSTED", RETRY_INFO)),
-        "model_busy",
-        "current quota",
-    ),
-    ("deepseek model", Status(400, openai_error("Model Not Exist")), "model_not_found", "Model Not Exist"),
-    (
-        "mistral model",
-        Status(400, {"object": "error", "message": "Invalid model: gpt", "type": "invalid_model", "code": "1500"}),
-        "model_not_found",
-        "Invalid model",
-    ),
-    (
-        "openrouter model",
-        Status(400, {"error": {"message": "gpt is not a valid model ID", "code": 400}}),
-        "model_not_found",
-        "not a valid model",
-    ),
-    (
-        "anthropic credit",
-        Status(400, openai_error("Your credit balance is too low to access the Anthropic API.")),
-        "model_quota_exhausted",
-        "no credit left",
-    ),
-    (
-        "deepseek balance",
-        Status(402, openai_error("Insufficient Balance")),
-        "model_quota_exhausted",
-        "Insufficient Balance",
-    ),
-    (
-        "groq too large",
-        Status(413, openai_error(TPM, type="tokens", code="rate_limit_exceeded")),
-        CONTEXT_EXCEEDED,
-        "6000",
-    ),
-    (
-        "openai too large",
-        Status(429, openai_error(TPM, type="tokens", code="rate_limit_exceeded")),
-        CONTEXT_EXCEEDED,
-        "6000",
-    ),
-    (
-        "anthropic long",
-        Status(400, openai_error("prompt is too long: 208310 tokens > 200000 maximum")),
-        CONTEXT_EXCEEDED,
-        "200000",
-    ),
-    ("groq flex", Status(498, openai_error("Flex tier capacity exceeded")), "model_busy", "capacity exceeded"),
-    (
-        "anthropic overloaded",
-        Status(529, openai_error("Overloaded", type="overloaded_error")),
-        "model_busy",
-        "Overloaded",
-    ),
-]
+ERRORS: dict[str, tuple[Status, str, str]] = {
+    "azure filter": (refusal(AZURE_POLICY, **AZURE_KIND), FILTERED, "content management policy"),
+    "openai prompt": (refusal("Invalid prompt: it was flagged.", code="invalid_prompt"), FILTERED, "flagged"),
+    "openrouter moderation": (Status(403, {"error": {"code": 403, "message": FLAGGED}}), FILTERED, "moderation"),
+    "deepseek risk": (refusal("Content Exists Risk"), FILTERED, "Content Exists Risk"),
+    "gemini": (gemini(400, "The prompt was blocked: PROHIBITED_CONTENT"), FILTERED, "other words"),
+    "gemini key": (gemini(400, "API key not valid. Please pass one."), "model_key_refused", "OPENAI_API_KEY"),
+    "gemini model": (gemini(404, NO_MODEL, "NOT_FOUND"), UNKNOWN_MODEL, "OPENAI_MODEL"),
+    "gemini quota": (gemini(429, QUOTA, "EXHAUSTED", details=RETRY_INFO), "model_busy", "current quota"),
+    "deepseek model": (refusal("Model Not Exist"), UNKNOWN_MODEL, "Model Not Exist"),
+    "mistral model": (Status(400, {"message": "Invalid model: x", "type": "invalid_model"}), UNKNOWN_MODEL, "Invalid"),
+    "openrouter model": (refusal("gpt is not a valid model ID", code=400), UNKNOWN_MODEL, "not a valid model"),
+    "anthropic credit": (refusal(LOW), QUOTA_SPENT, "no credit left"),
+    "deepseek balance": (refusal("Insufficient Balance", 402), QUOTA_SPENT, "Insufficient Balance"),
+    "groq too large": (refusal(TPM, 413, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
+    "openai too large": (refusal(TPM, 429, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
+    "anthropic long": (refusal("prompt is too long: 208310 tokens > 200000 maximum"), CONTEXT_EXCEEDED, "200000"),
+    "groq flex": (refusal("Flex tier capacity exceeded", 498), "model_busy", "capacity exceeded"),
+    "anthropic overloaded": (refusal("Overloaded", 529, type="overloaded_error"), "model_busy", "Overloaded"),
+    "gemini overloaded": (Json(gemini_error(503, "It is overloaded.", "UNAVAILABLE")), "model_failed", "overloaded"),
+}
 
 
-@pytest.mark.parametrize(("reply", "code", "words"), [rest for _, *rest in ERRORS], ids=[name for name, *_ in ERRORS])
+@pytest.mark.parametrize(("reply", "code", "words"), ERRORS.values(), ids=ERRORS)
 def test_errors_say_what_is_wrong_in_the_servers_own_words(
     server: ModelServer, model: OpenAIModel, reply: Status, code: str, words: str
 ) -> None:
@@ -167,8 +100,7 @@ WINDOWS = [
     ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
     ("the request exceeds the available context size (8192 tokens), try increasing it", 8192),
     (
-        "Trying to keep the first 5171 tokens when context the overflows. However, the model is loaded with context "
-        "length of only 4096 tokens, which is not enough.",
+        "Trying to keep the first 5171 tokens. However, the model is loaded with context length of only 4096 tokens",
         4096,
     ),
     ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32_768),
@@ -179,21 +111,21 @@ WINDOWS = [
 @pytest.mark.parametrize(("words", "window"), WINDOWS)
 def test_the_window_is_read_from_the_refusal(server: ModelServer, model: OpenAIModel, words: str, window: int) -> None:
     assert model.window is None
-    server.main.queue(Status(400, openai_error(words)))
+    server.main.queue(refusal(words))
     error = failure(model, ask())
     assert (error.code, error.window, model.window) == (CONTEXT_EXCEEDED, window, window)
 
 
 def test_without_a_number_the_window_is_a_guess_below_what_was_refused(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue(Status(400, openai_error("x", code="context_length_exceeded")))
+    server.main.queue(refusal("x", code="context_length_exceeded"))
     assert failure(model, ask(content="word " * 4000)).window in range(3000, 5000)
 
 
 @pytest.mark.parametrize(
     ("headers", "body", "seconds"),
     [
-        ({"Retry-After": "7"}, openai_error("Slow down"), 7.0),
-        ({}, gemini_error(429, "Quota", "RESOURCE_EXHAUSTED", RETRY_INFO), 34.0),
+        ({"Retry-After": "30"}, openai_error("Slow down"), 30.0),
+        ({}, gemini_error(429, "Quota", "RESOURCE_EXHAUSTED", details=RETRY_INFO), 34.0),
         ({}, openai_error("Rate limit reached. Please try again in 7.66s."), 7.66),
         ({}, openai_error("Rate limit reached. Please try again in 1m12.5s."), 72.5),
     ],
@@ -203,6 +135,7 @@ def test_the_wait_that_a_server_asks_for_is_told(
 ) -> None:
     server.main.default = lambda _: Status(429, body, headers)
     assert failure(model, ask()).retry_after == seconds
+    assert len(server.requests) == 1, "so long a wait is left to the caller"
 
 
 # -- refused parameters
@@ -210,25 +143,15 @@ def test_the_wait_that_a_server_asks_for_is_told(
 CLIENT = {"metadata": {"team": "x"}, "user": "ada", "safety_identifier": "ada", "temperature": 0.2}
 NAMING = ("metadata", "user", "safety_identifier", "prompt_cache_key", "stream_options")
 UNKNOWN = 'Invalid JSON payload received. Unknown name "{}": Cannot find field.'
+REFUSING: dict[str, Callable[[str], Status]] = {
+    "groq": lambda name: refusal(f"property '{name}' is unsupported"),
+    "gemini": lambda name: gemini(400, UNKNOWN.format(name)),
+    "mistral": lambda name: Status(422, mistral_extra(name)),
+    "openai": lambda name: refusal(f"Unrecognized request argument supplied: {name}"),
+}
 
 
-def groq(name: str) -> Status:
-    return Status(400, openai_error(f"property '{name}' is unsupported"))
-
-
-def gemini(name: str) -> Status:
-    return Status(400, gemini_error(400, UNKNOWN.format(name)))
-
-
-def mistral(name: str) -> Status:
-    return Status(422, mistral_extra(name))
-
-
-def openai(name: str) -> Status:
-    return Status(400, openai_error(f"Unrecognized request argument supplied: {name}"))
-
-
-@pytest.mark.parametrize("refuse", [groq, gemini, mistral, openai], ids=lambda refuse: refuse.__name__)
+@pytest.mark.parametrize("refuse", REFUSING.values(), ids=REFUSING)
 def test_what_only_names_somebody_is_left_out_where_it_is_refused(
     server: ModelServer, model: OpenAIModel, refuse: Any
 ) -> None:
@@ -248,14 +171,14 @@ def test_what_only_names_somebody_is_left_out_where_it_is_refused(
 
 
 def test_a_clients_parameter_that_means_something_is_not_left_out(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue(Status(400, openai_error("Unsupported value: 'temperature'", param="temperature")))
+    server.main.queue(refusal("Unsupported value: 'temperature'", param="temperature"))
     error = failure(model, replace(ask(), client={"temperature": 0.2}))
     assert error.upstream is not None and error.upstream.param == "temperature"
     assert len(server.requests) == 1
 
 
 def test_a_message_about_users_is_no_refusal_of_the_parameter(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue(Status(400, openai_error("messages.3: user messages must have non-empty content")))
+    server.main.queue(refusal("messages.3: user messages must have non-empty content"))
     assert failure(model, replace(ask(), client={"user": "ada"})).code == "model_rejected_request"
     assert len(server.requests) == 1
 
@@ -266,7 +189,7 @@ def test_a_message_about_users_is_no_refusal_of_the_parameter(server: ModelServe
 def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(
     server: ModelServer, model: OpenAIModel, sent: str, taken: str
 ) -> None:
-    server.main.default = lambda body: openai(sent) if sent in body else "Hi."
+    server.main.default = lambda body: REFUSING["openai"](sent) if sent in body else "Hi."
     assert complete(model, replace(ask(), client={sent: 50}))[0] == "Hi."
     assert server.requests[-1].body[taken] == 50 and sent not in server.requests[-1].body
 
@@ -283,7 +206,7 @@ def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(
 def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(
     server: ModelServer, model: OpenAIModel, words: str
 ) -> None:
-    server.main.queue(Status(400, openai_error(words)), "{}", "{}")
+    server.main.queue(refusal(words), "{}", "{}")
     for _ in range(2):
         complete(model, ask(schema=SCHEMA))
     kinds = [request.body["response_format"]["type"] for request in server.requests]
@@ -294,7 +217,7 @@ def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(
 
 
 def test_json_that_a_model_could_not_keep_to_is_asked_for_again(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.queue(Status(400, openai_error("Failed to generate JSON.", code="json_validate_failed")), "{}")
+    server.main.queue(refusal("Failed to generate JSON.", code="json_validate_failed"), "{}")
     assert complete(model, ask(schema=SCHEMA))[0] == "{}"
 
 
@@ -313,7 +236,7 @@ DEVELOPER = ChatMessage("developer", "Be kind.", raw={"role": "developer", "cont
 def test_roles_go_as_the_server_takes_them(
     server: ModelServer, model: OpenAIModel, words: str, roles: list[str]
 ) -> None:
-    server.main.queue(Status(400, openai_error(words)))
+    server.main.queue(refusal(words))
     request = ask()
     system, question = request.messages
     complete(model, replace(request, messages=(system, question, DEVELOPER, ChatMessage("user", "And?"))))
@@ -344,13 +267,6 @@ def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server: ModelSer
         except ModelError:
             time.sleep(0.01)
     pytest.fail("the server is left alone for good")
-
-
-def test_a_clients_request_is_not_tried_again(server: ModelServer, model: OpenAIModel) -> None:
-    """Its package does that."""
-    server.main.default = lambda body: Status(500)
-    failure(model, replace(ask(), client={}))
-    assert len(server.requests) == 1
 
 
 # -- ends of answers
@@ -392,26 +308,16 @@ def test_an_error_in_a_choice_is_one(server: ModelServer, model: OpenAIModel) ->
         list(parts)
 
 
-def test_an_error_in_a_list_is_read_in_a_body_that_began_well(server: ModelServer, model: OpenAIModel) -> None:
-    server.main.default = lambda body: Json(gemini_error(503, "The model is overloaded.", "UNAVAILABLE"))
-    assert "overloaded" in failure(model, ask()).message
-
-
 # -- thoughts
 
-TOOL = Tool("look", "Looks.", {"type": "object", "properties": {}})
+YES = {"type": "text", "text": "Yes."}
 THOUGHTS = {
     "tags": {"content": "<think>\nHmm {x}\n</think>\n\nYes."},
     "closing tag only": {"content": "Hmm {x}\n</think>\n\nYes."},
     "empty pair": {"content": "<think>\n\n</think>\n\nYes."},
     "reasoning": {"content": "Yes.", "reasoning": "Hmm"},
     "reasoning_content": {"content": "Yes.", "reasoning_content": "Hmm"},
-    "parts": {
-        "content": [
-            {"type": "thinking", "thinking": [{"type": "text", "text": "Hmm"}]},
-            {"type": "text", "text": "Yes."},
-        ]
-    },
+    "parts": {"content": [{"type": "thinking", "thinking": [YES | {"text": "Hmm"}]}, YES]},
 }
 
 
@@ -442,13 +348,3 @@ def test_thoughts_alone_are_an_empty_answer_with_its_reason(
     server.main.queue(Text(content, finish="length"))
     error = failure(model, ask(stream))
     assert error.code == "model_empty_answer" and "thinking" in error.message
-
-
-def test_thoughts_go_back_beside_the_calls_of_tools(server: ModelServer, model: OpenAIModel) -> None:
-    call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
-    message = {"content": None, "reasoning_content": "I look.", "tool_calls": [call]}
-    server.main.queue(Json({"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
-    *_, made, end = model.answer(replace(ask(), tools=(TOOL,)))
-    asked = ChatMessage("assistant", "", (made,), thoughts=end.thoughts)  # type: ignore[arg-type, union-attr]
-    complete(model, ModelRequest((asked, ChatMessage("tool", "Seen.", tool_call_id="1")), MATERIAL))
-    assert server.requests[-1].body["messages"][0]["reasoning_content"] == "I look."
