@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from models.errors import Trouble, trouble_of
-from models.schema import revisions
+from models.schema import revisions, why_too_old
 
 
 class RecapError(Exception):
@@ -225,4 +225,4 @@ def schema_differs(found: str | None) -> str | None:
         return None
     if found is None or found in revisions():
         return f"its schema is {found or 'missing'}, this version of Recap needs {needed}: run {_UPGRADE}"
-    return f"its schema is {found}, which this version of Recap does not know: {_NEWER}"
+    return why_too_old(found) or f"its schema is {found}, which this version of Recap does not know: {_NEWER}"

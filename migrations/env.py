@@ -20,6 +20,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import OperationalError
 
 from models import Base, retried
+from models.schema import revision_of, why_too_old
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way
@@ -70,6 +71,9 @@ def migrate() -> None:
             compare_type=True,
             render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
         )
+        too_old = why_too_old(revision_of(connection))
+        if too_old is not None:
+            raise RuntimeError(f"The database can't be upgraded: {too_old}. Nothing was changed.")
         context.run_migrations()
 
 

@@ -29,7 +29,7 @@ NGINX = (DEPLOY / "nginx.conf").read_text("utf-8")
 KEY = "a-key-of-the-test-of-nginx"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Held(Reply):
     """One piece, and the rest once the event is set."""
 

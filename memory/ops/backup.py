@@ -23,7 +23,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from memory.errors import Conflict, InvalidRequest
-from models.schema import revisions
+from models.schema import revisions, why_too_old
 
 # What was leased when the backup was made is nobody's now.  At the end the database is one file, without a log.
 _NOBODY_AT_WORK = """
@@ -87,12 +87,16 @@ def restore(
     """Put the backup `file` in the place of the database of `engine`; returns what it holds, and where the former is.
 
     `upgrade` brings the schema of a database file up to date.  Raises Conflict while the database is in use, and
-    InvalidRequest when the file is no backup, is damaged, or comes from a newer Recap; nothing has changed then.
+    InvalidRequest when the file is no backup, is damaged, or comes from a newer or a too old Recap; nothing has changed
+    then.
     """
     place = database_file(engine)
     engine.dispose()
     with DataLock(data_dir).alone():
         backup = examine(file)
+        too_old = why_too_old(backup.revision)
+        if too_old is not None:
+            raise InvalidRequest("backup_too_old", f"{file} can't be restored: {too_old}. Nothing was changed.")
         if backup.revision not in revisions():
             raise InvalidRequest(
                 "backup_too_new",
