@@ -83,7 +83,7 @@ def _document(version: str) -> dict[str, Any]:
     api = _Api(app)
     api.spec.components.security_scheme("bearer", _SCHEME)
     api.register_converter(Int64, lambda converter: converter.documented)
-    for module in _RESOURCES:
-        api.register_blueprint(module.blueprint)
+    for blueprint in _RESOURCES:
+        api.register_blueprint(blueprint)
     document: dict[str, Any] = api.spec.to_dict()
     return document

@@ -14,7 +14,7 @@ def test_benchmarks_use_what_users_can() -> None:
     ranking = {name: {"memory", "search_index"} for name in ("latency.py", "rankings.py", "recall.py", "tuning.py")}
     inside = {
         **ranking,
-        "consolidation.py": {"app", "memory"},
+        "consolidation.py": {"app", "memory", "models"},
         "meaning.py": {"app", "memory", "models"},
         "references.py": {"app"},
     }
