@@ -2,24 +2,27 @@
 
 Each part imports only parts further down this list (import-linter holds it):
 
-services    the engine wired once for a process
-people      all of a person: read, exported, imported, erased
+engine      all parts, built once for a process
+erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
+users       what is stored of a person, counted or exported
+transfer    export and import
 turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
-clients     conversations as clients of the OpenAI protocol send them
-branches    messages in the place of others
-recall      finding again what was said before, whether to look, and feeding the search index
-longterm    what goes with a person from one conversation to the next: the profile
-summary     the versioned summary: written, checked, tried, compared
-facts       ranked statements, each with its source
+transcripts    the lists of messages that programs send with each request
+message_versions, hidden_messages    messages in the place of others, and messages that no prompt shows
+forgetting  what goes with messages that are erased or replaced
+recall      find earlier messages, decide whether to look for them, feed the search index
+feedback    what a person thinks of a reply, and what it changes
+examples, instructions    good answers to show; named texts beside the system prompt
+knowledge   facts, summaries and the profile
 sessions    threads of messages, and which of them a prompt shows word for word
+conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key
-jobs        work that happens after the reply
+job_listing, jobs, job_schedule    work that happens after the reply, its list and its order
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one
-prompts, access, ops      instructions by name; whose data it is, and how much of it; logs, figures, backups
-rendering, paging         remembered text in a prompt; pages of a list
-languages                 words and patterns, one file a language
-sections, tokens, domain, errors    a summary's parts; estimates; the values that pass between all; what can go wrong
+prompts, access    instructions by name; whose data it is, and how much of it
+quoting, paging, ops    remembered text in a prompt; pages of a list; logs, figures, backups
+errors, tokens, languages    what can go wrong; estimates; words and patterns, one file a language
 
 Nothing here knows HTTP, and rows stay inside.
 """
