@@ -19,7 +19,7 @@ from api import chat
 from api.identity import caller, retry_key
 from api.resource import LIMITED, current_engine
 from memory.llm.models import MAIN
-from memory.transcripts.transcript import ClientRequest, Conversation
+from memory.transcripts.transcript import Transcript, TranscriptRequest
 from memory.turn.values import TurnRequest, TurnStarted
 from models.owners import USER_CHARS
 from schemas.fields import ID, PARTS_MAX, UNSTORABLE, about
@@ -111,7 +111,9 @@ SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
-PATIENCE = 5.0  # seconds that each write waits for the database; then the request is answered without memory
+LOCK_TIMEOUT_SECONDS = (
+    5.0  # seconds that each write waits for the database; then the request is answered without memory
+)
 REFUSED = "The model server refused the request. Its own status and error are passed on."
 NO_SERVER = "The model server could not be reached, or its answer was not valid."
 
@@ -136,7 +138,7 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
     """
     if parameters.get("model") == MAIN:
         del parameters["model"]
-    conversation, stream = Conversation.read(parameters.pop("messages")), bool(parameters.pop("stream"))
+    conversation, stream = Transcript.read(parameters.pop("messages")), bool(parameters.pop("stream"))
     in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
         parameters["metadata"] = {name: value for name, value in theirs.items() if name != "session_id"}
@@ -156,15 +158,15 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
         stream=stream,
         model=_text(parameters.get("model")) or None,
         idempotency_key=retry_key(),
-        unheard="interrupt" if stream else "finish",
-        patience=PATIENCE,
-        client=ClientRequest(
+        on_disconnect="interrupt" if stream else "finish",
+        lock_timeout=LOCK_TIMEOUT_SECONDS,
+        client=TranscriptRequest(
             conversation,
             parameters,
             fingerprint=known.hexdigest(),
-            whole=not session or named_by == WHOLE_HEADER,
+            is_complete=not session or named_by == WHOLE_HEADER,
             temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
-            retried=header("X-Stainless-Retry-Count") not in ("", "0"),
+            is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
         ),
     )
 

@@ -18,7 +18,7 @@ from api.mcp_tools import TOOLS, session_uri
 from memory.access.keys import KeyHolder
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound, RecapError
-from memory.quoting import plain
+from memory.quoting import normalize
 from models.keys import READ
 from models.owners import Caller
 
@@ -69,7 +69,7 @@ class McpServer:
         cursor = asked.cursor if asked is not None else None
         page = self.engine.sessions.page(self._may(READ), cursor=cursor, limit=50)
         summaries = [
-            mcp.Resource(uri=session_uri(one.id) + SUMMARY, name=one.id, title=plain(one.title), mime_type=JSON)
+            mcp.Resource(uri=session_uri(one.id) + SUMMARY, name=one.id, title=normalize(one.title), mime_type=JSON)
             for one in page.items
             if one.summary_version
         ]

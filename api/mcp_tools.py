@@ -22,7 +22,7 @@ from memory.knowledge.facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, repeats, words_of
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, encode_cursor
-from memory.quoting import message_lines, plain
+from memory.quoting import message_lines, normalize
 from memory.turn.values import TurnRequest
 from models.facts import FACT_CATEGORIES, Fact, FactDraft
 from models.keys import ADMIN, READ
@@ -104,7 +104,7 @@ def _line(message: Message, most: int) -> str:
 
     A refused message is named without its words, since a model reads the line.
     """
-    words = tokens.clip(message.content, most) if message.refused is None else LEFT_OUT
+    words = tokens.truncate(message.content, most) if message.refused is None else LEFT_OUT
     return next(message_lines([message._replace(content=words)]))
 
 
@@ -262,7 +262,7 @@ def recall(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     A block that is ready for a prompt: instructions, profile, facts, and excerpts of earlier conversations that the
     message brings back. Use it at the start of a conversation.
     """
-    block = engine.blocks.make(TurnRequest(caller, **asked, block=TOKENS_MAX, temporary=True))
+    block = engine.blocks.make(TurnRequest(caller, **asked, block_tokens=TOKENS_MAX, temporary=True))
     return block.text or "Nothing is remembered."
 
 
@@ -327,5 +327,5 @@ def _part(ranked: Sequence[T], asked: dict[str, Any]) -> Page[T]:
 
 def _json(answer: Any) -> str:
     """JSON without invisible characters, in which no text can open or close markup."""
-    told = plain(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+    told = normalize(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
     return told.replace("\n", "\\n").replace("<", "\\u003c")

@@ -367,5 +367,5 @@ def _following(previous: str, asked: TurnRequest) -> TurnRequest:
             "took its place. Nothing was stored. Send the conversation as `input` instead.",
             param="previous_response_id",
         )
-    client = asked.client and replace(asked.client, follows=reply_id, whole=True)
+    client = asked.client and replace(asked.client, previous_reply_id=reply_id, is_complete=True)
     return replace(asked, session_id=session_id, client=client)

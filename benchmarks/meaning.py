@@ -42,7 +42,7 @@ from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
-from memory.quoting import chat_block
+from memory.quoting import excerpt_block
 from memory.recall.recall import Past
 from memory.recall.triggers import about
 from models import OwnerRow
@@ -160,7 +160,7 @@ def _answered(person: Person, questions: Sequence[Sets]) -> Figures:
 
 def _unanswered(people: Sequence[Person], questions: Sequence[str]) -> Figures:
     found = [person.excerpts(question) for person in people for question in questions]
-    spent = fmean(sum(tokens.estimate(chat_block(one)) for one in each) for each in found)
+    spent = fmean(sum(tokens.estimate(excerpt_block(one)) for one in each) for each in found)
     junk = sum(map(bool, found))
     return {"of": len(found), "junk": junk, "percent": round(100 * junk / len(found)), "tokens": round(spent)}
 

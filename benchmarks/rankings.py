@@ -15,7 +15,7 @@ from benchmarks.conversation import Conversation, Question
 from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
-from memory.quoting import chat_block
+from memory.quoting import excerpt_block
 from memory.recall.excerpts import Stored, cost_of, fit, shown_in_part
 from memory.recall.gate import gate_for, relevant
 from memory.recall.times import time_ranges
@@ -145,7 +145,7 @@ class Scorer:
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}
         return {
             "in the prompt": _share(self._corpus.evidence(question), shown),
-            "prompt tokens": sum(tokens.estimate(chat_block(excerpt)) for excerpt in excerpts),
+            "prompt tokens": sum(tokens.estimate(excerpt_block(excerpt)) for excerpt in excerpts),
         }
 
     def _shown(self, found: Sequence[int], budget: int) -> set[int]:

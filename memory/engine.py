@@ -26,7 +26,7 @@ from memory.errors import DAMAGED, in_short, schema_differs
 from memory.examples import Examples
 from memory.feedback import Feedback
 from memory.forgetting import forget_facts
-from memory.hidden_messages import Hiding
+from memory.hidden_messages import HiddenMessages
 from memory.instructions import Instructions
 from memory.job_listing import Jobs
 from memory.jobs import Outbox
@@ -45,7 +45,7 @@ from memory.llm.builtin import BuiltinModel
 from memory.llm.mini import Mini
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
-from memory.message_versions import Branches
+from memory.message_versions import MessageVersions
 from memory.ops import logs
 from memory.ops.backup import DataLock
 from memory.ops.metrics import Metrics, Standing
@@ -145,8 +145,8 @@ class Engine:
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = sessions = Sessions(settings, database, outbox, leases, now, types.check)
-        self.branches = Branches(settings, database, sessions, leases, now)
-        self.hiding = Hiding(settings, sessions, leases, now)
+        self.branches = MessageVersions(settings, database, sessions, leases, now)
+        self.hiding = HiddenMessages(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now, index.nearness)
         self.links = Links(database)
         self.related = RelatedSessions(database, index)

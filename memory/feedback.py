@@ -28,7 +28,7 @@ from memory.knowledge.grounding import stands_in, stems
 from memory.llm import FeedbackMaterial
 from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
-from memory.quoting import block, escape, unmarked, without_blocks
+from memory.quoting import block, escape, strip_markup, without_blocks
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
@@ -173,7 +173,7 @@ def _proposal(read: FeedbackMaterial, said: str, room: int, answer: str) -> dict
     if not given["quote"].strip() or not stands_in(given["quote"], own):
         raise Unusable("Its `quote` is not in the person's own words.")
     added = [line for line in text.splitlines() if line not in before.splitlines()]
-    if any(unmarked(line) != line for line in added):
+    if any(strip_markup(line) != line for line in added):
         raise Unusable("Its `text` has markup, which an instruction does not need.")
     foreign = _pairs(said) - _pairs(f"{own}\n{before}")
     if not foreign.isdisjoint(_pairs("\n".join(added))):

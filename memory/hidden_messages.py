@@ -24,8 +24,8 @@ from memory.access.owners import find_session
 from memory.errors import InvalidRequest
 from memory.knowledge.summaries import add_version, find_version
 from memory.leases import Leases
-from memory.sessions.compaction import show_newest
-from memory.sessions.messages import SAID, skip_unread
+from memory.sessions.compaction import use_newest_summary
+from memory.sessions.messages import CURRENT, skip_unread
 from memory.sessions.sessions import Sessions
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.owners import Caller
@@ -44,7 +44,7 @@ Line = Sequence[Row[int, str, int, datetime | None]]  # a session's messages, by
 _M = MessageRow.__table__.c
 _LINE = (
     select(_M.position, _M.role, _M.tokens, _M.hidden_at)
-    .where(_M.session_id == bindparam("session"), *SAID)
+    .where(_M.session_id == bindparam("session"), *CURRENT)
     .order_by(_M.position)
 )
 _MARK = (
@@ -55,7 +55,7 @@ _MARK = (
 
 
 @dataclass(frozen=True)
-class Hiding:
+class HiddenMessages:
     """Hides messages and shows them again, on behalf of callers.
 
     Both wait for a turn in the session.  They raise NotFound, InvalidRequest for positions that the session does not
@@ -107,7 +107,7 @@ class Hiding:
                 tx.execute(_MARK, [{"session": row.id, "at": at, "hidden": mark} for at, mark in marks.items()])
             since = min((before[at] for at in changed.shown), default=None)
             if row.summary_version and follow_shown(tx, row, changed.shown, since, self.settings, self.now()):
-                self.sessions.follow_up(tx, row)
+                self.sessions.enqueue_follow_ups(tx, row)
             return changed
 
 
@@ -131,7 +131,7 @@ def follow_shown(
     through = min(back.through, shown[0] - 1) if back is not None else 0
     restores = back.version if back is not None else None
     add_version(tx, row, sections, through, now, author="rollback", restores=restores)
-    show_newest(tx, row, settings)
+    use_newest_summary(tx, row, settings)
     return True
 
 

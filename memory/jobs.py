@@ -25,7 +25,7 @@ from memory.job_schedule import NEXT, next_round, note_taken
 from memory.leases import Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert, locked, retried
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert, for_update, retry_on_conflict
 from models.jobs import JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 
@@ -265,7 +265,7 @@ class Outbox:
     def _claim(self, which: Select[Any], named: Mapping[str, Any]) -> Claimed | None:
         """Claim the job that a query finds; None when it finds none, or another worker has it."""
         with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
-            job = tx.scalar(locked(tx, which, JobRow, skip=which is NEXT), named)
+            job = tx.scalar(for_update(tx, which, JobRow, skip=which is NEXT), named)
             lease = self._leases.take(job) if job is not None else None
             if job is None or lease is None:
                 return None
@@ -275,7 +275,7 @@ class Outbox:
             if which is NEXT:
                 note_taken(tx, job)
             whose = _whose(tx, job)
-        self._leases.keep(lease)
+        self._leases.hold(lease)
         return job, lease, whose
 
     def _run(self, job: JobRow, lease: Lease, whose: dict[str, Any]) -> str | None:
@@ -287,7 +287,7 @@ class Outbox:
             if error is not None and self._stopping:  # its connections are being closed under it
                 error = ABANDONED
             with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
-                row = tx.scalar(locked(tx, _BY_ID, JobRow), {"id": job.id})
+                row = tx.scalar(for_update(tx, _BY_ID, JobRow), {"id": job.id})
                 if row is not None and row.lease_token == lease.token:
                     if error is None and not more and row.revision == job.revision:
                         tx.delete(row)
@@ -295,13 +295,13 @@ class Outbox:
                         outcome = self._settle(row, error, more=more, waits=waits)
             self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
-            self._leases.ended(lease)
+            self._leases.forget(lease)
         return error
 
     def _call_handler(self, job: JobRow) -> tuple[bool, str | None, bool]:
         """Return whether there is more to do; the error; and whether the job waits for a server, however long."""
         try:
-            return bool(retried(self._handlers[job.kind])(job)), None, False
+            return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, False
         except (RecapError, EmbeddingUnavailable) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
             return False, _reason(failure), isinstance(failure, EmbeddingUnavailable)
@@ -335,12 +335,12 @@ class Outbox:
 
         So a job that kills its worker is retried after a pause, behind other jobs, and not more often than others.
         """
-        if not self._leases.free(row):
-            self._leases.shorten(row)
+        if not self._leases.is_free(row):
+            self._leases.clamp_expiry(row)
             return
         with self._database.write() as tx:
-            left = tx.scalar(locked(tx, _BY_ID, JobRow), {"id": row.id})
-            if left is not None and left.state == "running" and self._leases.free(left):
+            left = tx.scalar(for_update(tx, _BY_ID, JobRow), {"id": row.id})
+            if left is not None and left.state == "running" and self._leases.is_free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
                 self._metrics.job_over(row.kind, self._settle(left, ABANDONED))
 

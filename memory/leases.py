@@ -38,7 +38,7 @@ LEASE_SECONDS = 10.0  # three renewals fit into it, so a busy process keeps its 
 RENEW_SECONDS = 3.0
 LOOK_SECONDS = 0.25  # between looks for turns to stop
 TROUBLE_SECONDS = 1.0  # until the next try when the database failed
-RELEASE_PATIENCE = 2.0  # seconds that giving a lease back may wait for the database
+RELEASE_TIMEOUT_SECONDS = 2.0  # seconds that giving a lease back may wait for the database
 WAIT_SECONDS = 30.0  # that a request waits for a session; most replies end sooner
 WAITING_MAX = 3  # requests of a process that wait for one session; more would hold threads that others need
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that another process holds
@@ -76,32 +76,32 @@ class Leases:
         self._closed = threading.Event()
         self._keeper: threading.Thread | None = None
 
-    def free(self, row: Leased) -> bool:
+    def is_free(self, row: Leased) -> bool:
         """Whether nobody holds `row` now."""
         return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
 
     def take(self, row: Leased) -> Lease | None:
         """Take the lease on `row` in the caller's write transaction; None when somebody holds it.
 
-        Call `keep` after the transaction has committed.
+        Call `hold` after the transaction has committed.
         """
-        if not self.free(row):
+        if not self.is_free(row):
             return None
         token = secrets.token_hex(16)
         row.lease_token, row.lease_until = token, self._now() + _LEASE
         return Lease(type(row), row.id, token)
 
     def give_back(self, row: Leased) -> None:
-        """Clear the lease in the caller's write transaction.  Call `ended` after it has committed."""
+        """Clear the lease in the caller's write transaction.  Call `forget` after it has committed."""
         row.lease_token = row.lease_until = None
 
-    def keep(
+    def hold(
         self,
         lease: Lease,
         stop: Callable[[], None] | None = None,
         note: Callable[[Transaction], None] | None = None,
     ) -> None:
-        """Renew `lease` until `release` or `ended`, and call `stop` when somebody asks for the end of its turn.
+        """Renew `lease` until `release` or `forget`, and call `stop` when somebody asks for the end of its turn.
 
         The transaction that renews the lease is given to `note`, every RENEW_SECONDS.
         """
@@ -115,7 +115,7 @@ class Leases:
         """Let the turn end that is being taken in the session that `find` gives; False when none is."""
         with self._database.write() as tx:
             row = find(tx)
-            if self.free(row):
+            if self.is_free(row):
                 return False
             row.stop_token = row.lease_token
         with self._changed:
@@ -124,7 +124,7 @@ class Leases:
             stop()
         return True
 
-    def ended(self, lease: Lease) -> None:
+    def forget(self, lease: Lease) -> None:
         """Stop renewing a lease that was given back or lost, and wake those who wait for it in this process."""
         with self._changed:
             self._held.pop(lease, None)
@@ -133,12 +133,12 @@ class Leases:
     def release(self, lease: Lease) -> None:
         """Give the lease back in a transaction of its own.  If the database fails, the lease runs out by itself."""
         try:
-            with self._database.write(RELEASE_PATIENCE) as tx:
+            with self._database.write(RELEASE_TIMEOUT_SECONDS) as tx:
                 _change(tx, lease, lease_token=None, lease_until=None)
         except SQLAlchemyError as error:
             told = logs.fields(seconds=LEASE_SECONDS, error=logs.told(error))
             log.error("a lease could not be given back, and runs out by itself", extra=told)
-        self.ended(lease)
+        self.forget(lease)
 
     @contextmanager
     def free_session(
@@ -146,18 +146,18 @@ class Leases:
     ) -> Iterator[tuple[Transaction, SessionRow]]:
         """A write transaction on the session that `find` gives, once no turn is being taken in it.
 
-        Raises Conflict as `wait_free` does.
+        Raises Conflict as `wait_until_free` does.
         """
         began = time.monotonic()
         while True:
             with self._database.write() as tx:
                 row = find(tx)
-                if self.free(row):
+                if self.is_free(row):
                     yield tx, row
                     return
-            self.wait_free(row, began, consequence)
+            self.wait_until_free(row, began, consequence)
 
-    def wait_free(self, row: SessionRow, began: float, consequence: str) -> None:
+    def wait_until_free(self, row: SessionRow, began: float, consequence: str) -> None:
         """Wait until the session may be free, for a request that `began` to wait then, by `time.monotonic()`.
 
         Raises Conflict, which tells the `consequence`, after WAIT_SECONDS, and at once when WAITING_MAX requests of
@@ -171,9 +171,9 @@ class Leases:
             while waits and time.monotonic() < began + WAIT_SECONDS:
                 with self._database.read() as tx:
                     found = tx.get(SessionRow, row.id)
-                if found is None or self.free(found):
+                if found is None or self.is_free(found):
                     return
-                self.shorten(found)
+                self.clamp_expiry(found)
                 with self._changed:  # a holder in this process wakes us; other processes' leases are polled
                     self._changed.wait(pause)
                 pause = min(pause * 2, POLL_LAST)
@@ -183,7 +183,7 @@ class Leases:
         message = f"A reply is being written in session {row.public_id!r}. {consequence}"
         raise Conflict("session_busy", message, retry_after=5.0)
 
-    def shorten(self, row: Leased) -> None:
+    def clamp_expiry(self, row: Leased) -> None:
         """Bring an expiry that lies further ahead than any lease lasts back to LEASE_SECONDS from now.
 
         The clock was put back since it was written.  A living holder renews the lease, a dead one's runs out.

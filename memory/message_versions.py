@@ -1,4 +1,4 @@
-"""Branches: what becomes of messages that the person takes back.
+"""Versions of messages: what becomes of messages that the person takes back.
 
 Who edits a message, or asks for another reply to it, replaces it and all that came after it.  The replaced messages
 are kept word for word, on a branch of their session and under their old positions, with their turns; the session's
@@ -29,7 +29,7 @@ from memory.forgetting import forget_messages
 from memory.knowledge.summaries import use_newest_left
 from memory.knowledge.supersession import withdraw
 from memory.leases import Leases
-from memory.sessions.compaction import show_newest
+from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append
 from memory.sessions.sessions import SessionInfo, Sessions, renaming
 from models import REVISED, Database, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
@@ -46,7 +46,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Branches:
+class MessageVersions:
     """Lists the versions of messages, and brings them back, on behalf of callers."""
 
     settings: Settings
@@ -80,11 +80,11 @@ class Branches:
                     "was changed; read the versions again.",
                 )
             _restore(tx, row, *pair, self.settings, self.now())
-            self.sessions.follow_up(tx, row, index_delay=0.0)
+            self.sessions.enqueue_follow_ups(tx, row, index_delay=0.0)
             return self.sessions.info(row)
 
 
-def replace_from(
+def replace_messages(
     tx: Transaction, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
 ) -> Message:
     """Replace the session's messages from `position` on by `draft`, and return that.
@@ -96,7 +96,7 @@ def replace_from(
     assert first is not None, "there is nothing to replace"
     same = (draft.role, draft.content) == (first.role, first.content)
     with renaming(tx, row):
-        branch = _take_back(tx, row, position, same, settings, now)
+        branch = _move_to_branch(tx, row, position, same, settings, now)
         (message,) = append(tx, row, [draft], now)
     _withdraw(tx, row, branch, first.id, message.id if same else None, now)
     return message
@@ -109,7 +109,7 @@ def _restore(
     same = (version.role, version.content) == (first.role, first.content)
     brought = version.branch
     with renaming(tx, row):
-        branch = _take_back(tx, row, first.position, same, settings, now)
+        branch = _move_to_branch(tx, row, first.position, same, settings, now)
         back = (MessageRow.session_id == row.id, MessageRow.branch == brought)
         row.message_count, size = tx.execute(
             select(func.max(MessageRow.position), func.sum(MessageRow.tokens)).where(*back)
@@ -137,7 +137,9 @@ def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, Me
     return [(one, another) for one, another in tx.execute(query)]
 
 
-def _take_back(tx: Transaction, row: SessionRow, position: int, same: bool, settings: Settings, now: datetime) -> int:
+def _move_to_branch(
+    tx: Transaction, row: SessionRow, position: int, same: bool, settings: Settings, now: datetime
+) -> int:
     """Take the line from `position` on to a branch of its own, and its number.  What comes in its place begins with the
     `same` words, or with others."""
     branch = _branch_off(tx, row, position)
@@ -196,4 +198,4 @@ def _take_back_summary(
     use_newest_left(tx, row, now, author="replacement")
     shown = select(SummaryRow.id).where(*current, SummaryRow.version == row.head_version)
     if row.head_version and (tx.scalar(shown) is None or row.head_through >= position):
-        show_newest(tx, row, settings)
+        use_newest_summary(tx, row, settings)

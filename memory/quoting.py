@@ -74,7 +74,7 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,4000}})?>\n")
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """`text` without invisible characters, and with one kind of line end.  Tabs stay."""
     if _ORDINARY.fullmatch(text):
         return text
@@ -113,20 +113,20 @@ def _cursive(character: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`plain` text on one line."""
-    return " ".join(plain(text).split())
+    """Normalized text on one line."""
+    return " ".join(normalize(text).split())
 
 
 def escape(text: str) -> str:
     """`text` as it may stand inside a block."""
-    return unmarked(text).replace("\n", "\n  ")
+    return strip_markup(text).replace("\n", "\n  ")
 
 
-def unmarked(text: str) -> str:
-    """`plain` text without markup and without marks of chat templates, in lines of its own."""
+def strip_markup(text: str) -> str:
+    """Normalized text without markup and without marks of chat templates, in lines of its own."""
     if _ORDINARY.fullmatch(text):
         return text
-    return _BRACKETED.sub(_bracketed, _TILDE.sub(r"\1&#126;", plain(text).translate(_ESCAPED)))
+    return _BRACKETED.sub(_bracketed, _TILDE.sub(r"\1&#126;", normalize(text).translate(_ESCAPED)))
 
 
 def _bracketed(found: re.Match[str]) -> str:
@@ -159,12 +159,12 @@ def block(name: str, lines: Iterable[str]) -> str:
     return f"<{name}>\n{body}\n</{name}>" if body else ""
 
 
-def stamp(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """A time as models see it: UTC, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M")
 
 
-def undated_line(message: Message) -> str:
+def message_line(message: Message) -> str:
     """One message as a line without its day.  Quotes around a name tell it from the role and from the words."""
     name = f' "{attribute(message.name)}"' if message.name else ""
     return f"{message.created_at:%H:%M} {message.role}{name}: {escape(message.content)}"
@@ -182,11 +182,11 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
         else:
             number = f"{GAP}\n" if last and message.position > last + 1 else ""
         said, last = message.created_at.date(), message.position
-        yield f"{number}{'' if said == on else f'{said} '}{undated_line(message)}"
+        yield f"{number}{'' if said == on else f'{said} '}{message_line(message)}"
         on = said
 
 
-def chat_block(excerpt: Excerpt, page: str = "") -> str:
+def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
     """Return an excerpt as a block that names the day of its last message, and where it stands.
 
     page: the address of Recap's page; with it the block also links to the message there.
@@ -207,7 +207,7 @@ def address(session_id: str, message_id: int | None, page: str) -> str:
     return uri + (f' url="{attribute(page)}/#/{session}{message.removeprefix("/messages")}"' if page else "")
 
 
-def spoken(message: Message) -> tuple[str, str]:
+def to_prompt_message(message: Message) -> tuple[str, str]:
     """A stored message of the tail: the role that speaks, and its words.
 
     Only the person and the assistant speak in their own roles.  A stored system or tool message is quoted, since

@@ -21,7 +21,7 @@ def estimate_message(content: str) -> int:
     return estimate(content) + MESSAGE_OVERHEAD
 
 
-def clip(text: str, budget: int) -> str:
+def truncate(text: str, budget: int) -> str:
     """`text`, cut at the end of a word and marked with an ellipsis, so that it has at most `budget` tokens."""
     if estimate(text) <= budget:
         return text

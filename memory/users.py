@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, func, select
 
 from memory.access.budgets import spent_today
 from memory.access.owners import find_user
-from memory.sessions.messages import SAID
+from memory.sessions.messages import CURRENT
 from memory.store.documents import alive
 from memory.transfer.export import Export
 from models import ArchiveRow, Database, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
@@ -73,7 +73,7 @@ class Users:
 def messages_of(tx: Transaction, whose: ColumnElement[bool]) -> tuple[int, datetime | None, datetime | None]:
     """How many messages meet the condition, without those replaced or erased; when the first and the last was said."""
     figures = select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at))
-    count, first, last = tx.execute(figures.where(whose, *SAID)).one()
+    count, first, last = tx.execute(figures.where(whose, *CURRENT)).one()
     return count, first, last
 
 

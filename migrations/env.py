@@ -19,7 +19,7 @@ from flask import current_app
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import OperationalError
 
-from models import Base, retried
+from models import Base, retry_on_conflict
 from models.schema import revision_of, why_too_old
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
@@ -58,7 +58,7 @@ if engine.dialect.name == "sqlite" and not Path(engine.url.database).exists():
         new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
 
 
-@retried
+@retry_on_conflict
 def migrate() -> None:
     with engine.connect() as connection, tables_may_be_written_anew(connection):
         if engine.dialect.name == "postgresql":  # of nodes that upgrade at once, one migrates, the others find it done

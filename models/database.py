@@ -5,11 +5,11 @@ for a writer.  What a write has read of an owner stays true until it commits, ov
 for what the holder of a session's lease adds to that session:
 
 - On SQLite one write runs at a time.  It takes the write lock before its first statement.
-- On PostgreSQL one write of an owner runs at a time, and those of different owners run side by side.  A write that
-  looks up an owner or a session locks the owner's row first, then the session's (`locked`).  What is not read before it
-  is written needs no such lock: one statement compares and sets, as at the end of a turn.  Rows of jobs are locked
-  last, so that writes seldom wait for each other in a circle.  One that does is run again (`retried`), and so is one
-  that met a row which another had just made or erased.
+- On PostgreSQL one write of an owner runs at a time, and those of different owners run side by side. A write that
+  looks up an owner or a session locks the owner's row first, then the session's (`for_update`). What is not read
+  before it is written needs no such lock: one statement compares and sets, as at the end of a turn. Rows of jobs are
+  locked last, so that writes seldom wait for each other in a circle. One that does is run again
+  (`retry_on_conflict`), and so is one that met a row which another had just made or erased.
 """
 
 from __future__ import annotations
@@ -31,13 +31,18 @@ from sqlalchemy.orm import Session, sessionmaker
 from models.base import Base
 from models.sqlite_file import BUSY_TIMEOUT_MS, Opened, SQLiteFile
 
-PATIENCE = 15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
+LOCK_TIMEOUT_SECONDS = (
+    15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
+)
 TRIES = 5  # of a write that meets others: each time one of them has got through
 _MET = {"40001", "40P01", "23503", "23505"}  # not serializable, deadlock, a row erased or made by another meanwhile
 
 # A server or a node that is gone without a word is noticed in 25 seconds; its locks are free then.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-_OF_CONNECTION = {"lock_timeout": int(PATIENCE * 1000), **{f"tcp_{name}": one for name, one in _KEEPALIVE.items()}}
+_OF_CONNECTION = {
+    "lock_timeout": int(LOCK_TIMEOUT_SECONDS * 1000),
+    **{f"tcp_{name}": one for name, one in _KEEPALIVE.items()},
+}
 _PSYCOPG = {"connect_timeout": 5, "tcp_user_timeout": 15_000, **_KEEPALIVE}
 
 Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
@@ -75,23 +80,23 @@ class Database:
         return self._session(bind=self._reading)
 
     @contextmanager
-    def write(self, patience: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:
+    def write(self, lock_timeout: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:
         """A transaction that commits at the end of the block, or rolls back when the block raises.
 
         A durable commit survives a power cut.  One that is not `durable` survives a kill, and a power cut only after a
         later durable commit: use it for what nobody is told of before that.
 
-        Raises OperationalError when other writers keep it waiting for PATIENCE or `patience` seconds, and DatabaseLost
-        when SQLite's files were removed or cut; also after the commit, which may be kept all the same.
+        Raises OperationalError when other writers keep it waiting for `lock_timeout` seconds (LOCK_TIMEOUT_SECONDS),
+        and DatabaseLost when SQLite's files were removed or cut; also after the commit, which may be kept all the same.
         """
         # On SQLite this process's writers queue in memory: that is fair, and its lock is polled by one thread only.
         alone = self._file is not None
-        if alone and not self._queue.acquire(timeout=PATIENCE if patience is None else patience):
+        if alone and not self._queue.acquire(timeout=LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
             engine = self._durable if durable else self._relaxed
             with self._session(bind=engine, info={"locks": not alone}) as tx:
-                opened = self._begin(tx, patience, durable)
+                opened = self._begin(tx, lock_timeout, durable)
                 yield tx
                 tx.flush()
                 try:
@@ -105,15 +110,15 @@ class Database:
             if alone:
                 self._queue.release()
 
-    def _begin(self, tx: Transaction, patience: float | None, durable: bool) -> Opened | None:
+    def _begin(self, tx: Transaction, lock_timeout: float | None, durable: bool) -> Opened | None:
         """Begin the transaction, on SQLite with its write lock.  Returns the files that SQLite has open."""
         if self._file is None:
-            changed = {} if patience is None else {"lock_timeout": str(max(1, int(patience * 1000)))}
+            changed = {} if lock_timeout is None else {"lock_timeout": str(max(1, int(lock_timeout * 1000)))}
             changed |= {} if durable else {"synchronous_commit": "off"}
             if changed:
                 tx.execute(select(*(func.set_config(name, value, True) for name, value in changed.items())))
             return None
-        until = time.monotonic() + (PATIENCE if patience is None else patience)
+        until = time.monotonic() + (LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout)
         while True:
             try:
                 opened: Opened | None = tx.connection().info["opened"]
@@ -142,7 +147,7 @@ class Database:
         with self._queue, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
             self._file.confirm(connection.info["opened"])
             try:
-                raw.execute(f"PRAGMA busy_timeout = {int(PATIENCE * 1000)}")
+                raw.execute(f"PRAGMA busy_timeout = {int(LOCK_TIMEOUT_SECONDS * 1000)}")
                 raw.execute("VACUUM")
             finally:
                 raw.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
@@ -166,11 +171,11 @@ def engine_options(address: str) -> dict[str, Any]:
     if url.get_backend_name() == "sqlite":
         return options
     # A new connection is a process of the server's, and one that the server has closed is found before it is used.
-    options |= {"pool_size": 16, "max_overflow": 16, "pool_timeout": PATIENCE, "pool_pre_ping": True}
+    options |= {"pool_size": 16, "max_overflow": 16, "pool_timeout": LOCK_TIMEOUT_SECONDS, "pool_pre_ping": True}
     return options | {"connect_args": _PSYCOPG} if url.get_driver_name() == "psycopg" else options
 
 
-def locked(tx: Transaction, query: Query, *rows: type[Base], skip: bool = False) -> Query:
+def for_update(tx: Transaction, query: Query, *rows: type[Base], skip: bool = False) -> Query:
     """`query` so that, in a write, the rows of these kinds that it finds are as last committed, and nobody else changes
     them until this transaction ends.  They are locked in this order.
 
@@ -179,7 +184,7 @@ def locked(tx: Transaction, query: Query, *rows: type[Base], skip: bool = False)
     return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if tx.info.get("locks") else query
 
 
-def retried(work: Callable[Given, Result]) -> Callable[Given, Result]:
+def retry_on_conflict(work: Callable[Given, Result]) -> Callable[Given, Result]:
     """Run a function, which ends with its one write, again when another write made, erased or locked what it needs."""
 
     @wraps(work)

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 
 from models.errors import DatabaseLost, Trouble, on_read_only_disk, trouble_of
 
-BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its patience lasts
+BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its lock_timeout lasts
 RECHECK_SECONDS = 60.0  # between checks of a damaged file: each reads all of it
 SETTLE_SECONDS = 0.1  # SQLite writes, makes and removes these files one after the other: what is so for longer, stays
 

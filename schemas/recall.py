@@ -35,7 +35,9 @@ class RecallRequest(Question):
     """The message that the block is for, and whose memory it is: a user's, a session's, or both."""
 
     session_id = SessionId(**OPTIONAL, metadata=about("Its summary and facts are shown too."))
-    block = integer(100, 1_000_000, load_default=TOKENS, data_key="tokens", metadata=about("The most for the block."))
+    block_tokens = integer(
+        100, 1_000_000, load_default=TOKENS, data_key="tokens", metadata=about("The most for the block.")
+    )
     recall = one_of("auto", "always", "off", **OPTIONAL)
 
 

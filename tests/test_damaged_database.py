@@ -189,7 +189,7 @@ def test_jobs_do_not_spin_nor_fill_the_log(
 def test_while_the_database_is_locked_nothing_is_erased(
     make: Callable[..., Flask], file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("models.database.PATIENCE", 0.1)
+    monkeypatch.setattr("models.database.LOCK_TIMEOUT_SECONDS", 0.1)
     client = make().test_client()
     before = good(client.get("/api/users/ada"))
     with closing(sqlite3.connect(file, isolation_level=None)) as other:

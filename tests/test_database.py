@@ -129,7 +129,7 @@ def test_a_commit_that_fails_is_told_and_leaves_nothing(database: Database, prom
         tx.execute(promised, {"owner": 99})
         if rows:
             assert tx.get(OwnerRow, 1) is not None
-    with database.write(patience=0) as tx:
+    with database.write(lock_timeout=0) as tx:
         assert tx.scalars(NAMED, {"names": ["ana"]}).all() == []
     assert database.engine.pool.checkedout() == 0
 
@@ -137,18 +137,18 @@ def test_a_commit_that_fails_is_told_and_leaves_nothing(database: Database, prom
 def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database: Database) -> None:
     other = Database(create_engine(database.engine.url))
     with other.write():
-        with pytest.raises(OperationalError, match="locked"), database.write(patience=0.01):
+        with pytest.raises(OperationalError, match="locked"), database.write(lock_timeout=0.01):
             pytest.fail("one write goes on at a time")
         with database.read() as tx:
             assert tx.scalar(NAMED, {"names": ["ana"]}) is None, "readers never wait"
     other.engine.dispose()
-    with database.write(patience=0) as tx:
+    with database.write(lock_timeout=0) as tx:
         owner(tx, "ana")
 
 
 def test_a_write_does_not_wait_for_this_process_for_ever(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else requests that wait for a locked database would wait one after the other, each as long as all before it."""
-    monkeypatch.setattr("models.database.PATIENCE", 0.01)
+    monkeypatch.setattr("models.database.LOCK_TIMEOUT_SECONDS", 0.01)
     with database.write(), ThreadPoolExecutor() as others:
         waiting = [others.submit(database.write().__enter__) for _ in range(3)]
         assert all(isinstance(one.exception(timeout=30), OperationalError) for one in waiting)

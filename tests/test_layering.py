@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_benchmarks_use_what_users_can() -> None:
     """But for those that measure the ranking, which run the search index in their own process, one that runs a job on a
     clock of its own, and two that count what turns show that ask for little or nothing."""
-    ranking = {name: {"memory", "models", "search_index"} for name in ("latency.py", "rankings.py", "recall.py", "tuning.py")}
+    ranking = {
+        name: {"memory", "models", "search_index"} for name in ("latency.py", "rankings.py", "recall.py", "tuning.py")
+    }
     inside = {
         **ranking,
         "consolidation.py": {"app", "memory", "models"},

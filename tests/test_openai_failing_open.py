@@ -45,9 +45,9 @@ def client(app: Flask) -> FlaskClient:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits seconds for a database that it has locked itself."""
     for patience in (
-        "api.client_requests.PATIENCE",
-        "memory.access.budgets.PATIENCE",
-        "memory.leases.RELEASE_PATIENCE",
+        "api.client_requests.LOCK_TIMEOUT_SECONDS",
+        "memory.access.budgets.LOCK_TIMEOUT_SECONDS",
+        "memory.leases.RELEASE_TIMEOUT_SECONDS",
     ):
         monkeypatch.setattr(patience, 0.2)
     monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 50)

@@ -20,7 +20,7 @@ from memory.engine import utc_now
 from memory.errors import Conflict
 from memory.job_schedule import NEXT
 from memory.sessions.refusals import mark_refused
-from models import JobRow, locked
+from models import JobRow, for_update
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import Get, Put, Search
@@ -153,10 +153,10 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner:
     with one.write() as tx:
         find_session(tx, Caller(user_id=owner), "a").title = "held"
         chat(nodes[1].test_client(), "I like coffee.", session_id="b", user_id="bo")
-        with pytest.raises(OperationalError), two.write(patience=0.01) as other:
+        with pytest.raises(OperationalError), two.write(lock_timeout=0.01) as other:
             find_session(other, Caller(user_id=owner), "a")
         assert nodes[1].test_client().get("/api/sessions/a").json["title"] == "I like tea.", "readers never wait"
-    with two.write(patience=0.01) as other:
+    with two.write(lock_timeout=0.01) as other:
         assert find_session(other, Caller(user_id=owner), "a").title == "held"
 
 
@@ -166,7 +166,7 @@ def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes: list[F
         one.outbox.ask(tx, *(JobRequest("probe", tenant, tenant) for tenant in ("a", "b")))
     named = {"kind": "probe", "now": utc_now(), "in_future": utc_now()}
     with one.database.write() as tx:
-        first = tx.scalars(locked(tx, NEXT, JobRow, skip=True), named).one()
+        first = tx.scalars(for_update(tx, NEXT, JobRow, skip=True), named).one()
         claimed, _ = two.outbox.claim_next("probe")
         assert claimed is not None and {first.tenant, claimed[0].tenant} == {"a", "b"}
         assert two.outbox.claim_next("probe") == (None, 0.0), "it is not taken twice, and looked for again at once"

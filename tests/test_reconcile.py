@@ -13,29 +13,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.transcripts.reconcile import Said, reconcile
-from memory.transcripts.transcript import Conversation, Sent, client_messages, said
+from memory.transcripts.reconcile import MessageKey, reconcile
+from memory.transcripts.transcript import Transcript, TranscriptMessage, client_messages, message_key
 from models.messages import Message
 from schemas.sessions import MESSAGE_CHARS_MAX
 
 
-def user(text: str) -> Said:
-    return Said("user", text)
+def user(text: str) -> MessageKey:
+    return MessageKey("user", text)
 
 
-def talk(texts: str) -> list[Said]:
+def talk(texts: str) -> list[MessageKey]:
     """Messages by turns, the person first; but "a..." is always the assistant's and "u..." the person's.
 
     Of one written as "-" the place is left.
     """
     roles = {"a": "assistant", "u": "user"}
     return [
-        Said(roles.get(text[0], "assistant" if place % 2 else "user"), text.strip("-"), erased=text == "-")
+        MessageKey(roles.get(text[0], "assistant" if place % 2 else "user"), text.strip("-"), erased=text == "-")
         for place, text in enumerate(texts.split())
     ]
 
 
-def after(line: Sequence[Said], sent: Sequence[Said], **known: bool) -> list[str]:
+def after(line: Sequence[MessageKey], sent: Sequence[MessageKey], **known: bool) -> list[str]:
     plan = reconcile(line, sent, **known)
     return [one.text or "-" for one in (*line[: plan.keep], *sent[plan.new :])]
 
@@ -73,15 +73,15 @@ def test_what_a_client_may_send(line: str, sent: str, expected: str) -> None:
 def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_repeated() -> None:
     line = talk("story once next then")
     assert after(line, [user("next")]) == ["story", "once", "next", "then", "next"]
-    assert after(line, [user("next")], again=True) == ["story", "once", "next"]
+    assert after(line, [user("next")], is_retry=True) == ["story", "once", "next"]
     assert after(line, [user("story")]) == ["story", "once", "next", "then", "story"]
 
 
 LONG = "There are three things to say about that, and the first of them is that it was long ago."
 
 
-def answer(text: str, **more: Any) -> Said:
-    return Said("assistant", text, **more)
+def answer(text: str, **more: Any) -> MessageKey:
+    return MessageKey("assistant", text, **more)
 
 
 @pytest.mark.parametrize(
@@ -102,32 +102,34 @@ def answer(text: str, **more: Any) -> Said:
         (user(" Hello\n there"), user("Hello there"), True),
         (user(LONG[:60]), user(LONG), False),
         (user("Hello"), answer("Hello"), False),
-        (Said("user", "yes", name="Ann"), Said("user", "yes", name="Bob"), False),
-        (Said("user", "yes", name="Ann"), Said("user", "yes"), True),
-        (Said("user", "[image]", attachments=("a",)), Said("user", "[image]", attachments=("b",)), False),
+        (MessageKey("user", "yes", name="Ann"), MessageKey("user", "yes", name="Bob"), False),
+        (MessageKey("user", "yes", name="Ann"), MessageKey("user", "yes"), True),
+        (MessageKey("user", "[image]", attachments=("a",)), MessageKey("user", "[image]", attachments=("b",)), False),
     ],
 )
-def test_a_message_is_known_again_though_it_came_back_a_little_different(sent: Said, stored: Said, same: bool) -> None:
-    assert sent.same(stored) is same
+def test_a_message_is_known_again_though_it_came_back_a_little_different(
+    sent: MessageKey, stored: MessageKey, same: bool
+) -> None:
+    assert sent.matches(stored) is same
 
 
 words = st.sampled_from(["yes", "no", "next", "Hello.", LONG, LONG[:50]])
-messages = st.lists(st.builds(Said, st.sampled_from(["user", "assistant", "tool"]), words), max_size=8)
+messages = st.lists(st.builds(MessageKey, st.sampled_from(["user", "assistant", "tool"]), words), max_size=8)
 
 
 @settings(max_examples=400, deadline=None)
 @given(messages, messages.filter(bool), st.booleans(), st.booleans())
 def test_a_line_ends_with_what_was_sent_last_and_keeps_its_beginning(
-    line: list[Said], sent: list[Said], again: bool, whole: bool
+    line: list[MessageKey], sent: list[MessageKey], again: bool, whole: bool
 ) -> None:
-    plan = reconcile(line, sent, again=again, whole=whole)
+    plan = reconcile(line, sent, is_retry=again, is_complete=whole)
     assert 0 <= plan.keep <= len(line) and 0 <= plan.new <= len(sent)
     result = [*line[: plan.keep], *sent[plan.new :]]
-    assert sent[-1].same(result[-1])
-    assert all(sent[there].same(line[here]) for here, there in plan.places.items())
+    assert sent[-1].matches(result[-1])
+    assert all(sent[there].matches(line[here]) for here, there in plan.places.items())
     assert all(here < plan.keep and there < plan.new for here, there in plan.places.items())
     if sent[-1].role == "user":  # an unanswered request is taken up, not doubled
-        once_more = reconcile(result, sent, again=True, whole=whole)
+        once_more = reconcile(result, sent, is_retry=True, is_complete=whole)
         assert (once_more.keep, once_more.new) == (len(result), len(sent))
 
 
@@ -135,16 +137,16 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw
 CALL = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Lyon", "days": 2}'}}
 
 
-def read(*raw: dict[str, Any]) -> Conversation:
-    return Conversation.read(raw)
+def read(*raw: dict[str, Any]) -> Transcript:
+    return Transcript.read(raw)
 
 
-def only(raw: dict[str, Any]) -> Sent:
+def only(raw: dict[str, Any]) -> TranscriptMessage:
     (sent,) = read(raw).messages
     return sent
 
 
-def stored(sent: Sent) -> Message:
+def stored(sent: TranscriptMessage) -> Message:
     draft = sent.draft
     return Message(1, "s", 1, draft.role, draft.content, datetime.now(UTC), 1, draft.name, extra=draft.extra)
 
@@ -164,7 +166,7 @@ def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
     other = only(
         {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
     )
-    assert other.draft.content == sent.draft.content and not other.said.same(sent.said)
+    assert other.draft.content == sent.draft.content and not other.key.matches(sent.key)
 
 
 def test_a_call_is_known_again_by_what_it_calls() -> None:
@@ -174,16 +176,16 @@ def test_a_call_is_known_again_by_what_it_calls() -> None:
         "id": "chatcmpl-tool-9",
         "function": {"name": "weather", "arguments": '{"days":2,"city":"Lyon"}'},
     }
-    assert only({"role": "assistant", "tool_calls": [renamed]}).said.same(call.said)
+    assert only({"role": "assistant", "tool_calls": [renamed]}).key.matches(call.key)
     other = {**CALL, "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}}
-    assert not only({"role": "assistant", "tool_calls": [other]}).said.same(call.said)
+    assert not only({"role": "assistant", "tool_calls": [other]}).key.matches(call.key)
 
 
 def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
     raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
     sent = only(raw)
     assert len(sent.draft.content) == MESSAGE_CHARS_MAX and sent.draft.content.endswith("…")
-    assert only(dict(raw)).said.same(sent.said)
+    assert only(dict(raw)).key.matches(sent.key)
 
 
 json_values = st.recursive(
@@ -203,11 +205,11 @@ odd_messages = st.fixed_dictionaries(
 
 @given(st.lists(odd_messages, max_size=6))
 def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> None:
-    conversation = Conversation.read(raw)
+    conversation = Transcript.read(raw)
     counted = [*conversation.instructions, *conversation.after]
     for one in conversation.messages:
         counted += [*one.before, one.raw]
         one.draft.content.encode()  # can be stored
-        assert one.said.same(said(one.draft))
+        assert one.key.matches(message_key(one.draft))
         assert client_messages(conversation, {}, "Memory.", [stored(one)], stored(one), "Recalled.")
     assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.quoting import attribute, block, chat_block, escape, plain, without_blocks
+from memory.quoting import attribute, block, escape, excerpt_block, normalize, without_blocks
 from models.messages import Excerpt, Message
 from tests.injections import MARKS
 from tests.prompt_structure import marks_in
@@ -33,7 +33,7 @@ def test_text_has_no_tag_no_line_of_its_own_and_nothing_hidden(text: str) -> Non
     assert ">" not in escaped
     assert all(line.startswith("  ") for line in escaped.splitlines()[1:])
     assert re.sub(r"&(amp|lt|gt|#91|#126);", "", escaped).count("&") == 0
-    kept = plain(text)
+    kept = normalize(text)
     assert all(unicodedata.category(character) not in ("Cc", "Cs") for character in kept if character not in "\t\n")
     bidi = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
     assert all(unicodedata.bidirectional(character) not in bidi for character in kept)
@@ -46,7 +46,7 @@ def test_text_has_no_tag_no_line_of_its_own_and_nothing_hidden(text: str) -> Non
 @given(anything, st.none() | anything, anything, anything)
 def test_an_excerpt_is_one_block_whatever_was_said(content: str, name: str | None, session: str, title: str) -> None:
     said = (Message(1, session, 1, "user", content, NOW, 1, name=name),) * 2
-    shown = chat_block(Excerpt(session, title, said, hits=(1,), score=1.0))
+    shown = excerpt_block(Excerpt(session, title, said, hits=(1,), score=1.0))
     assert re.findall(r"</?[a-z]+", shown) == ["<chat", "</chat"]
     lines = shown.splitlines()
     assert sum(not line.startswith("  ") for line in lines) == 4  # the tags and two messages
@@ -59,7 +59,7 @@ def test_every_character_is_shown_by_itself_as_among_others() -> None:
     characters = [chr(number) for number in range(0x10000)]
     looked_at = escape("&" + "".join(f"x{one}" for one in characters))
     assert looked_at == "&amp;" + "".join(f"x{escape(one)}" for one in characters)
-    assert plain("x".join(characters)) == "x".join(map(plain, characters))
+    assert normalize("x".join(characters)) == "x".join(map(normalize, characters))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_examples(said: str, shown: str) -> None:
     ],
 )
 def test_what_people_write_stays_as_it_is(written: str) -> None:
-    assert plain(written) == written
+    assert normalize(written) == written
 
 
 # A character of each general category, and characters of scripts and kinds of emoji.
@@ -138,24 +138,24 @@ def shapes(before: str, after: str) -> set[str]:
 def test_nothing_passes_in_what_is_not_seen(before: str) -> None:
     """Of every invisible character, and of several, no more arrives than the few that shape what is seen."""
     several = [*map("".join, product(SHAPING, repeat=2)), "".join(SHAPING), "".join(reversed(SHAPING)), ZWJ * 9]
-    shown = plain(before)
+    shown = normalize(before)
     for after in ("", "a", ".", KEYCAP, "ب", "ܒ", "ᠠ", "क", "्", "👧", shown):
         hidden = several if after != shown else several + UNSEEN
-        texts = plain("|".join(f"{before}{one}{after}" for one in hidden)).split("|")
+        texts = normalize("|".join(f"{before}{one}{after}" for one in hidden)).split("|")
         assert set(texts) == {f"{shown}{shape}{after}" for shape in shapes(shown, after)}
 
 
 def test_no_letter_carries_a_byte() -> None:
     for letter in ".漢ᠠ9":
         hidden = "".join(f"{letter}{chr(0xE00F0 + ord(one))}" for one in "obey me")
-        assert plain(hidden) == letter * 7
-    assert plain("😀" + "".join(map(chr, range(0xFE00, 0xFE10)))) == "😀"
-    assert plain("🏴\U000e0067\U000e0062\U000e0041\U000e007f") == "🏴"  # no flag of anywhere
+        assert normalize(hidden) == letter * 7
+    assert normalize("😀" + "".join(map(chr, range(0xFE00, 0xFE10)))) == "😀"
+    assert normalize("🏴\U000e0067\U000e0062\U000e0041\U000e007f") == "🏴"  # no flag of anywhere
 
 
 @given(anything | st.lists(st.sampled_from([*SHAPING, *SCRIPTS])).map("".join))
 def test_plain_text_is_plain(text: str) -> None:
-    assert plain(plain(text)) == plain(text)
+    assert normalize(normalize(text)) == normalize(text)
 
 
 DISGUISES: dict[str, Callable[[str], str]] = {

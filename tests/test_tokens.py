@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.tokens import clip, estimate
+from memory.tokens import estimate, truncate
 
 words = st.text(st.characters(exclude_categories=["Cc", "Zs", "Zl", "Zp"]), max_size=60)  # without spaces
 
 
 @given(st.text(max_size=60), st.integers(-1, 60))
 def test_a_clipped_text_keeps_to_its_budget(text: str, budget: int) -> None:
-    clipped = clip(text, budget)
+    clipped = truncate(text, budget)
     if estimate(text) <= budget:
         assert clipped == text
     elif clipped:
@@ -23,7 +23,7 @@ def test_a_clipped_text_keeps_to_its_budget(text: str, budget: int) -> None:
 
 @given(words, st.integers(2, 60))
 def test_as_much_of_a_text_is_kept_as_fits(text: str, budget: int) -> None:
-    clipped = clip(text, budget)
+    clipped = truncate(text, budget)
     if clipped != text:
         kept = max(0, len(clipped) - 1)
         assert estimate(text[: kept + 1] + "…") > budget
@@ -39,4 +39,4 @@ def test_as_much_of_a_text_is_kept_as_fits(text: str, budget: int) -> None:
     ],
 )
 def test_a_text_is_cut_at_a_words_end(text: str, budget: int, clipped: str) -> None:
-    assert clip(text, budget) == clipped
+    assert truncate(text, budget) == clipped

@@ -31,7 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import ApiKey, Settings, SettingsError
 from config.values import TENANT
 from memory.errors import InvalidRequest, NotFound
-from models import Database, KeyRow, locked
+from models import Database, KeyRow, for_update
 from models.keys import SCOPES
 from models.owners import USER_CHARS
 
@@ -150,7 +150,7 @@ class Keys:
     def revoke(self, key_id: int) -> KeyInfo:
         """Refuse a key from now on.  A second call keeps the time of the first.  Raises NotFound."""
         with self._database.write() as tx:
-            row = tx.scalar(locked(tx, select(KeyRow).where(KeyRow.id == key_id), KeyRow))
+            row = tx.scalar(for_update(tx, select(KeyRow).where(KeyRow.id == key_id), KeyRow))
             if row is None:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `flask keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()

@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, Select, bindparam, select
 from sqlalchemy.orm import contains_eager
 
 from memory.errors import InvalidRequest, NotFound, user_not_found
-from models import OwnerRow, SessionRow, Transaction, Upsert, locked
+from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
 _SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
@@ -30,7 +30,7 @@ WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
 
 def owner_or_none(tx: Transaction, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user or, when no user is named, of the tenant itself; None if there is none yet."""
-    return tx.scalar(locked(tx, _OWNERS.filter_by(**_named(caller)), OwnerRow))
+    return tx.scalar(for_update(tx, _OWNERS.filter_by(**_named(caller)), OwnerRow))
 
 
 def find_or_make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
@@ -50,7 +50,7 @@ def _named(caller: Caller) -> dict[str, Any]:
 
 def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
     """The owner row of this id, in a write; None when it was erased."""
-    return tx.scalar(locked(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
+    return tx.scalar(for_update(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
 
 
 def find_user(tx: Transaction, caller: Caller) -> OwnerRow:
@@ -71,7 +71,7 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
 
 def session_or_none(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
-    row = tx.scalar(locked(tx, _NAMED, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
+    row = tx.scalar(for_update(tx, _NAMED, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
     theirs = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
     if not theirs:
         raise session_not_found(session_id)
@@ -102,7 +102,7 @@ def whose(tx: Transaction, caller: Caller, session_id: str | None) -> tuple[Owne
 
 def lock_session(tx: Transaction, row_id: int | None) -> SessionRow | None:
     """The session's row of this id, in a write; None when it was erased."""
-    return tx.scalar(locked(tx, _SESSIONS.where(SessionRow.id == row_id), OwnerRow, SessionRow))
+    return tx.scalar(for_update(tx, _SESSIONS.where(SessionRow.id == row_id), OwnerRow, SessionRow))
 
 
 def session_not_found(session_id: str) -> NotFound:

@@ -30,7 +30,7 @@ from memory.paging import Page, page_of, rows_of_page
 from memory.transfer.export import Archive, Export, as_archive
 from memory.transfer.imports import Document, Import, Imports
 from memory.users import messages_of
-from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, locked
+from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, for_update
 from models.owners import Caller
 
 WriteExport = Callable[[Export], Iterable[str]]
@@ -106,7 +106,7 @@ class Archives:
 
 def find_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:
     """The caller's archive of this id, and its owner.  Raises NotFound."""
-    found = tx.execute(locked(tx, owned(_ARCHIVES.where(ArchiveRow.id == archive_id), caller), OwnerRow)).first()
+    found = tx.execute(for_update(tx, owned(_ARCHIVES.where(ArchiveRow.id == archive_id), caller), OwnerRow)).first()
     if found is None:
         raise NotFound("archive_not_found", f"There is no archive {archive_id}.")
     row, owner = found

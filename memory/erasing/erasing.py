@@ -52,8 +52,8 @@ from models import (
     SummaryRow,
     Transaction,
     TurnRow,
-    locked,
-    retried,
+    for_update,
+    retry_on_conflict,
 )
 from models.facts import Fact
 from models.jobs import JobRequest
@@ -101,7 +101,7 @@ class Erasing:
         owner, erased = self._user(caller)
         return self._finish_now(erased, owner.tenant, owner.index_key, user_id=owner.name)
 
-    @retried
+    @retry_on_conflict
     def _user(self, caller: Caller) -> tuple[OwnerRow, Counter[str]]:
         with self.database.write() as tx:
             owner = find_user(tx, caller)
@@ -112,7 +112,7 @@ class Erasing:
         tenant, key, erased = self._session(caller, session_id)
         return self._finish_now(erased, tenant, key, session_id=session_id)
 
-    @retried
+    @retry_on_conflict
     def _session(self, caller: Caller, session_id: str) -> tuple[str, str, Counter[str]]:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
@@ -153,13 +153,13 @@ class Erasing:
             raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
         return replace(receipt, named={"fact_id": fact_id})
 
-    @retried
+    @retry_on_conflict
     def facts(self, caller: Caller, fact_ids: Sequence[int], *, restore: bool = False) -> Receipt:
         """Forget those of the facts that exist, each as `fact` does.  The receipt also counts what they had corrected;
         `forgotten` does not."""
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
-            named = tx.scalars(locked(tx, theirs.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
+            named = tx.scalars(for_update(tx, theirs.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
             line = line_up_to(tx, named, *([FactRow.merged.is_(True)] if restore else []))
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             by_owner: dict[int, list[Fact]] = defaultdict(list)
@@ -235,7 +235,7 @@ class Erasing:
         """Delete the owner's row; everything they have goes with it."""
         of = owner.id
         theirs = select(SessionRow.id).where(SessionRow.owner_id == of).order_by(SessionRow.id)
-        tx.execute(locked(tx, theirs, SessionRow))  # replies that are being stored come first
+        tx.execute(for_update(tx, theirs, SessionRow))  # replies that are being stored come first
         erased = _count(tx, SessionRow.owner_id == of, FactRow.owner_id == of, JobRow.owner_id == of)
         items = select(ItemRow.id).where(ItemRow.owner_id == of)
         erased["items"] = count_of(tx, items)

@@ -1,8 +1,8 @@
 """Erasing one message from its session.
 
 Its row stays as a place: id, position, role and time.  So positions stay without gaps, and a client that sends its
-whole conversation again has not changed it.  Of the message's external ids a digest stays (see `messages.remains`), so
-the same message sent again is not stored again.
+whole conversation again has not changed it.  Of the message's external ids a digest stays (see `messages.tombstone`),
+so the same message sent again is not stored again.
 
 Guarantee: in one transaction everything made from its words goes with them: the facts taken from it (what they alone
 corrected holds again), what long-term memory has of it, every version of the summary that was made from it or
@@ -21,8 +21,8 @@ from config import Settings
 from memory.forgetting import forget_messages
 from memory.knowledge.summaries import use_newest_left
 from memory.knowledge.supersession import withdraw
-from memory.sessions.compaction import show_newest
-from memory.sessions.messages import remains, skip_unread
+from memory.sessions.compaction import use_newest_summary
+from memory.sessions.messages import skip_unread, tombstone
 from memory.sessions.sessions import renaming
 from models import (
     REVISED,
@@ -61,7 +61,7 @@ def erase_message(
         if row.summary_version in versions:
             use_newest_left(tx, row, now, author="erasure")
     if row.head_version in versions:
-        show_newest(tx, row, settings)
+        use_newest_summary(tx, row, settings)
     row.summary_through = skip_unread(tx, row, row.summary_through)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
@@ -74,7 +74,7 @@ def _empty(message: MessageRow, now: datetime) -> None:
     message.erased_at = now
     message.content = ""
     message.name = message.extra = message.refused = None
-    message.external_id = remains(message.external_id) if message.external_id else None
+    message.external_id = tombstone(message.external_id) if message.external_id else None
     message.tokens = 0
     message.indexed_in = REVISED  # until it is taken out of the index
 
@@ -87,7 +87,7 @@ def _empty_turn(tx: Transaction, message: MessageRow) -> int:
     if turn is None:
         return 0
     turn.fingerprint = turn.so_far = None
-    turn.idempotency_key = remains(turn.idempotency_key) if turn.idempotency_key else None
+    turn.idempotency_key = tombstone(turn.idempotency_key) if turn.idempotency_key else None
     if turn.reply_message_id == message.id:
         return 0
     turn.memory = None

@@ -24,7 +24,7 @@ from memory.erasing.archives import Archives
 from memory.erasing.erasing import Erasing
 from memory.jobs import Outbox
 from memory.store import documents
-from models import Database, FactRow, JobRow, SessionRow, Transaction, retried
+from models import Database, FactRow, JobRow, SessionRow, Transaction, retry_on_conflict
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.retention import Policy
@@ -86,7 +86,7 @@ class Retention:
                 self.outbox.ask(tx, JobRequest("retention", job.key, job.tenant, job.owner_id, delay=DAY))
         return False
 
-    @retried
+    @retry_on_conflict
     def _take_out(self, session: int, tenant_id: int | None) -> bool:
         """Take a session out, unless it is no longer due; whether it was."""
         with self.database.write() as tx:

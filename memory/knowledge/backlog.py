@@ -16,7 +16,7 @@ from memory.access.budgets import Budgets
 from memory.access.owners import find_user
 from memory.jobs import Outbox
 from memory.knowledge.summary_job import BATCH_TOKENS
-from memory.sessions.messages import SHOWN
+from memory.sessions.messages import VISIBLE
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.jobs import JobRequest
 from models.owners import Caller
@@ -82,7 +82,7 @@ def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
     query = (
         select(SessionRow.id, func.sum(MessageRow.tokens))
         .join(MessageRow, MessageRow.session_id == SessionRow.id)
-        .where(SessionRow.owner_id == owner.id, beyond, *SHOWN)
+        .where(SessionRow.owner_id == owner.id, beyond, *VISIBLE)
         .group_by(SessionRow.id)
         .order_by(SessionRow.updated_at.desc())
     )

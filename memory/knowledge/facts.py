@@ -24,7 +24,7 @@ from memory.knowledge.grounding import Grounding, Ungrounded, named_in, repeats,
 from memory.knowledge.supersession import corrected_by, line_up_to
 from memory.llm import DigestMaterial
 from memory.paging import Page, page_of, rows_of_page
-from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, locked
+from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, for_update
 from models.facts import SELF, Fact, FactDraft, FactRevision, Link
 from models.messages import Message
 from models.owners import Caller
@@ -257,7 +257,7 @@ def _of_caller(caller: Caller) -> Select[Any]:
 
 
 def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
-    found = tx.execute(locked(tx, _of_caller(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
+    found = tx.execute(for_update(tx, _of_caller(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
     if found is None:
         raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
     return found[0], found[1]

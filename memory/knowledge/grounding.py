@@ -30,7 +30,7 @@ from itertools import pairwise
 from memory.knowledge.entities import bare, key, named
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
-from memory.quoting import one_line, plain, without_blocks
+from memory.quoting import normalize, one_line, without_blocks
 from models.facts import SELF, Fact, FactDraft, Link
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
@@ -238,7 +238,7 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
 
 
 def _compared(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", plain(text))).translate(_TYPOGRAPHIC).split())
+    return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", normalize(text))).translate(_TYPOGRAPHIC).split())
 
 
 def _telling(quote: str, said: str) -> bool:
@@ -278,7 +278,7 @@ def _forms(text: str) -> set[str]:
 
 def _figures(text: str) -> list[set[str]]:
     """The numbers that `text` has in digits, each in all its forms."""
-    text = unicodedata.normalize("NFKC", _ENDLESS.sub(" ", plain(text)))
+    text = unicodedata.normalize("NFKC", _ENDLESS.sub(" ", normalize(text)))
     afternoon = _AFTERNOON.search(text) is not None
     found = []
     for digits, unit in _DIGITS.findall(text):

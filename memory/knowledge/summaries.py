@@ -22,10 +22,10 @@ from memory.knowledge.facts import Facts
 from memory.knowledge.grounding import told_back, words_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, item_text
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.compaction import show_newest, summary_state
+from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
 from memory.sessions.sessions import name_after
-from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retried
+from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
@@ -116,7 +116,7 @@ class Summaries:
                 )
             through = row.summary_through if row.summary_version else row.message_count
             add_version(tx, row, sections, through, self.now(), author="person")
-            show_newest(tx, row, self.settings)
+            use_newest_summary(tx, row, self.settings)
             return state_of(tx, row)
 
     def rollback(self, caller: Caller, session_id: str, version: int) -> SummaryState:
@@ -139,7 +139,7 @@ class Summaries:
                 )
             sections = Sections.from_dict(old.sections)
             add_version(tx, row, sections, old.through, self.now(), author="rollback", restores=version)
-            show_newest(tx, row, self.settings)
+            use_newest_summary(tx, row, self.settings)
             return state_of(tx, row)
 
     def refresh(self, caller: Caller, session_id: str) -> SummaryState:
@@ -150,7 +150,7 @@ class Summaries:
             self.outbox.ask(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, insist=True))
             return state_of(tx, row)
 
-    @retried
+    @retry_on_conflict
     def change_fact(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
         """Change a fact.  Where it holds, the newest summaries say its new words instead of the old, and the profile
         says the old ones no longer.
@@ -233,7 +233,7 @@ def reword_newest(
         reworded = reword(sections, instead)
         if reworded != sections:
             add_version(tx, row, reworded, row.summary_through, now, author=author)
-            show_newest(tx, row, settings)
+            use_newest_summary(tx, row, settings)
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:

@@ -31,8 +31,8 @@ from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import GAP
-from memory.sessions.compaction import show_newest
-from memory.sessions.messages import LINE_AFTER, SHOWN
+from memory.sessions.compaction import use_newest_summary
+from memory.sessions.messages import RECENT_MESSAGES, VISIBLE
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
@@ -181,7 +181,7 @@ class Updates:
         """The next messages after version `since` (None: from the first one), so many at most; None when there are
         none."""
         messages, last = _batch(tx, row, since.through if since else 0, most), row.message_count
-        if messages and messages[-1].role == "user" and not self.leases.free(row):
+        if messages and messages[-1].role == "user" and not self.leases.is_free(row):
             last = messages.pop().position - 1  # a turn is about to answer it
         if not messages:
             return None
@@ -228,13 +228,13 @@ class Updates:
         with self.database.write() as tx:
             row = lock_session(tx, job.session_id)
             read = [message.id for message in step.material.messages]
-            there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *SHOWN))
+            there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *VISIBLE))
             if row is None or row.summary_version != step.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
             if step.refused is not None:
                 mark_refused(tx, read, step.refused.code, reason_of(step.refused), self.now())
-                self.sessions.follow_up(tx, row, summarise=False)
+                self.sessions.enqueue_follow_ups(tx, row, summarise=False)
             counts, corrected = self.facts.accept(tx, row, answer.made.facts, step.material)
             sections = reword(answer.made.sections, corrected)
             usage = {**_usage(answer), "facts": counts}
@@ -245,7 +245,7 @@ class Updates:
             for follow in self.follow:
                 follow(tx, row.owner)
             if corrected:
-                show_newest(tx, row, self.settings)  # a true head matters more than a stable one
+                use_newest_summary(tx, row, self.settings)  # a true head matters more than a stable one
             _remember_most(tx, job, step)
         self.metrics.facts_taken(counts)
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
@@ -278,7 +278,7 @@ def _batch(tx: Transaction, row: SessionRow, through: int, most: int = BATCH_MES
     """The messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself."""
     batch: list[Message] = []
     budget = BATCH_TOKENS
-    following = tx.execute(LINE_AFTER.limit(most), {"session": row.id, "after": through})
+    following = tx.execute(RECENT_MESSAGES.limit(most), {"session": row.id, "after": through})
     for message in map(Message._make, following):
         if batch and message.tokens > budget:
             break

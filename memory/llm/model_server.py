@@ -30,7 +30,7 @@ from memory.llm import Finish, ModelRequest, Piece
 from memory.llm.model_check import ModelCheck, check_models
 from memory.llm.models import Models
 from memory.ops import logs
-from models import Database, ModelServerRow, retried
+from models import Database, ModelServerRow, retry_on_conflict
 from models.model_server import ServerDraft
 
 log = logging.getLogger(__name__)
@@ -181,7 +181,7 @@ class ModelServer:
             problem,
         )
 
-    @retried
+    @retry_on_conflict
     def put(self, draft: ServerDraft) -> ServerInfo:
         """Store a model server, and use it from now on.  Raises Conflict where none can be stored, InvalidRequest."""
         refusal = self._refusal()

@@ -21,7 +21,7 @@ from sqlalchemy import bindparam, delete, select
 
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts import sandbox
-from models import Database, PromptRow, Transaction, retried
+from models import Database, PromptRow, Transaction, retry_on_conflict
 from models.owners import Caller
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -85,7 +85,7 @@ class Prompts:
         with self.database.read() as tx:
             return [self.find(tx, caller, name) for name in self._names(tx, caller)]
 
-    @retried
+    @retry_on_conflict
     def put(self, caller: Caller, name: str, text: str) -> Prompt:
         """Store a new version.  Raises InvalidRequest that says what is wrong with the name or the template."""
         if not NAME.fullmatch(name):

@@ -16,9 +16,9 @@ from typing import Any
 from sqlalchemy import bindparam, exists, select
 
 from memory import tokens
-from memory.quoting import chat_block, one_line
+from memory.quoting import excerpt_block, one_line
 from memory.recall.excerpts import shown_in_part
-from memory.sessions.messages import MESSAGES, SHOWN
+from memory.sessions.messages import MESSAGES, VISIBLE
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Excerpt, Gist, Message
 from models.sections import Sections
@@ -29,7 +29,7 @@ SESSIONS, MESSAGES_SHOWN = 3, 4
 CONSIDERED = 10  # of the latest sessions; the others are not read, however many there are
 
 _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
-_SPOKEN = *SHOWN, _M.role.in_(("user", "assistant")), _M.content != ""
+_SPOKEN = *VISIBLE, _M.role.in_(("user", "assistant")), _M.content != ""
 PRIVATE = exists().where(_M.session_id == _S.id, _M.extra["memory"].as_string() == "off")
 """True of sessions that have a message which is not to be remembered, replaced ones included."""
 NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
@@ -57,7 +57,7 @@ _LAST = (
 def latest_endings(tx: Transaction, owner_id: int, session_row_id: int, budget: int, page: str) -> tuple[Excerpt, ...]:
     """Return how the owner's latest conversations but this one ended, in at most `budget` tokens.
 
-    page: the address of Recap's page, see `chat_block`.
+    page: the address of Recap's page, see `excerpt_block`.
     """
     rows = tx.execute(_ENDED, {"owner": owner_id, "session": session_row_id}).all()
     excerpts = [_excerpt(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
@@ -86,7 +86,7 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
     else:
         lines = [f"Topic: {title}: {topic}" if title and topic and title != topic else f"Topic: {topic or title}"]
         size = LINE_TOKENS
-    clipped = tuple(tokens.clip(line, size) for line in lines if line)
+    clipped = tuple(tokens.truncate(line, size) for line in lines if line)
     return Gist(row.id, row.summary_id, row.updated_at, clipped, in_full)
 
 
@@ -118,7 +118,7 @@ def _within(excerpts: Sequence[Excerpt], budget: int, page: str) -> tuple[Excerp
     """Return the first excerpts that fit `budget`.  The oldest messages are left out first, then whole excerpts."""
     kept = []
     for excerpt in excerpts:
-        while (cost := tokens.estimate(chat_block(excerpt, page))) > budget and excerpt.messages:
+        while (cost := tokens.estimate(excerpt_block(excerpt, page))) > budget and excerpt.messages:
             excerpt = replace(excerpt, messages=excerpt.messages[1:])
         if cost > budget or not (excerpt.messages or excerpt.gist):
             break

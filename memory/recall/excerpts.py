@@ -13,7 +13,7 @@ from typing import NamedTuple
 from sqlalchemy import and_, bindparam, or_, select, true
 
 from memory import tokens
-from memory.quoting import GAP, undated_line
+from memory.quoting import GAP, message_line
 from memory.sessions.messages import COLUMNS, QUOTABLE
 from models import MessageRow, SessionRow, Transaction
 from models.messages import Excerpt, Message
@@ -131,7 +131,7 @@ def fit(
 
 def shown_in_part(message: Message, *, found: bool) -> Message:
     """A message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
-    content = tokens.clip(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
+    content = tokens.truncate(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
     return message if content == message.content else message._replace(content=content)
 
 
@@ -140,7 +140,7 @@ def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
 
     Unless it was said on the `same_day` as all the others, it and two lines more may have to name their days.
     """
-    line = undated_line(message)
+    line = message_line(message)
     if first:
         return tokens.estimate(f"{_FRAME}{line}") + 1
     return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1

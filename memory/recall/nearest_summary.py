@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlalchemy import bindparam, select
 
 from memory import tokens
-from memory.quoting import address, chat_block
+from memory.quoting import address, excerpt_block
 from memory.recall.derived import derived
 from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
 from memory.recall.gate import OTHER
@@ -63,4 +63,4 @@ def nearest_summary(
 def words_cost(excerpt: Excerpt) -> int:
     """Return the tokens of an excerpt without its address, as RECALL_TOKENS counts them."""
     message_id = excerpt.hits[0] if excerpt.hits else None
-    return tokens.estimate(chat_block(excerpt)) - len(address(excerpt.session_id, message_id, "")) // 4
+    return tokens.estimate(excerpt_block(excerpt)) - len(address(excerpt.session_id, message_id, "")) // 4

@@ -17,7 +17,7 @@ from memory.errors import ModelError
 from memory.llm import Interrupted, ModelRequest, RankMaterial, estimate_prompt
 from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.ops import logs
-from memory.quoting import block, escape, undated_line
+from memory.quoting import block, escape, message_line
 from memory.recall.excerpts import Stored
 from models.owners import Usage
 from search_index import Hit
@@ -37,9 +37,9 @@ _TOLD = (
 
 def request_of(question: str, said: Sequence[Stored]) -> ModelRequest:
     """What the model is asked; the messages count from 1."""
-    shown = [one.message._replace(content=tokens.clip(one.message.content, MESSAGE_TOKENS)) for one in said]
-    lines = [f"[{number}] {one.created_at:%Y-%m-%d} {undated_line(one)}" for number, one in enumerate(shown, 1)]
-    blocks = block("question", [escape(tokens.clip(question, QUESTION_TOKENS))]), block("messages", lines)
+    shown = [one.message._replace(content=tokens.truncate(one.message.content, MESSAGE_TOKENS)) for one in said]
+    lines = [f"[{number}] {one.created_at:%Y-%m-%d} {message_line(one)}" for number, one in enumerate(shown, 1)]
+    blocks = block("question", [escape(tokens.truncate(question, QUESTION_TOKENS))]), block("messages", lines)
     request = request_for(_TOLD, blocks, RankMaterial(len(said)), SCHEMA)
     return replace(request, stream=True)  # a request for a whole answer can only be stopped once that has begun
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from sqlalchemy import bindparam, func, select
 
 from config import Settings
-from memory.sessions.messages import SAID, Figures
+from memory.sessions.messages import CURRENT, SessionCounts
 from models import JobRow, MessageRow, SessionRow, Transaction
 from models.messages import Message
 
@@ -26,14 +26,14 @@ _OF_SESSION = _M.session_id == bindparam("session")
 _TOKENS = select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last"))
 _LAST_QUESTION = select(func.max(_M.position)).where(
     _OF_SESSION,
-    *SAID,
+    *CURRENT,
     _M.role == "user",
     _M.position.between(bindparam("first"), bindparam("last")),
 )
 _BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 
 
-def pressing(tx: Transaction, session: SessionRow | Figures, settings: Settings) -> bool:
+def summary_is_urgent(tx: Transaction, session: SessionRow | SessionCounts, settings: Settings) -> bool:
     """Whether the summary must be updated now, without waiting for a pause in the talk.
 
     So it is when one more turn makes the tail too long, and no newer summary is stored or being made.  Asked for one
@@ -57,31 +57,31 @@ def summary_state(row: SessionRow, job_state: str | None) -> str:
     return "current" if row.summary_version else "none"
 
 
-def fold(
-    tx: Transaction, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, crowded: bool = False
+def compact(
+    tx: Transaction, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, force: bool = False
 ) -> bool:
-    """Advance the head before a turn on `exchange` if the tail has outgrown its limits, or is `crowded`: too large for
-    the prompt.  Whether a summary was there to stand in for the tail's start.
+    """Advance the head before a turn on `exchange` if the tail has outgrown its limits, or with `force`, when it is too
+    large for the prompt.  Whether a summary was there to stand in for the tail's start.
 
     The last messages, the `exchange` to be answered, are no part of the tail.
     """
     messages = row.message_count - row.head_through - len(exchange)
     size = row.tokens - row.head_tokens - sum(message.tokens for message in exchange)
-    if messages <= settings.tail_messages_max and size <= settings.tail_tokens_max and not crowded:
+    if messages <= settings.tail_messages_max and size <= settings.tail_tokens_max and not force:
         return False
     through = _through(tx, row, settings, exchange[0].position - 1)
     if through <= row.head_through:
         return False
-    _show_newest(tx, row, through)
+    _use_newest_summary(tx, row, through)
     return True
 
 
-def show_newest(tx: Transaction, row: SessionRow, settings: Settings) -> None:
+def use_newest_summary(tx: Transaction, row: SessionRow, settings: Settings) -> None:
     """Let the head show the newest summary, and choose its facts anew."""
-    _show_newest(tx, row, _through(tx, row, settings, row.message_count))
+    _use_newest_summary(tx, row, _through(tx, row, settings, row.message_count))
 
 
-def _show_newest(tx: Transaction, row: SessionRow, through: int) -> None:
+def _use_newest_summary(tx: Transaction, row: SessionRow, through: int) -> None:
     row.head_through = through
     row.head_version = row.summary_version
     row.head_tokens = tx.scalar(_TOKENS, {"session": row.id, "last": row.head_through}) or 0

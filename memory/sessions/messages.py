@@ -41,17 +41,17 @@ COLUMNS = (
 )
 """The fields of a `Message`, in their order, from messages joined with their sessions."""
 
-SAID = _M.branch == 0, _M.erased_at.is_(None)
+CURRENT = _M.branch == 0, _M.erased_at.is_(None)
 """True of messages that are neither replaced nor erased."""
 
-QUOTABLE = *SAID, _M.refused.is_(None)
+QUOTABLE = *CURRENT, _M.refused.is_(None)
 """True of those that a model may read: not of those that a model server refused (see `refusals`)."""
 
-SHOWN = *QUOTABLE, _M.hidden_at.is_(None)
+VISIBLE = *QUOTABLE, _M.hidden_at.is_(None)
 """True of those that prompts show and summaries read: of them without the hidden ones (see `hiding`)."""
 
 UNSHOWN = select(_M.id, _M.tokens).where(
-    _M.session_id == bindparam("session"), *SAID, or_(_M.hidden_at.is_not(None), _M.refused.is_not(None))
+    _M.session_id == bindparam("session"), *CURRENT, or_(_M.hidden_at.is_not(None), _M.refused.is_not(None))
 )
 """The ids of a session's hidden and refused messages, and their tokens."""
 
@@ -60,16 +60,16 @@ MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 
 _LINE = MESSAGES.where(_M.session_id == bindparam("session"), _M.position > bindparam("after")).order_by(_M.position)
 
-LINE_AFTER = _LINE.where(*SHOWN)
+RECENT_MESSAGES = _LINE.where(*VISIBLE)
 """What is shown of a session's current line after a position."""
 
-LINE_WITH_REFUSED = _LINE.where(*SAID, _M.hidden_at.is_(None))
+RECENT_WITH_REFUSED = _LINE.where(*CURRENT, _M.hidden_at.is_(None))
 """The same with refused messages, one of which may be sent again."""
 
 TITLE_CHARS = 60
 
 
-class Figures(NamedTuple):
+class SessionCounts(NamedTuple):
     """What a `SessionRow` has of a session's length and how far its summaries reach, without the row."""
 
     id: int
@@ -94,11 +94,11 @@ _END_TURN = (
         lease_until=None,
         stop_token=None,
     )
-    .returning(*(_S[name] for name in Figures._fields))
+    .returning(*(_S[name] for name in SessionCounts._fields))
 )
 
 
-def check_size(content: str, param: str) -> None:
+def require_message_size(content: str, param: str) -> None:
     """Raises TooLarge for more than a message may hold."""
     if len(content) > MESSAGE_CHARS_MAX:
         raise TooLarge(
@@ -131,13 +131,13 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
 
 def find(tx: Transaction, message_id: int) -> Message | None:
     """The message of this id, unless it was replaced or erased."""
-    found = tx.execute(MESSAGES.where(_M.id == message_id, *SAID)).first()
+    found = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
     return None if found is None else Message._make(found)
 
 
 def store_reply(
     tx: Transaction, lease: Lease, draft: MessageDraft, now: datetime, opening: str | None
-) -> tuple[int, Figures]:
+) -> tuple[int, SessionCounts]:
     """Store the reply of the turn that holds the session's lease, and give the lease back; the reply's id.
 
     Raises Conflict when the lease was lost.
@@ -151,7 +151,7 @@ def store_reply(
             "The session was erased, or this process was suspended and another took its turn. "
             "The reply was not stored; read the session again.",
         )
-    session = Figures._make(row)
+    session = SessionCounts._make(row)
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     return tx.scalars(_INSERT, {**values, **place}).one(), session
 
@@ -182,12 +182,12 @@ def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
 
     Erased, hidden and refused messages that follow count too, since the summary does not read them.
     """
-    later = (MessageRow.session_id == row.id, *SHOWN, MessageRow.position > through)
+    later = (MessageRow.session_id == row.id, *VISIBLE, MessageRow.position > through)
     following: int | None = tx.scalar(select(func.min(MessageRow.position)).where(*later))
     return row.message_count if following is None else following - 1
 
 
-def remains(id: str) -> str:
+def tombstone(id: str) -> str:
     """The digest that takes the place of an erased message's id, by which the message is known if it comes again."""
     return f"erased:{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
 
@@ -228,7 +228,12 @@ def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: 
     reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *QUOTABLE)).first()
     question = None
     if reply is not None:
-        said = (MessageRow.session_id == row.id, MessageRow.role == "user", MessageRow.position < reply.position, *SAID)
+        said = (
+            MessageRow.session_id == row.id,
+            MessageRow.role == "user",
+            MessageRow.position < reply.position,
+            *CURRENT,
+        )
         question = tx.execute(MESSAGES.where(*said).order_by(MessageRow.position.desc()).limit(1)).first()
     if reply is None or question is None or question.refused is not None:
         raise NotFound(

@@ -42,7 +42,7 @@ def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reaso
         select(SessionRow).where(SessionRow.id.in_(select(MessageRow.session_id).where(*which)))
     ).all()
     unknown = MessageRow.indexed_in.is_(None)  # to every index, so none has to remove it
-    refusal = Refusal(code, tokens.clip(reason, REASON_TOKENS), now)
+    refusal = Refusal(code, tokens.truncate(reason, REASON_TOKENS), now)
     change = update(MessageRow).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
     for row in sessions:
         with renaming(tx, row):

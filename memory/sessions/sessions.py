@@ -23,18 +23,18 @@ from memory.errors import Conflict, NotFound
 from memory.jobs import Outbox
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
-from memory.sessions.compaction import pressing
+from memory.sessions.compaction import summary_is_urgent
 from memory.sessions.messages import (
+    CURRENT,
     MESSAGES,
     QUOTABLE,
-    SAID,
-    Figures,
+    SessionCounts,
     append,
-    check_size,
-    remains,
+    require_message_size,
     title_from,
+    tombstone,
 )
-from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, locked, retried
+from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, for_update, retry_on_conflict
 from models.jobs import JobRequest
 from models.messages import Message, MessageDraft
 from models.owners import Caller
@@ -84,7 +84,7 @@ class Sessions:
     now: Callable[[], datetime]
     check_type: Callable[[Transaction, SessionRow, str], None]  # refuses a type that there is not
 
-    @retried
+    @retry_on_conflict
     def create(
         self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
     ) -> SessionInfo:
@@ -178,7 +178,9 @@ class Sessions:
         with self.database.read() as tx:
             row = find_session(tx, caller, session_id)
             middle = tx.scalar(
-                select(MessageRow.position).where(MessageRow.id == message_id, MessageRow.session_id == row.id, *SAID)
+                select(MessageRow.position).where(
+                    MessageRow.id == message_id, MessageRow.session_id == row.id, *CURRENT
+                )
             )
             if middle is None:
                 raise NotFound(
@@ -188,7 +190,7 @@ class Sessions:
                 )
             first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
             last = first + limit - 1
-            near = MESSAGES.where(MessageRow.session_id == row.id, *SAID, MessageRow.position.between(first, last))
+            near = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position.between(first, last))
             items = tuple(map(Message._make, tx.execute(near.order_by(MessageRow.position))))
         return Page(
             items,
@@ -196,7 +198,7 @@ class Sessions:
             previous_cursor=encode_cursor(first) if first > 1 else None,
         )
 
-    @retried
+    @retry_on_conflict
     def append(self, caller: Caller, session_id: str, drafts: Sequence[MessageDraft]) -> Appended:
         """Store messages without calling a model; the session is made if it is new.
 
@@ -204,7 +206,7 @@ class Sessions:
         in the session.  Raises TooLarge, and Conflict when that takes too long or others wait already.
         """
         for number, draft in enumerate(drafts):
-            check_size(draft.content, f"messages.{number}.content")
+            require_message_size(draft.content, f"messages.{number}.content")
         find = partial(self.find_or_make, caller=caller, session_id=session_id)
         busy = "Nothing was stored; send this again later."
         with self.leases.free_session(find, busy) as (tx, row):
@@ -218,7 +220,7 @@ class Sessions:
                 new.setdefault(draft.external_id or place, draft)
         stored = append(tx, row, list(new.values()), self.now())
         if new:
-            self.follow_up(tx, row, index_delay=0.0)
+            self.enqueue_follow_ups(tx, row, index_delay=0.0)
         ids = known | {key: message.id for key, message in zip(new, stored, strict=True)}
         message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
         return Appended(self.info(row), message_ids, created=len(new))
@@ -238,7 +240,7 @@ class Sessions:
             created_at=row.created_at,
             updated_at=row.updated_at,
             imported_at=row.imported_at,
-            busy=not self.leases.free(row),
+            busy=not self.leases.is_free(row),
         )
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
@@ -246,10 +248,10 @@ class Sessions:
         known = session_or_none(tx, caller, session_id) if session_id is not None else None
         return known or self.make(tx, caller, session_id)
 
-    def follow_up(
+    def enqueue_follow_ups(
         self,
         tx: Transaction,
-        session: SessionRow | Figures,
+        session: SessionRow | SessionCounts,
         *,
         index_delay: float = INDEX_DELAY,
         summarise: bool = True,
@@ -260,7 +262,7 @@ class Sessions:
         The summary waits for a pause in the talk, unless the next fold needs it.
         """
         jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
-        full = summarise and pressing(tx, session, self.settings)
+        full = summarise and summary_is_urgent(tx, session, self.settings)
         waiting = session.message_count - session.summary_through
         if full or (summarise and waiting >= 2 * self.settings.summary_every - 1):
             debounce = 0.0 if full else self.settings.summary_debounce
@@ -282,7 +284,7 @@ class Sessions:
         public_id = session_id or uuid.uuid4().hex
         kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
         named = OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name
-        owner = tx.scalar(locked(tx, select(OwnerRow).where(*named), OwnerRow))
+        owner = tx.scalar(for_update(tx, select(OwnerRow).where(*named), OwnerRow))
         owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
         row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
         row.created_at = row.updated_at = now
@@ -296,7 +298,7 @@ def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) ->
     """The ids of the session's messages with these external ids, erased messages included."""
     known: dict[str | int | None, int] = {}
     for start in range(0, len(external_ids), 500):  # databases limit the values of one statement
-        some = {form: one for one in external_ids[start : start + 500] for form in (one, remains(one))}
+        some = {form: one for one in external_ids[start : start + 500] for form in (one, tombstone(one))}
         query = select(MessageRow.external_id, MessageRow.id).where(
             MessageRow.session_id == row.id, MessageRow.external_id.in_(some)
         )

@@ -1,7 +1,7 @@
 """Arrival: which session a client's request belongs to, and how the messages it brings are stored.
 
-A request that names no session is known by its conversation (`carried_on`).  What was sent is reconciled with what is
-stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
+A request that names no session is known by its conversation (`find_session_of`).  What was sent is reconciled with
+what is stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
 
 Frontends also send errands: a request for a title, for tags, for the next question.  An errand is a single message
 that quotes the last exchange or has a known form.  It is answered without memory, and nothing of it is stored.
@@ -21,11 +21,11 @@ from sqlalchemy import select
 from config import Settings
 from memory.access.owners import owned, session_or_none
 from memory.leases import Leases
-from memory.message_versions import replace_from
+from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
-from memory.transcripts.reconcile import Said, common, reconcile
-from memory.transcripts.transcript import ClientRequest, Sent, said
-from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, locked
+from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
+from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key
+from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
 from models.messages import Message, MessageDraft
 from models.owners import Caller
 from models.turns import INTERRUPTED
@@ -34,14 +34,14 @@ AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this t
 LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
-ERRANDS = (  # how errands of Open WebUI and LibreChat begin, and what they contain
+AUXILIARY = (  # how errands of Open WebUI and LibreChat begin, and what they contain
     ("### Task:", "<chat_history>"),
     ("Provide a concise, 5-word-or-less title for the conversation", " User: "),
     ("Analyze this conversation and provide:", " User: "),
 )
 
 
-def opening(caller: Caller, sent: Sequence[Said]) -> str | None:
+def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str | None:
     """A hash of the person, their first question and the answer to it; None while there is no answer.
 
     The question alone would mix the conversations of people who begin with the same greeting.
@@ -54,8 +54,8 @@ def opening(caller: Caller, sent: Sequence[Said]) -> str | None:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def carried_on(
-    tx: Transaction, caller: Caller, client: ClientRequest, leases: Leases, arrived_at: datetime
+def find_session_of(
+    tx: Transaction, caller: Caller, client: TranscriptRequest, leases: Leases, arrived_at: datetime
 ) -> SessionRow | None:
     """The session that a request without a session id carries on; None when it begins a new conversation.
 
@@ -64,38 +64,40 @@ def carried_on(
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.
     """
-    sent = [one.said for one in client.conversation.messages]
-    begun = opening(caller, sent)
+    sent = [one.key for one in client.conversation.messages]
+    begun = conversation_fingerprint(caller, sent)
     sessions = owned(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
         query = sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
-        rows = tx.scalars(locked(tx, query, OwnerRow, SessionRow)).unique().all()
+        rows = tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique().all()
     else:
         query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
         query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
-        query = locked(tx, query, OwnerRow, SessionRow, TurnRow)
+        query = for_update(tx, query, OwnerRow, SessionRow, TurnRow)
         rows = [row for row, turn in tx.execute(query).unique() if _is_again(turn, client, arrived_at)]
     best: tuple[bool, int] = (False, 0)
     found: SessionRow | None = None
     for row in rows:
         line = list(_line(tx, row).values())
-        shared = common(line, sent)
+        shared = common_prefix(line, sent)
         all_sent = shared == len(line)
-        meant = all_sent and (begun or client.retried) if not leases.free(row) else all_sent or caller.user_id
+        meant = (
+            all_sent and (begun or client.is_declared_retry) if not leases.is_free(row) else all_sent or caller.user_id
+        )
         if meant and (all_sent, shared) > best:
             best, found = (all_sent, shared), row
     return found
 
 
-def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: ClientRequest) -> bool:
+def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
     """Whether a request is about a conversation and no part of it, or there is nothing in it that may be stored."""
     messages = client.conversation.messages
     if client.temporary or not messages:
         return True
-    asked = messages[0].said.words
-    if len(messages) != 1 or messages[0].said.role != "user":
+    asked = messages[0].key.words
+    if len(messages) != 1 or messages[0].key.role != "user":
         return False
-    if any(asked.startswith(beginning) and inside in asked for beginning, inside in ERRANDS):
+    if any(asked.startswith(beginning) and inside in asked for beginning, inside in AUXILIARY):
         return True
     row = session_or_none(tx, caller, session_id) if session_id is not None else None
     line = list(_line(tx, row, LATEST).values()) if row is not None else []
@@ -105,7 +107,7 @@ def is_errand(tx: Transaction, caller: Caller, session_id: str | None, client: C
     return bool(question) and asked != question and question in asked and line[-1].words in asked
 
 
-def repeated(tx: Transaction, row: SessionRow, client: ClientRequest, arrived_at: datetime) -> TurnRow | None:
+def repeated(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:
     """The session's last turn, if this request is the one that began it, sent again."""
     turn = tx.scalar(
         select(TurnRow)
@@ -117,18 +119,20 @@ def repeated(tx: Transaction, row: SessionRow, client: ClientRequest, arrived_at
     return turn if turn is not None and _is_again(turn, client, arrived_at) else None
 
 
-def _is_again(turn: TurnRow, client: ClientRequest, arrived_at: datetime) -> bool:
+def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime) -> bool:
     """Whether this request is the one that began the turn, sent again: it says so, or it came too soon for a person."""
     if turn.fingerprint != client.fingerprint:
         return False
     return (
-        client.retried or turn.finished_at is None or turn.finished_at > arrived_at - timedelta(seconds=AGAIN_SECONDS)
+        client.is_declared_retry
+        or turn.finished_at is None
+        or turn.finished_at > arrived_at - timedelta(seconds=AGAIN_SECONDS)
     )
 
 
-def store(
-    tx: Transaction, row: SessionRow, client: ClientRequest, settings: Settings, now: datetime, *, again: bool
-) -> tuple[Message, Mapping[int, Sent]]:
+def sync_transcript(
+    tx: Transaction, row: SessionRow, client: TranscriptRequest, settings: Settings, now: datetime, *, is_retry: bool
+) -> tuple[Message, Mapping[int, TranscriptMessage]]:
     """Make the session's line the client's conversation, as far as it was sent.
 
     The message that waits for an answer, and the stored messages as the client sent them, by their ids.
@@ -136,14 +140,14 @@ def store(
     sent = client.conversation.messages
     line = _line(tx, row, _compared(tx, row, client))
     ids, before = list(line), row.message_count - len(line)  # so many messages come before these
-    plan = reconcile(list(line.values()), [one.said for one in sent], again=again, whole=client.whole)
+    plan = reconcile(list(line.values()), [one.key for one in sent], is_retry=is_retry, is_complete=client.is_complete)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
     new = sent[plan.new :]
     stored: list[Message] = []
     if plan.keep < len(line):
         new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
         position = before + plan.keep + 1 - (plan.new == len(sent))
-        stored = [replace_from(tx, row, position, new[0].draft, settings, now)]
+        stored = [replace_messages(tx, row, position, new[0].draft, settings, now)]
     stored += append(tx, row, [one.draft for one in new[len(stored) :]], now)
     as_sent |= {message.id: one for message, one in zip(stored, new, strict=True)}
     last = stored[-1] if stored else find(tx, ids[-1])
@@ -151,15 +155,15 @@ def store(
     return last, as_sent
 
 
-def _compared(tx: Transaction, row: SessionRow, client: ClientRequest) -> int | None:
+def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> int | None:
     """With how many of the session's last messages those that were sent are compared; None: with all."""
-    if client.follows is not None:
-        reply = find(tx, client.follows)
+    if client.previous_reply_id is not None:
+        reply = find(tx, client.previous_reply_id)
         return row.message_count - reply.position if reply is not None else 0
-    return LATEST if len(client.conversation.messages) == 1 and not client.whole else None
+    return LATEST if len(client.conversation.messages) == 1 and not client.is_complete else None
 
 
-def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, Said]:
+def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, MessageKey]:
     """The session's stored messages by their ids, in order, as they are compared: all, or the `last` ones."""
     columns = (MessageRow.id, MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra)
     query = (
@@ -171,6 +175,6 @@ def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int
     if last is not None:
         query = query.where(MessageRow.position > row.message_count - last)
     return {
-        id: said(MessageDraft(role, text, name, extra=extra, erased_at=erased_at), cut=reason == INTERRUPTED)
+        id: message_key(MessageDraft(role, text, name, extra=extra, erased_at=erased_at), cut=reason == INTERRUPTED)
         for id, role, text, name, extra, erased_at, reason in tx.execute(query)
     }

@@ -6,18 +6,18 @@ or asked for another answer, or the same request again.  The stored line must be
 nothing twice.  The rules, in the order they are tried:
 
     carried on   The line is how the list begins: what comes after it is new.
-    unanswered   The list is how the line ends: the same request again, which got no answer.
+    unanswered   The list is how the line ends: the same request is_retry, which got no answer.
     only new     A list without an answer of the assistant's, which does not begin as the line does, is no history: its
                  messages are new.  Unless they are the ones that were answered last: then it is the same request again
-                 if they are all that was ever asked, if they hold a tool's result, or if the caller knows it (`again`).
-                 Otherwise the person has said the same words again, as one says "next".
+                 if they are all that was ever asked, if they hold a tool's result, or if the caller knows it
+                 (`is_retry`).  Otherwise the person has said the same words again, as one says "next".
     in step      Otherwise list and line are walked side by side.  Where they differ, messages of the client's in the
                  place of *more* stored ones are its abridgement (none at all when it dropped the oldest, a note, a
                  summary of its own), if both go on alike afterwards: what it left out stays stored.  Any other
                  difference is a change: the line ends there and goes on as the list does.
 
 Where two cases look the same, nothing is hidden that may be meant to stay: a single message that differs from all is
-new, and no edit of the first, unless the client always sends its conversation from the start (`whole`); a message
+new, and no edit of the first, unless the client always sends its conversation from the start (`is_complete`); a message
 deleted in the client stays stored.
 
 An erased message keeps its place in the line.  What the client still has there is that message, if the role fits, and
@@ -49,7 +49,7 @@ _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Said:
+class MessageKey:
     """A message as far as it is compared.
 
     `calls` are its calls of tools, by name and arguments; `attachments` stand for images and files.  `answers` is the
@@ -74,7 +74,7 @@ class Said:
             shown = without_thoughts(_THINKING.sub("", shown))
         return " ".join(shown.split())
 
-    def same(self, stored: Said) -> bool:
+    def matches(self, stored: MessageKey) -> bool:
         """Whether this sent message is that stored one, or if that is erased, whether it may have been."""
         if stored.erased:
             return self.role == stored.role
@@ -84,7 +84,7 @@ class Said:
             return False
         return self.text == stored.text or self.words == stored.words or self._shortened(stored)
 
-    def _shortened(self, stored: Said) -> bool:
+    def _shortened(self, stored: MessageKey) -> bool:
         if self.role != "assistant" or len(self.words) >= len(stored.words):
             return False
         words = _ELLIPSIS.sub("", self.words)
@@ -92,10 +92,10 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MergePlan:
     """What to do with a line: keep its first `keep` messages, let a branch have the others, append `sent[new:]`.
 
-    `places` says where in the list each of the kept ones stands that was sent again: {place in line: place in list}.
+    `places` says where in the list each of the kept ones stands that was sent is_retry: {place in line: place in list}.
     """
 
     keep: int
@@ -103,18 +103,21 @@ class Plan:
     places: Mapping[int, int] = field(default_factory=dict)
 
 
-def reconcile(line: Sequence[Said], sent: Sequence[Said], *, again: bool = False, whole: bool = False) -> Plan:
+def reconcile(
+    line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool = False, is_complete: bool = False
+) -> MergePlan:
     """How `line`, a session's stored messages, becomes the conversation of which a client sent `sent` (one or more).
 
-    `again`: it is known that the last request is repeated.  `whole`: the client never sends only its newest messages.
+    is_retry: the last request is repeated.
+    is_complete: the client never sends only its newest messages.
     """
-    shared = common(line, sent)
+    shared = common_prefix(line, sent)
     if shared < len(line):
         if _ends_with(line, len(line), sent):
             return _once_more(len(line), sent)
         no_history = not any(one.role == "assistant" for one in sent) and (not shared or len(sent) == 1)
-        if no_history and not whole:
-            return _only_new(line, sent, again)
+        if no_history and not is_complete:
+            return _only_new(line, sent, is_retry)
     beginnings: dict[str, list[int]] = defaultdict(list)  # the places in the line where texts begin in one way
     for place, one in enumerate(line[shared:], shared):
         beginnings[_beginning(one)].append(place)
@@ -123,61 +126,63 @@ def reconcile(line: Sequence[Said], sent: Sequence[Said], *, again: bool = False
         places |= {at + step: new + step for step in range(alike)}
         at, new = at + alike, new + alike
         abridged = [
-            (_goes_on(line, sent, there, here), -here, there)
+            (common_run(line, sent, there, here), -here, there)
             for here in range(new, min(new + NOTES_MAX, len(sent)))
             for there in beginnings.get(_beginning(sent[here]), ())[-PLACES_MAX:]
             if there - at > here - new
         ]
         length, here, there = max(abridged, default=(0, 0, 0))
         if not length:
-            return Plan(at, new, places)
+            return MergePlan(at, new, places)
         at, new = there, -here
-        alike = common(line, sent, at, new)
+        alike = common_prefix(line, sent, at, new)
 
 
-def common(line: Sequence[Said], sent: Sequence[Said], at: int = 0, new: int = 0, most: int | None = None) -> int:
+def common_prefix(
+    line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int = 0, new: int = 0, most: int | None = None
+) -> int:
     """How many messages, at `most`, are the same in both from there on."""
     length = 0
     while length != most and at + length < len(line) and new + length < len(sent):
         stored, one = line[at + length], sent[new + length]
         newest = new + length == len(sent) - 1
-        if not one.same(stored) or (newest and stored.erased):
+        if not one.matches(stored) or (newest and stored.erased):
             break
         length += 1
     return length
 
 
-def _goes_on(line: Sequence[Said], sent: Sequence[Said], at: int, new: int) -> int:
+def common_run(line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int, new: int) -> int:
     """How long the two are alike from there; 0 if that does not tell: an answer must be in it, and not alone."""
-    length = common(line, sent, at, new, STRETCH_MAX)
+    length = common_prefix(line, sent, at, new, STRETCH_MAX)
     pairs = zip(sent[new : new + length], line[at : at + length], strict=True)
     alike = [one for one, stored in pairs if not stored.erased]
     tells = len(alike) > 1 or at + length == len(line)
     return length if tells and any(one.role != "user" for one in alike) else 0
 
 
-def _only_new(line: Sequence[Said], sent: Sequence[Said], again: bool) -> Plan:
+def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], is_retry: bool) -> MergePlan:
     asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
     known = _ends_with(line, asked, sent) and all(
         one.answers == stored.answers for one, stored in zip(sent, line[asked - len(sent) :], strict=False)
     )
-    if known and (again or asked == len(sent) or any(one.role == "tool" for one in sent)):
+    if known and (is_retry or asked == len(sent) or any(one.role == "tool" for one in sent)):
         return _once_more(asked, sent)
-    return Plan(len(line), 0)
+    return MergePlan(len(line), 0)
 
 
-def _ends_with(line: Sequence[Said], end: int, sent: Sequence[Said]) -> bool:
+def _ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey]) -> bool:
     """Whether `line[:end]` ends with the list."""
     first = end - len(sent)
     if first < 0 or line[end - 1].erased:
         return False
-    return all(one.same(stored) for one, stored in zip(sent, line[first:end], strict=True))
+    return all(one.matches(stored) for one, stored in zip(sent, line[first:end], strict=True))
 
 
-def _once_more(end: int, sent: Sequence[Said]) -> Plan:
-    return Plan(end, len(sent), {end - len(sent) + place: place for place in range(len(sent))})
+def _once_more(end: int, sent: Sequence[MessageKey]) -> MergePlan:
+    return MergePlan(end, len(sent), {end - len(sent) + place: place for place in range(len(sent))})
 
 
-def _beginning(one: Said) -> str:
+def _beginning(one: MessageKey) -> str:
     """What even a shortened answer has in common with the whole one."""
     return one.words[: SHORTENED_MIN // 2]

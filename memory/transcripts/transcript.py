@@ -27,8 +27,8 @@ from memory import tokens
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.answers import text_in
 from memory.llm.thoughts import without_thoughts
-from memory.quoting import quoted, spoken, unmarked
-from memory.transcripts.reconcile import Said
+from memory.quoting import quoted, strip_markup, to_prompt_message
+from memory.transcripts.reconcile import MessageKey
 from models.messages import Message, MessageDraft
 from schemas.sessions import MESSAGE_CHARS_MAX
 
@@ -40,7 +40,7 @@ _TEXTS = ("text", "refusal", "input_text", "output_text")
 
 
 @dataclass(frozen=True)
-class Sent:
+class TranscriptMessage:
     """One message that counts, as it came (`raw`) and as it is stored.
 
     `before` are the instructions, and messages with nothing in them, that stand between the last one and this.
@@ -51,30 +51,30 @@ class Sent:
     before: tuple[Raw, ...] = ()
 
     @cached_property
-    def said(self) -> Said:
-        return said(self.draft)
+    def key(self) -> MessageKey:
+        return message_key(self.draft)
 
 
 @dataclass(frozen=True)
-class Conversation:
+class Transcript:
     """A client's list: the instructions it begins with, the messages that count, and what stands after the last."""
 
     raw: tuple[Raw, ...]
     instructions: tuple[Raw, ...]
-    messages: tuple[Sent, ...]
+    messages: tuple[TranscriptMessage, ...]
     after: tuple[Raw, ...]
 
     @classmethod
-    def read(cls, raw: Sequence[Raw]) -> Conversation:
+    def read(cls, raw: Sequence[Raw]) -> Transcript:
         """The conversation in a request's `messages`."""
-        messages: list[Sent] = []
+        messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
         for one in map(_without_thoughts, raw):
             draft = _draft(one)
             if draft is None:
                 waiting.append(one)
             else:
-                messages.append(Sent(one, draft, tuple(waiting)))
+                messages.append(TranscriptMessage(one, draft, tuple(waiting)))
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
@@ -93,29 +93,30 @@ class Conversation:
 
 
 @dataclass(frozen=True)
-class ClientRequest:
+class TranscriptRequest:
     """A request of a client: its conversation, and its other parameters, which are passed on as they are.
 
-    `whole`: the client always sends its conversation from the start, or if it `follows` a reply (a message's id, in the
-    session that the request names) all that comes after it.  `retried`: it says that it sends this again.
+    is_complete: the client always sends its conversation from the start or, with a `previous_reply_id` (a message of
+    the session that the request names), all that comes after that reply.
+    is_declared_retry: the client says that it sends this again.
     `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
     """
 
-    conversation: Conversation
+    conversation: Transcript
     parameters: Raw
     fingerprint: str
-    whole: bool = False
-    follows: int | None = None
-    retried: bool = False
+    is_complete: bool = False
+    previous_reply_id: int | None = None
+    is_declared_retry: bool = False
     temporary: bool = False
 
 
-def said(message: MessageDraft, *, cut: bool = False) -> Said:
+def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
     """A message as it is compared; `cut`: it is an answer that was interrupted."""
     extra, erased = message.extra or {}, message.erased_at is not None
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
     attachments = tuple(extra.get("attachments") or ())
-    return Said(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
+    return MessageKey(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
 
 
 def text_of(raw: Raw) -> str:
@@ -211,8 +212,8 @@ def _storable(value: Any) -> Any:
 
 
 def client_messages(
-    conversation: Conversation,
-    sent: Mapping[int, Sent],
+    conversation: Transcript,
+    sent: Mapping[int, TranscriptMessage],
     memory: str,
     stored: Sequence[Message],
     newest: Message,
@@ -237,7 +238,7 @@ def client_messages(
     return _in_sequence([*messages, *map(_plain, conversation.after)])
 
 
-def unmodified(conversation: Conversation, without: Collection[Sent] = ()) -> tuple[ChatMessage, ...]:
+def unmodified(conversation: Transcript, without: Collection[TranscriptMessage] = ()) -> tuple[ChatMessage, ...]:
     """The client's messages as they came, but those `without` which they are to go on."""
     if not without:
         return tuple(map(_plain, conversation.raw))
@@ -270,17 +271,17 @@ def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return out
 
 
-def _shown(message: Message, sent: Sent | None) -> ChatMessage:
+def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
     """A stored message as the client sent it; if it did not, with its calls and placeholders for its images."""
     extra = message.extra or {}
     if sent is not None:
         raw = sent.raw
     elif extra and message.role != "user":
         kept = {name: extra[name] for name in KEPT if name in extra}
-        content = unmarked(message.content) if message.role == "tool" else message.content
+        content = strip_markup(message.content) if message.role == "tool" else message.content
         raw = {"role": message.role, "content": content or None, **kept}
     else:
-        return ChatMessage(*spoken(message))
+        return ChatMessage(*to_prompt_message(message))
     return ChatMessage(message.role, message.content, calls_of(raw), answered(raw), raw)
 
 

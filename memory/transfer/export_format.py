@@ -20,7 +20,7 @@ from memory.knowledge.entities import key
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import SummaryVersion as SummaryVersionValue
 from memory.knowledge.summary_update import LINKS_MAX
-from memory.quoting import one_line, plain, stamp
+from memory.quoting import format_time, normalize, one_line
 from memory.transfer.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.turn.values import TurnUsage
 from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Link
@@ -288,7 +288,8 @@ def text_of(export: Export) -> Iterator[str]:
 
 def markdown_of(export: Export) -> Iterator[str]:
     """The document, piece by piece."""
-    yield f"# What Recap has of {one_line(export.user_id)}\n\nAs of {stamp(export.exported_at)}, with times in UTC.\n"
+    yield f"# What Recap has of {one_line(export.user_id)}\n\n"
+    yield f"As of {format_time(export.exported_at)}, with times in UTC.\n"
     yield from _listed("Profile", _profile(export))
     yield from _listed("Facts", _facts(export, held=True))
     yield from _listed("Facts that no longer hold", _facts(export, held=False))
@@ -326,19 +327,19 @@ def _chat(session: SessionRecord) -> Iterator[str]:
             yield f"\n## {_said(message)}\n\n{_quoted(message.content)}\n"
     newest = max(session.summaries, key=lambda version: version.version, default=None)
     if newest is not None:
-        yield f"\n## Summary, {stamp(newest.created_at)}\n\n{_quoted(str(newest.sections))}\n"
+        yield f"\n## Summary, {format_time(newest.created_at)}\n\n{_quoted(str(newest.sections))}\n"
 
 
 def _span(*times: datetime | None) -> str:
-    return " to ".join(dict.fromkeys(stamp(time) for time in times if time is not None))
+    return " to ".join(dict.fromkeys(format_time(time) for time in times if time is not None))
 
 
 def _said(message: MessageDraft) -> str:
     name = f" ({one_line(message.name)})" if message.name else ""
-    time = f", {stamp(message.created_at)}" if message.created_at else ""
+    time = f", {format_time(message.created_at)}" if message.created_at else ""
     refused = ", refused by a model server" if message.refused is not None else ""
     return f"{message.role}{name}{time}{refused}"
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in plain(text).split("\n"))
+    return "\n".join(f"> {line}".rstrip() for line in normalize(text).split("\n"))

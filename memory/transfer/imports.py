@@ -24,7 +24,7 @@ from memory.errors import Conflict
 from memory.leases import Leases
 from memory.llm.mini import INTEGER, TEXT, list_of, object_of
 from memory.recall import unhelpful
-from memory.sessions.messages import append, remains, skip_unread
+from memory.sessions.messages import append, skip_unread, tombstone
 from memory.sessions.sessions import Sessions
 from memory.sessions.thoughts import clean_draft, clean_sections
 from memory.store.documents import restore
@@ -39,7 +39,7 @@ from models import (
     SummaryRow,
     Transaction,
     TurnRow,
-    retried,
+    retry_on_conflict,
 )
 from models.messages import MessageDraft
 from models.owners import Caller
@@ -116,7 +116,7 @@ class Import:
     fact_rows: dict[int, int] = field(default_factory=dict)  # by the fact's number in the document
     superseded: list[tuple[int, int]] = field(default_factory=list)  # a new fact's row, and its successor's number
 
-    @retried
+    @retry_on_conflict
     def session(self, record: SessionRecord) -> None:
         """Store what is new of a session, once no turn is being taken in it."""
         drafts = tuple(map(clean_draft, record.messages))
@@ -137,7 +137,7 @@ class Import:
             if fresh:
                 if record.updated_at is not None:  # replaced messages may be newer than those stored
                     row.updated_at = max(row.updated_at, record.updated_at)
-                self.parts.sessions.follow_up(tx, row, index_delay=0.0, summarise=False)
+                self.parts.sessions.enqueue_follow_ups(tx, row, index_delay=0.0, summarise=False)
         self.session_rows[record.id] = row.id
         self.owner_id = row.owner_id
         (self.created if made else self.known)["sessions"] += 1
@@ -275,7 +275,7 @@ def _new_by_id(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...
     """The messages whose `external_id` the session does not have."""
     query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
     known = set(tx.scalars(query))
-    return tuple(draft for draft in drafts if known.isdisjoint({draft.external_id, remains(draft.external_id or "")}))
+    return tuple(draft for draft in drafts if known.isdisjoint({draft.external_id, tombstone(draft.external_id or "")}))
 
 
 def _new_at_end(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...] | None:

@@ -19,15 +19,21 @@ from memory import tokens
 from memory.access.owners import find_session, session_or_none
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
-from memory.message_versions import replace_from
-from memory.sessions.compaction import fold
-from memory.sessions.messages import LINE_WITH_REFUSED, append, check_size, find
-from memory.transcripts.matching import carried_on, is_errand, opening, repeated, store
-from memory.transcripts.transcript import Sent
+from memory.message_versions import replace_messages
+from memory.sessions.compaction import compact
+from memory.sessions.messages import RECENT_WITH_REFUSED, append, find, require_message_size
+from memory.transcripts.matching import (
+    conversation_fingerprint,
+    find_session_of,
+    is_auxiliary_request,
+    repeated,
+    sync_transcript,
+)
+from memory.transcripts.transcript import TranscriptMessage
 from memory.turn import turns
 from memory.turn.head import remember
 from memory.turn.values import Admitted, MemoryReport, TurnFinished, TurnRequest
-from models import MessageRow, SessionRow, Transaction, TurnRow, retried
+from models import MessageRow, SessionRow, Transaction, TurnRow, retry_on_conflict
 from models.messages import UNREMEMBERED, Message, MessageDraft
 from models.turns import INTERRUPTED
 
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
     from memory.engine import Engine
 
 
-@retried
+@retry_on_conflict
 def admit(engine: Engine, request: TurnRequest) -> Admitted | TurnFinished | None:
     """Begin a turn, or return the end of the turn that this request, sent before, has come to; None for an errand.
 
@@ -46,22 +52,24 @@ def admit(engine: Engine, request: TurnRequest) -> Admitted | TurnFinished | Non
     if request.temporary:
         return _admit_temporary(engine, request)
     if request.client is None:
-        check_size(request.message, "message")
+        require_message_size(request.message, "message")
     arrived_at = engine.now()
     began = time.monotonic()
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
-        with engine.database.write(request.patience, durable=request.stream) as tx:
+        with engine.database.write(request.lock_timeout, durable=request.stream) as tx:
             turn = turns.of_key(tx, request) if request.idempotency_key is not None else None
             if turn is not None and turn.finished_at is not None:
                 return turns.replay(tx, turn)
-            if request.client is not None and is_errand(tx, request.caller, request.session_id, request.client):
+            if request.client is not None and is_auxiliary_request(
+                tx, request.caller, request.session_id, request.client
+            ):
                 return None
             row = _session(tx, engine, request, turn, arrived_at)
             lease = engine.leases.take(row)
             if lease is not None:
                 return _begin(tx, engine, request, row, turn, lease, arrived_at)
-        engine.leases.wait_free(row, began, "This message was not stored; send it again later.")
+        engine.leases.wait_until_free(row, began, "This message was not stored; send it again later.")
 
 
 def read_again(engine: Engine, admitted: Admitted) -> Admitted:
@@ -101,11 +109,11 @@ def _session(
     if session_id is not None:
         row = session_or_none(tx, caller, session_id)
     elif client is not None:
-        row = carried_on(tx, caller, client, engine.leases, arrived_at)
+        row = find_session_of(tx, caller, client, engine.leases, arrived_at)
     if row is None:
         row = engine.sessions.make(tx, caller, session_id)
         if session_id is None and client is not None:
-            row.opening = opening(caller, [one.said for one in client.conversation.messages])
+            row.opening = conversation_fingerprint(caller, [one.key for one in client.conversation.messages])
     return row
 
 
@@ -124,22 +132,22 @@ def _begin(
     client, again = request.client, turn
     if client is not None:
         again = turn or repeated(tx, row, client, arrived_at)
-        if again is not None and client.retried and again.finish_reason not in (None, INTERRUPTED):
+        if again is not None and client.is_declared_retry and again.finish_reason not in (None, INTERRUPTED):
             engine.leases.give_back(row)
             return turns.replay(tx, again)
     engine.budgets.check(tx, row.owner_id)
-    sent: Mapping[int, Sent] = {}
+    sent: Mapping[int, TranscriptMessage] = {}
     if client is not None:
-        last, sent = store(tx, row, client, engine.settings, engine.now(), again=again is not None)
+        last, sent = sync_transcript(tx, row, client, engine.settings, engine.now(), is_retry=again is not None)
         line = _without_refused(_line(tx, row))
         exchange, known = _exchange(line, last), True  # it may have been sent before
     else:
         line, message, known = _store_message(tx, engine, request, row, turn)
         exchange = (message,)
     turn_id = turns.begin(tx, request, row, exchange[-1], lease, engine.now(), keyed=turn, known=known)
-    fold(tx, row, engine.settings, exchange)
+    compact(tx, row, engine.settings, exchange)
     admitted = remember(tx, engine, request, row, line, exchange, sent)
-    if admitted.report.tail_dropped and fold(tx, row, engine.settings, exchange, crowded=True):
+    if admitted.report.tail_dropped and compact(tx, row, engine.settings, exchange, force=True):
         admitted = remember(tx, engine, request, row, line, exchange, sent)
     return replace(admitted, lease=lease, turn_id=turn_id)
 
@@ -152,7 +160,7 @@ def _line(tx: Transaction, row: SessionRow) -> list[Message]:
     these: whoever takes the last one for the message to answer leaves out the others.
     """
     after = {"session": row.id, "after": min(row.head_through, row.message_count - 1)}
-    return list(map(Message._make, tx.execute(LINE_WITH_REFUSED, after)))
+    return list(map(Message._make, tx.execute(RECENT_WITH_REFUSED, after)))
 
 
 def _without_refused(line: Sequence[Message]) -> list[Message]:
@@ -179,7 +187,7 @@ def _store_message(
             f"Message {replaced.id} has been replaced already. Nothing was changed; read the session again.",
             param="replaces",
         )
-    message = replace_from(tx, row, replaced.position, draft, engine.settings, engine.now())
+    message = replace_messages(tx, row, replaced.position, draft, engine.settings, engine.now())
     return _without_refused(_line(tx, row)), message, False
 
 

@@ -34,7 +34,7 @@ class Blocks:
     engine: Engine
 
     def make(self, request: TurnRequest) -> Block:
-        """What there is for a message of a temporary turn, in at most `request.block` tokens.
+        """What there is for a message of a temporary turn, in at most `request.block_tokens` tokens.
 
         Raises NotFound for a session that is not the caller's, LimitReached, and InvalidRequest when nobody is named or
         the tokens are too few for what every prompt shows.
@@ -43,7 +43,7 @@ class Blocks:
             raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id or a session_id.")
         admitted = admit(self.engine, request)
         assert isinstance(admitted, Admitted)  # only a stored turn can have ended already
-        if (always := tokens.estimate(admitted.head.text) + FRAME_TOKENS) > (request.block or 0):
+        if (always := tokens.estimate(admitted.head.text) + FRAME_TOKENS) > (request.block_tokens or 0):
             raise InvalidRequest(
                 "tokens_too_few",
                 f"What every prompt shows (instructions, profile, summary, facts) takes about {always} tokens here. "

@@ -24,13 +24,13 @@ from memory.knowledge.facts import held, in_scope
 from memory.knowledge.graph import LINKED
 from memory.knowledge.profile import ShownProfile
 from memory.prompts.prompts import SYSTEM_TEXT
-from memory.quoting import block, fact_line, spoken, summary_block
+from memory.quoting import block, fact_line, summary_block, to_prompt_message
 from memory.recall import unhelpful
 from memory.recall.recall import Past
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
-from memory.transcripts.transcript import Conversation, Sent
+from memory.transcripts.transcript import Transcript, TranscriptMessage
 from memory.turn import turns
 from memory.turn.values import Admitted, Head, MemoryReport, StoredHead, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
@@ -94,7 +94,7 @@ def remember(
     row: SessionRow,
     line: Sequence[Message],
     exchange: tuple[Message, ...],
-    sent: Mapping[int, Sent],
+    sent: Mapping[int, TranscriptMessage],
 ) -> Admitted:
     """What the session remembers for an answer to `exchange`.  Raises TooLarge."""
     head, approach = _head(tx, engine, request, row, (*line, *exchange))
@@ -185,7 +185,7 @@ def _system_prompt(engine: Engine, request: TurnRequest, row: SessionRow, stored
 
     A client's instructions, and those of whose model a block is for, take the place of any other.
     """
-    if request.block or (request.client is not None and request.client.conversation.instructions):
+    if request.block_tokens or (request.client is not None and request.client.conversation.instructions):
         return "", False
     own = request.system_prompt or row.system_prompt or engine.settings.system_prompt
     if own or request.client is not None:
@@ -230,8 +230,8 @@ def _fit(
     head: str,
     tail: Sequence[Message],
     exchange: Sequence[Message],
-    conversation: Conversation | None,
-    sent: Mapping[int, Sent],
+    conversation: Transcript | None,
+    sent: Mapping[int, TranscriptMessage],
     settings: Settings,
 ) -> tuple[tuple[Message, ...], int]:
     """The newest messages of the tail that fit the prompt, and its size with them, before anything is recalled.
@@ -259,10 +259,10 @@ def _fit(
     return tuple(tail[kept:]), taken
 
 
-def _size(message: Message, sent: Mapping[int, Sent]) -> int:
+def _size(message: Message, sent: Mapping[int, TranscriptMessage]) -> int:
     """Tokens of a message in the prompt."""
     if message.id in sent:
         return message.tokens + ATTACHMENT_TOKENS * len((message.extra or {}).get("attachments", ()))
     if message.name or message.role not in ("user", "assistant"):
-        return tokens.estimate_message(spoken(message)[1])
+        return tokens.estimate_message(to_prompt_message(message)[1])
     return message.tokens

@@ -28,16 +28,16 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapEr
 from memory.llm import Finish, LanguageModel, Piece
 from memory.llm.passing import as_written, in_chunks
 from memory.ops import logs
-from memory.sessions.messages import Figures, store_reply
-from memory.transcripts.matching import opening
-from memory.transcripts.transcript import said
+from memory.sessions.messages import SessionCounts, store_reply
+from memory.transcripts.matching import conversation_fingerprint
+from memory.transcripts.transcript import message_key
 from memory.turn import refusals, turns
 from memory.turn.admission import admit, read_again, without_memory
 from memory.turn.prompt import BY_MODEL, Composed, as_it_came, compose, look_back
 from memory.turn.running import Answer, Course
 from memory.turn.tools import Tools
 from memory.turn.values import Admitted, MemoryReport, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import SessionRow, retried
+from models import SessionRow, retry_on_conflict
 from models.messages import UNREMEMBERED, MessageDraft
 from models.turns import INTERRUPTED
 
@@ -90,7 +90,7 @@ class ChatPipeline:
                         yield event
                     except GeneratorExit:  # the listener left; the reply is for when they come back
                         listening = False
-                        if request.unheard == "interrupt":
+                        if request.on_disconnect == "interrupt":
                             admitted.call.stop()
             course.ended["answer"] = perf_counter()
             finished = course.finished = _record(engine, admitted, _finished(admitted, started, course.answer))
@@ -236,28 +236,28 @@ def _record(engine: Engine, admitted: Admitted, finished: TurnFinished) -> TurnF
     except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
         problem = _fail_open(admitted.request, error)
         return replace(finished, started=replace(finished.started, problem=problem))
-    engine.leases.ended(admitted.lease)
+    engine.leases.forget(admitted.lease)
     return replace(finished, reply_message_id=reply_id)
 
 
-@retried
+@retry_on_conflict
 def _store(engine: Engine, admitted: Admitted, finished: TurnFinished) -> int:
     """The stored reply's id."""
     request, lease, now, begun = admitted.request, admitted.lease, engine.now(), None
-    session: SessionRow | Figures
+    session: SessionRow | SessionCounts
     assert lease is not None and admitted.turn_id is not None
     extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
     if request.client is not None and request.session_id is None:
-        line = [one.said for one in request.client.conversation.messages]
-        begun = opening(request.caller, [*line, said(draft)])
-    with engine.database.write(request.patience) as tx:
+        line = [one.key for one in request.client.conversation.messages]
+        begun = conversation_fingerprint(request.caller, [*line, message_key(draft)])
+    with engine.database.write(request.lock_timeout) as tx:
         reply_id, session = store_reply(tx, lease, draft, now, begun)
         turns.finish(tx, admitted.turn_id, reply_id, finished, now)
         if any(message.refused is not None for message in admitted.exchange):
             session = refusals.clear(tx, engine, session.id, admitted.exchange)
         # An exchange that goes on with calls of tools is summarised when it is over.
-        engine.sessions.follow_up(tx, session, summarise=not finished.calls, prompt=request.prompt)
+        engine.sessions.enqueue_follow_ups(tx, session, summarise=not finished.calls, prompt=request.prompt)
         engine.budgets.spend(tx, session.owner_id, [finished.usage.spent])
         shown = finished.started.memory.facts
         if shown and admitted.began is None:

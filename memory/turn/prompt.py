@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from memory import tokens
 from memory.examples import Example
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
-from memory.quoting import block, chat_block, example_lines, fact_line, spoken, stamp
+from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, to_prompt_message
 from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, Recalled
 from memory.recall.triggers import about
 from memory.transcripts.transcript import client_messages, unmodified
@@ -108,14 +108,19 @@ def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, b
         before=before,
         now=engine.now(),
         zone=request.timezone,
-        asked=request.block is not None,
+        asked=request.block_tokens is not None,
     )
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 
 def compose(engine: Engine, admitted: Admitted, found: MemoryReport) -> Composed:
     """The prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
-    ranking, head, settings, most = engine.facts.ranking, admitted.head, admitted.settings, admitted.request.block
+    ranking, head, settings, most = (
+        engine.facts.ranking,
+        admitted.head,
+        admitted.settings,
+        admitted.request.block_tokens,
+    )
     question, now = admitted.exchange[0].content, admitted.began.created_at if admitted.began else engine.now()
     problem = "summary_failed" if admitted.request.client is not None and head.stored.failing else None
     if problem and admitted.report.tail_dropped:  # no summary holds the messages that were dropped
@@ -123,7 +128,7 @@ def compose(engine: Engine, admitted: Admitted, found: MemoryReport) -> Composed
     room = most - tokens.estimate(head.text) if most else settings.context_tokens - admitted.tokens
     room -= FRAME_TOKENS
     lines, room = within(room, list(map(fact_line, found.facts)))
-    blocks, room = within(room, [chat_block(one, settings.public_url) for one in found.recalled.excerpts])
+    blocks, room = within(room, [excerpt_block(one, settings.public_url) for one in found.recalled.excerpts])
     room = min(room, settings.example_tokens)
     answers = {one: example_lines(one.input, one.output) for one in found.examples}
     fitting = [one for one, text in answers.items() if tokens.estimate(text) <= room]
@@ -191,7 +196,7 @@ def _quoted(admitted: Admitted, found: Sequence[str], now: datetime) -> str:
     if admitted.request.client is not None and not found:
         return ""
     note = () if admitted.head.explained or not found else (QUOTED,)
-    return "\n".join([f'<memory now="{stamp(now)} UTC, {now:%A}">', *note, *found, "</memory>"])
+    return "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *note, *found, "</memory>"])
 
 
 def _messages(admitted: Admitted, quoted: str) -> tuple[ChatMessage, ...]:
@@ -205,8 +210,8 @@ def _messages(admitted: Admitted, quoted: str) -> tuple[ChatMessage, ...]:
         stored = (*admitted.tail, *admitted.exchange)
         messages = client_messages(client.conversation, admitted.sent, head, stored, question, quoted)
     else:
-        tail = [ChatMessage(*spoken(message)) for message in admitted.tail]
-        _, new = spoken(question)
+        tail = [ChatMessage(*to_prompt_message(message)) for message in admitted.tail]
+        _, new = to_prompt_message(question)
         messages = [ChatMessage("system", head), *tail, ChatMessage("user", f"{quoted}\n\n{new}")]
     out: list[ChatMessage] = []
     for message in messages:

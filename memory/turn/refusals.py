@@ -18,12 +18,12 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.forgetting import forget_messages
 from memory.hidden_messages import follow_shown
 from memory.knowledge.supersession import withdraw
-from memory.leases import RELEASE_PATIENCE
+from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.ops import logs
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import renaming
 from memory.turn.values import Admitted
-from models import FactRow, MessageRow, SessionRow, Transaction, retried
+from models import FactRow, MessageRow, SessionRow, Transaction, retry_on_conflict
 from models.messages import Message
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def mark_if_refused(engine: Engine, turn: Admitted, error: ModelError) -> bool:
         return False
 
 
-@retried
+@retry_on_conflict
 def _mark(engine: Engine, turn: Admitted, ids: Sequence[int], code: str, reason: str) -> bool:
     assert turn.lease is not None
-    with engine.database.write(RELEASE_PATIENCE) as tx:
+    with engine.database.write(RELEASE_TIMEOUT_SECONDS) as tx:
         row = lock_session(tx, turn.lease.row_id)
         if row is None or row.lease_token != turn.lease.token:
             return False  # erased, or another process took the turn
@@ -62,7 +62,7 @@ def _mark(engine: Engine, turn: Admitted, ids: Sequence[int], code: str, reason:
         mark_refused(tx, ids, code, reason, now)
         withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))))
         forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
-        engine.sessions.follow_up(tx, row, summarise=False)
+        engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         return True
 
 

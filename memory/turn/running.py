@@ -33,7 +33,7 @@ from memory.llm.passing import in_chunks, last_chunk
 from memory.ops import logs
 from memory.turn import refusals, turns
 from memory.turn.tools import Tools
-from memory.turn.values import Admitted, RecallCall, TurnFinished, TurnRequest
+from memory.turn.values import Admitted, RecallToolCall, TurnFinished, TurnRequest
 from models.owners import Usage
 from models.turns import CUT_OFF, INTERRUPTED
 
@@ -58,7 +58,7 @@ class Answer:
     said: str = ""
     began: float | None = None
     spent: list[Usage] = field(default_factory=list)
-    looked_back: tuple[RecallCall, ...] = ()
+    looked_back: tuple[RecallToolCall, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     last: Chunk | None = None
     rate: float = 1.0
@@ -169,7 +169,7 @@ class Course(AbstractContextManager["Course"]):
         self._turn = turn
         lease, turn_id = turn.lease, turn.turn_id
         if lease is not None and turn_id is not None:
-            keep = self._engine.leases.keep
+            keep = self._engine.leases.hold
             keep(lease, turn.call.stop, lambda tx: turns.note(tx, turn_id, lease, self.answer.said))
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:

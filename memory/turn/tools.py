@@ -18,10 +18,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from config import Settings
 from memory import tokens
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
-from memory.quoting import block, chat_block, escape, one_line, plain
+from memory.quoting import block, escape, excerpt_block, normalize, one_line
 from memory.recall.recall import QUERY_CHARS, Past, Recall
 from memory.turn.prompt import within
-from memory.turn.values import RecallCall
+from memory.turn.values import RecallToolCall
 from models.messages import Excerpt
 from search_index import Query
 
@@ -53,7 +53,7 @@ class Tools:
         self._rounds = settings.recall_tool_rounds
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self.specs = _specs(self._limit, getattr(zone, "key", None) or str(zone))
-        self.reports: tuple[RecallCall, ...] = ()
+        self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:
         """The request with the tools, if another may follow and there is room for what they bring."""
@@ -81,10 +81,10 @@ class Tools:
     def _room(self, request: ModelRequest) -> int:
         return self._settings.context_tokens - estimate_prompt(request)
 
-    def run(self, call: ToolCall, room: int) -> tuple[str, RecallCall]:
+    def run(self, call: ToolCall, room: int) -> tuple[str, RecallToolCall]:
         """The answer to `call`, in at most `room` tokens, and what is reported of it."""
         budget = min(self._settings.recall_tokens, room)
-        asked = RecallCall(_shown(call.name))
+        asked = RecallToolCall(_shown(call.name))
         try:
             asked = self._read(call)
             if budget < ROOM_MIN:
@@ -92,15 +92,15 @@ class Tools:
             excerpts = self._look(asked, budget - FRAME_TOKENS)
         except ToolError as error:
             return f"Error: {error}", replace(asked, error=str(error))
-        blocks, _ = within(room - FRAME_TOKENS, [chat_block(one, self._settings.public_url) for one in excerpts])
+        blocks, _ = within(room - FRAME_TOKENS, [excerpt_block(one, self._settings.public_url) for one in excerpts])
         return block("memory", blocks) or NOTHING, replace(asked, excerpts=len(blocks))
 
-    def _look(self, asked: RecallCall, budget: int) -> tuple[Excerpt, ...]:
+    def _look(self, asked: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
         text, limit = (asked.query or "")[:QUERY_CHARS], asked.limit or self._limit
         query = Query(text, limit, after=asked.after, before=asked.before, operators=True, nearest=True)
         return self._recall.excerpts(self._past, query, budget).excerpts
 
-    def _read(self, call: ToolCall) -> RecallCall:
+    def _read(self, call: ToolCall) -> RecallToolCall:
         """The call's arguments, checked.  Raises ToolError."""
         kind = _ARGUMENTS.get(call.name)
         if kind is None:
@@ -116,7 +116,7 @@ class Tools:
             raise ToolError("after and before must lie in the years 1 to 9999.") from None
         if after is not None and before is not None and after >= before:
             raise ToolError("before must be later than after; for one whole day, before is the day after it.")
-        return RecallCall(call.name, getattr(given, "query", None), after, before, given.limit)
+        return RecallToolCall(call.name, getattr(given, "query", None), after, before, given.limit)
 
     def _in_utc(self, moment: datetime | None) -> datetime | None:
         if moment is None:
@@ -129,7 +129,7 @@ def _moment(value: object) -> datetime | None:
 
 
 def _words(value: str) -> str:
-    query = plain(value).strip()[:QUERY_CHARS]
+    query = normalize(value).strip()[:QUERY_CHARS]
     if not query:
         raise ValueError(f"name some words to look for, or call {RECENT}")
     return query

@@ -25,10 +25,10 @@ from memory.paging import Page, page_of, rows_of_page
 from memory.recall.endings import read_gists
 from memory.recall.excerpts import shown_in_part
 from memory.recall.recall import Recalled
-from memory.sessions.messages import MESSAGES, QUOTABLE, remains
+from memory.sessions.messages import MESSAGES, QUOTABLE, tombstone
 from memory.transcripts.transcript import calls_of
-from memory.turn.values import MemoryReport, RecallCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import Database, FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, locked
+from memory.turn.values import MemoryReport, RecallToolCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models import Database, FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, for_update
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
 from models.owners import Caller
@@ -128,7 +128,7 @@ class Turns:
         if turn.finished_at is not None:
             return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
         taken = turn.lease_token is not None and turn.lease_token == row.lease_token
-        if taken and not self.leases.free(row):
+        if taken and not self.leases.is_free(row):
             return "answering"
         return "broken_off" if refused is None else "refused"
 
@@ -151,10 +151,10 @@ def _of_line(row: SessionRow) -> Any:
 def of_key(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
     assert request.idempotency_key is not None
-    keys = [request.idempotency_key, remains(request.idempotency_key)]
+    keys = [request.idempotency_key, tombstone(request.idempotency_key)]
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
     named = query.where(TurnRow.tenant == request.caller.tenant, TurnRow.idempotency_key.in_(keys))
-    turn = tx.scalar(locked(tx, named, OwnerRow, SessionRow, TurnRow))
+    turn = tx.scalar(for_update(tx, named, OwnerRow, SessionRow, TurnRow))
     if turn is not None and turn.fingerprint != request.fingerprint:
         raise Conflict(
             "idempotency_key_reused",
@@ -308,7 +308,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         examples=shown(tx, stored.get("examples", ())),
         tail_messages=stored["tail_messages"],
         tail_dropped=stored["tail_dropped"],
-        calls=tuple(RecallCall(**call) for call in calls),
+        calls=tuple(RecallToolCall(**call) for call in calls),
     )
 
 

@@ -14,7 +14,7 @@ from memory.examples import Example
 from memory.leases import Lease
 from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
 from memory.recall.recall import Past, Recalled
-from memory.transcripts.transcript import ClientRequest, Sent
+from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
 from models.facts import Fact
 from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
@@ -29,12 +29,14 @@ class TurnRequest:
     model.  `timezone` is where the person's days begin.
 
     A turn that is not to `remember` is answered from its session alone, and nothing of it comes up in another: no fact
-    is taken from it, and it is not recalled.  `replaces` is the id of the user message of this session that this one
-    replaces, with all after it.  `unheard` says what becomes of the reply when its listener leaves: it is finished, or
-    interrupted and kept so far.  `history` is what was said before in a temporary chat, which nobody else keeps.
-    `client` is the whole request of an OpenAI client, whose last user message is `message`.  `block` is the most tokens
-    of what another model is shown of the memory; that model answers.  `patience` is how many seconds each write waits
-    for the database, if not for the database's own limit.
+    is taken from it, and it is not recalled.
+
+    replaces: the id of the user message of this session that this one replaces, with all after it.
+    on_disconnect: what becomes of the reply when the reader leaves: it is finished, or interrupted and kept so far.
+    history: what was said before in a temporary chat, which nobody else keeps.
+    client: the whole request of an OpenAI client, whose last user message is `message`.
+    block_tokens: the most tokens of a memory block; the caller's own model answers then.
+    lock_timeout: seconds that each write waits for the database, if not its own limit.
     """
 
     caller: Caller
@@ -52,10 +54,10 @@ class TurnRequest:
     history: tuple[MessageDraft, ...] = ()
     idempotency_key: str | None = None
     replaces: int | None = None
-    unheard: Literal["finish", "interrupt"] = "finish"
-    client: ClientRequest | None = None
-    block: int | None = None
-    patience: float | None = None
+    on_disconnect: Literal["finish", "interrupt"] = "finish"
+    client: TranscriptRequest | None = None
+    block_tokens: int | None = None
+    lock_timeout: float | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -68,7 +70,7 @@ class TurnRequest:
 
 
 @dataclass(frozen=True)
-class RecallCall:
+class RecallToolCall:
     """A model's call: the tool, what it asked for as far as that was understood, and how many excerpts it was given, or
     the `error` that it was told.  `query` is None when the words are not kept."""
 
@@ -101,7 +103,7 @@ class MemoryReport:
     examples: tuple[Example, ...] = ()
     tail_messages: int = 0
     tail_dropped: int = 0
-    calls: tuple[RecallCall, ...] = ()
+    calls: tuple[RecallToolCall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ class Admitted:
     head: Head = Head()
     tail: tuple[Message, ...] = ()
     began: TurnStarted | None = None
-    sent: Mapping[int, Sent] = field(default_factory=dict)
+    sent: Mapping[int, TranscriptMessage] = field(default_factory=dict)
     unshown: frozenset[int] = frozenset()
     lease: Lease | None = None
     turn_id: int | None = None
