@@ -25,7 +25,7 @@ class _EventLogger(Logger):
 _host = f"[{_settings.host}]" if ":" in _settings.host else _settings.host  # IPv6
 bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
-worker_class = "worker.Worker"  # gthread, with REQUEST_TIMEOUT as the limit for slow clients
+worker_class = "gunicorn_worker.Worker"  # gthread, with REQUEST_TIMEOUT as the limit for slow clients
 threads = _settings.threads
 preload_app = True  # loaded once: the workers share its memory, and a new worker starts at once
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's threads do not survive the fork

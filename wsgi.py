@@ -20,7 +20,7 @@ register_commands(app)
 # A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `flask db upgrade` starts.
 _command = click.get_current_context(silent=True)
 if _command is None or _command.command is run_command:
-    _found = engine_of(app).check()
+    _report = engine_of(app).health.check()
     engine_of(app).database.close()  # no connection outlives a fork
-    if not _found.migrated:
-        sys.exit(f"Recap does not start. The database can't be used: {_found.database}.")
+    if not _report.migrated:
+        sys.exit(f"Recap does not start. The database can't be used: {_report.database}.")

@@ -116,7 +116,7 @@ def _refused(error: HTTPException) -> Response:
 def _unexpected(error: Exception) -> Response:
     known = database_failed(error)
     if known is not None:
-        log.error("the database failed", extra=logs.fields(error=logs.told(error)))
+        log.error("the database failed", extra=logs.fields(error=logs.safe_message(error)))
         return _respond(known)
     log.error("unexpected error", exc_info=error)
     message = "An unexpected error occurred in Recap. The server's log has the details under this X-Request-ID."

@@ -109,7 +109,7 @@ def caller(user_id: str | None) -> Caller:
         raise user_not_found(user_id)
     found = Caller(holder.tenant, user_id if own is None else own)
     if found.user_id is not None:
-        logs.add(owner=logs.Private("user", found.tenant, found.user_id))
+        logs.add(owner=logs.Pseudonym("user", found.tenant, found.user_id))
         if "places" in g:
             g.places.take_for(found)
     return found

@@ -83,7 +83,7 @@ def register(app: Flask, engine: Engine) -> None:
         given = request.headers.get("X-Request-ID", "")
         id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
         g.watched = RequestInfo(id, time.perf_counter())
-        metrics.request_came(request.headers.get("traceparent"))
+        metrics.start_request(request.headers.get("traceparent"))
         logs.begin()
         logs.add(request=id)
         environ, method, path = request.environ, request.method, request.path
@@ -130,7 +130,7 @@ def register(app: Flask, engine: Engine) -> None:
 def _over(metrics: Metrics, watched: RequestInfo, method: str, route: str, response: Response) -> None:
     """Count a request and log it."""
     seconds, status, code = time.perf_counter() - watched.began, response.status_code, watched.code
-    metrics.request_over(method, route, status, seconds, code)
+    metrics.end_request(method, route, status, seconds, code)
     quiet = status < 400 and code is None and route in QUIET
     level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level
     if log.isEnabledFor(level):

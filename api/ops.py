@@ -31,24 +31,24 @@ def ready() -> tuple[dict[str, Any], int]:
     """Check that requests can be served, and by which models"""
     engine = current_engine()
     models = engine.model_server.models
-    checked = engine.check()
+    report = engine.health.check()
     limits: Limits = current_app.extensions[LIMITS]
     body = {
-        "status": "ready" if checked.ready else "unready",
-        "database": checked.database,
-        "data_dir": checked.data_dir,
+        "status": "ready" if report.ready else "unready",
+        "database": report.database,
+        "data_dir": report.data_dir,
         "model": {"main": models.main.name, "mini": models.mini.name, "builtin": models.builtin},
         "notice": models.notice,
         "recall": engine.settings.recall,
         "summary_prompt": engine.settings.summary_prompt,
-        "jobs": checked.jobs,
-        "jobs_late": checked.late,
-        "embeddings": checked.embeddings,
+        "jobs": report.jobs,
+        "jobs_late": report.late,
+        "embeddings": report.embeddings,
         "rate_limits": limits.away(),
     }
-    return {name: value for name, value in body.items() if value is not None}, 200 if checked.ready else 503
+    return {name: value for name, value in body.items() if value is not None}, 200 if report.ready else 503
 
 
 def metrics() -> Response:
     """The figures of all worker processes.  Not in the document: Prometheus has its own format."""
-    return Response(current_engine().figures(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)
+    return Response(current_engine().health.metrics_text(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)

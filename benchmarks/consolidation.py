@@ -37,7 +37,7 @@ from app import create_app, engine_of
 from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.results import load_line, machine_line, rows
 from config import Settings
-from config.when import When
+from config.parsers import When
 from memory.engine import Engine
 from memory.llm import ConsolidationMaterial, Finish, LanguageModel, ModelEvent, ModelRequest, Piece
 from memory.llm.builtin import BuiltinModel

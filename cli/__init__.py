@@ -1,22 +1,46 @@
-"""Commands for operators: `flask --app wsgi index verify`, and the like; a module a group.  `--help` says the rest."""
+"""Commands for operators, as `flask --app wsgi index verify`. Each group has a module of its name."""
 
 from __future__ import annotations
 
-from flask import Flask
+from typing import Any
 
-from cli.backup import backup, restore
-from cli.imports import import_files
-from cli.index import index
-from cli.jobs import jobs
-from cli.keys import keys
-from cli.logs import logs
-from cli.mcp import mcp
-from cli.models import models
-from cli.move import move_to
-from cli.prompts import prompts
+import click
+from flask import Flask
+from flask.cli import AppGroup
+from sqlalchemy.exc import SQLAlchemyError
+
+from config import SettingsError
+from memory.errors import RecapError, database_failed
+
+
+class Command(click.Command):
+    """A command that reports an expected failure in one sentence. A mistake of ours keeps its traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RecapError as error:
+            raise click.ClickException(error.message) from error
+        except SettingsError as error:
+            raise click.ClickException(str(error)) from error
+        except OSError as error:
+            raise click.ClickException(f"{error}.") from error
+        except SQLAlchemyError as error:
+            failed = database_failed(error, "Nothing was changed.")
+            if failed is None:
+                raise
+            raise click.ClickException(failed.message) from error
+
+
+class Commands(Command, AppGroup):
+    """A group of commands."""
 
 
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
-    for command in (index, jobs, keys, logs, mcp, models, prompts, backup, restore, move_to, import_files):
+    # Imported here, because they import the classes above, and a web worker needs none of them.
+    from cli import backup, imports, index, jobs, keys, logs, mcp, models, prompts
+
+    groups = index.index, jobs.jobs, keys.keys, logs.logs, mcp.mcp, models.models, prompts.prompts
+    for command in (*groups, backup.backup, backup.restore, backup.move_to, imports.import_files):
         app.cli.add_command(command)

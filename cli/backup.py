@@ -1,4 +1,4 @@
-"""`flask backup` and `flask restore`: all that is stored, as one file."""
+"""`flask backup`, `flask restore` and `flask move-to`: copy everything that is stored."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from pathlib import Path
 
 import click
 from flask.cli import with_appcontext
+from sqlalchemy import select
 
 from api.resource import current_engine
 from app import on_database
-from cli.commands import Command
-from memory.engine import utc_now
-from memory.ops.backup import back_up
+from cli import Command
+from memory.engine import Engine, utc_now
+from memory.errors import Conflict
+from memory.ops.backup import DataLock, back_up
 from memory.ops.backup import restore as put_back
+from memory.ops.move import count, move
+from models import MessageRow, OwnerRow
+from models.owners import Caller
+
+SAMPLES = 20  # persons of whom one search is compared
 
 
 @click.command("backup", cls=Command)
@@ -48,3 +55,49 @@ def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
     with on_database(current_engine().settings, f"sqlite:///{file.absolute()}"):
         pass
+
+
+@click.command("move-to", cls=Command)
+@click.argument("database_url")
+@with_appcontext
+def move_to(database_url: str) -> None:
+    """Copy all that is stored to DATABASE_URL, and compare every row.  Stop all servers first.
+
+    The target is empty, or has what an earlier call that broke off copied.  The search index is made again where it is
+    needed.
+    """
+    source = current_engine()
+    with DataLock(source.settings.data_dir).alone(), on_database(source.settings, database_url) as target:
+        rows = count(source.database)
+        with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
+            move(source.database, target.database, lambda _table, done: bar.update(done))
+        searches = _compare_searches(source, target)
+    click.echo(f"Moved {rows} rows; {searches} searches find the same. Set DATABASE_URL to the new database, start")
+    click.echo("Recap, and delete the former database when you don't need it any more: it still has everything.")
+
+
+def _compare_searches(source: Engine, target: Engine) -> int:
+    """Search for the newest words of some persons in both databases; how many searches that were."""
+    newest = (
+        select(MessageRow.content).where(MessageRow.owner_id == OwnerRow.id).order_by(MessageRow.id.desc()).limit(1)
+    )
+    with source.database.read() as tx:
+        samples = tx.execute(
+            select(OwnerRow.tenant, OwnerRow.name, newest.scalar_subquery())
+            .where(OwnerRow.kind == "user", newest.exists())
+            .order_by(OwnerRow.id)
+            .limit(SAMPLES)
+        ).all()
+    now = utc_now()
+    for tenant, name, words in samples:
+        found, there = (
+            [one.message.id for one in where.recall.search(Caller(tenant, name), now, text=words[:200]) if one.message]
+            for where in (source, target)
+        )
+        if found != there:
+            raise Conflict(
+                "search_differs",
+                "Every row was copied, but a search finds other messages there. Run `flask index verify` with the new "
+                "DATABASE_URL before you use it.",
+            )
+    return len(samples)

@@ -9,7 +9,7 @@ import click
 from flask.cli import with_appcontext
 
 from api.resource import current_engine
-from cli.commands import Command
+from cli import Command
 from memory.engine import Engine
 from memory.transfer.import_reader import checked
 from models.owners import Caller

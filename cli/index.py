@@ -7,7 +7,7 @@ import sys
 import click
 
 from api.resource import current_engine
-from cli.commands import Commands
+from cli import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
 

@@ -9,7 +9,7 @@ import time
 import click
 
 from api.resource import current_engine
-from cli.commands import Commands
+from cli import Commands
 from memory.engine import Engine
 from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
@@ -31,9 +31,9 @@ def work(once: bool) -> None:
     """
     engine = current_engine()
     engine.data_lock.share()
-    checked = engine.check()
-    if not checked.ready:
-        raise click.ClickException(f"Nothing can be done: database {checked.database}, data {checked.data_dir}.")
+    report = engine.health.check()
+    if not report.ready:
+        raise click.ClickException(f"Nothing can be done: database {report.database}, data {report.data_dir}.")
     if once:
         sys.exit(_work_once(engine))
     _work_until_told(engine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from api.resource import current_engine
-from cli.commands import Commands
+from cli import Commands
 from memory.access.keys import KNOWN_SECONDS, KeyInfo
 from models.keys import SCOPES
 

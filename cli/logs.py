@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from api.resource import current_engine
-from cli.commands import Commands
-from memory.ops.logs import Names, Private
+from cli import Commands
+from memory.ops.logs import Pseudonym, Pseudonymizer
 
 logs = Commands("logs", help="The logs, which name people and sessions by a hash alone.")
 
@@ -18,4 +18,4 @@ logs = Commands("logs", help="The logs, which name people and sessions by a hash
 @click.option("--tenant", default="default", show_default=True, help="Whose it is.")
 def show(name: str, kind: str, tenant: str) -> None:
     """Say by which hash this installation's logs name a person or a session."""
-    click.echo(Names.of(current_engine().settings.data_dir).hash(Private(kind, tenant, name)))
+    click.echo(Pseudonymizer.of(current_engine().settings.data_dir).hash(Pseudonym(kind, tenant, name)))

@@ -17,7 +17,7 @@ from flask.cli import with_appcontext
 
 from api.mcp_server import INSTRUCTIONS, McpServer, error_data
 from api.resource import current_engine
-from cli.commands import Command
+from cli import Command
 from memory.access.keys import KeyHolder
 from memory.errors import RecapError
 from models.owners import Caller

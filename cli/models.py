@@ -7,7 +7,7 @@ import sys
 import click
 
 from api.resource import current_engine
-from cli.commands import Commands
+from cli import Commands
 from memory.llm.model_check import ModelCheck, check_models
 
 models = Commands("models", help="The models that answer, summarise and embed.")

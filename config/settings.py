@@ -15,11 +15,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from config import environment, values
+from config import environment, parsers
 from config.environment import SettingsError
+from config.parsers import ApiKey, FactWeights, When, when
 from config.servers import FallbackModel, Servers, fallbacks
-from config.values import ApiKey, FactWeights
-from config.when import When, when
 
 T = TypeVar("T")
 
@@ -68,7 +67,7 @@ class Settings(BaseModel):
     """Threads of each process. A turn holds one while it waits for the model. Turns leave eight of them, or a
     quarter if that is less, to other requests, half of those to reads."""
 
-    api_keys: Annotated[tuple[ApiKey, ...], _from_text(values.api_keys)] = Field(
+    api_keys: Annotated[tuple[ApiKey, ...], _from_text(parsers.api_keys)] = Field(
         (), validation_alias="RECAP_API_KEYS", repr=False
     )
     """API keys as `tenant:key,tenant:key`: each key reads and writes the data of its tenant. A key has at least 16
@@ -78,11 +77,11 @@ class Settings(BaseModel):
     """`1` serves clients without a key on any address and through proxies. Otherwise a server without keys serves only
     programs and browsers of its own machine that call it directly."""
 
-    rate_limit: Annotated[str, AfterValidator(values.rate_limit)] = ""
+    rate_limit: Annotated[str, AfterValidator(parsers.rate_limit)] = ""
     """Requests that one key may make, or one address where no key is required, as `120 per minute; 10 per second`.
     `off`: no limit. Empty: 6000 per minute, but no limit for this machine where no key is required."""
 
-    rate_limit_storage: Annotated[str, AfterValidator(values.rate_limit_storage)] = Field("memory://", repr=False)
+    rate_limit_storage: Annotated[str, AfterValidator(parsers.rate_limit_storage)] = Field("memory://", repr=False)
     """Where requests are counted. `memory://`: in each worker, so that up to WEB_WORKERS times the limit can pass.
     `redis://host:6379/0`: in Redis, for all workers and machines together."""
 
@@ -98,7 +97,7 @@ class Settings(BaseModel):
     """The same for one key, or one address where no key is required. With 32 threads, 24 turns run at once in a worker,
     so 16 leave room for other keys."""
 
-    cors_origins: Annotated[tuple[str, ...], _from_text(values.origins)] = ()
+    cors_origins: Annotated[tuple[str, ...], _from_text(parsers.origins)] = ()
     """Web sites whose pages may call Recap from a browser, as `https://app.example.com,http://localhost:3000`. Empty:
     only Recap's own page."""
 
@@ -106,7 +105,7 @@ class Settings(BaseModel):
     """The number of proxies in front of Recap that set X-Forwarded-For: 1 behind nginx. With 0 Recap ignores the
     header, because any client can send it."""
 
-    public_url: Annotated[str, AfterValidator(values.public_url)] = ""
+    public_url: Annotated[str, AfterValidator(parsers.public_url)] = ""
     """The address at which people open Recap's page, as `https://recap.example.com`. With it recalled excerpts link to
     their messages there, so that a model can cite them. Empty: no links."""
 
@@ -119,11 +118,11 @@ class Settings(BaseModel):
     openai_model: str = "gpt-4o"
     """The main model, which writes the replies."""
 
-    encryption_key: Annotated[str, AfterValidator(values.encryption_key)] = Field("", repr=False)
+    encryption_key: Annotated[str, AfterValidator(parsers.encryption_key)] = Field("", repr=False)
     """What the model server's key is encrypted with when an administrator sets it on the page, as Fernet of the package
     cryptography makes it. Keep it apart from backups. Empty: no key can be stored."""
 
-    openai_models: Annotated[tuple[str, ...], _from_text(values.names)] = ()
+    openai_models: Annotated[tuple[str, ...], _from_text(parsers.names)] = ()
     """The models that people may choose for a chat, as `gpt-4o,gpt-4o-mini`. OPENAI_MODEL is always one of them. Empty:
     every model that the model server lists."""
 
@@ -267,7 +266,7 @@ class Settings(BaseModel):
     """What a person's feedback changes: `propose`, the mini model proposes a new version of an instruction, which waits
     until the person accepts it; `auto`, it is used at once; `off`, nothing. Examples are made of it in any case."""
 
-    fact_weights: Annotated[FactWeights, _from_text(values.weights)] = FactWeights()
+    fact_weights: Annotated[FactWeights, _from_text(parsers.weights)] = FactWeights()
     """The weights of the parts of a fact's score, as `importance:0.4,recency:0.2`."""
 
     fact_half_life_days: Days = 30.0
@@ -297,7 +296,7 @@ class Settings(BaseModel):
     """Whether the mini model also says which people, places and things a fact ties together. It makes the instruction
     of its calls about 90 tokens longer."""
 
-    metrics_key: Annotated[str, AfterValidator(values.header_key)] = Field("", repr=False)
+    metrics_key: Annotated[str, AfterValidator(parsers.header_key)] = Field("", repr=False)
     """The bearer token for `/metrics` where API keys are required. The metrics cover all tenants, so no API key opens
     them. Empty: nobody can read them there."""
 

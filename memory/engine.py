@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine as DatabaseEngine
-from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
 from memory.access.budgets import Budgets
@@ -22,7 +18,6 @@ from memory.conversation_types import ConversationTypes
 from memory.erasing.archives import Archives, WriteExport
 from memory.erasing.erasing import Erasing
 from memory.erasing.retention import Retention
-from memory.errors import DAMAGED, in_short, schema_differs
 from memory.examples import Examples
 from memory.feedback import Feedback
 from memory.forgetting import forget_facts
@@ -46,9 +41,9 @@ from memory.llm.mini import Mini
 from memory.llm.model_server import ModelServer
 from memory.llm.models import Models
 from memory.message_versions import MessageVersions
-from memory.ops import logs
 from memory.ops.backup import DataLock
-from memory.ops.metrics import Metrics, Standing
+from memory.ops.health import Health
+from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
@@ -63,9 +58,7 @@ from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
 from memory.users import Users
 from models import Database
-from models.errors import Trouble, trouble_of
 from models.messages import Message
-from models.schema import revision_of
 from models.sections import Sections
 from search_index import RECIPES, Embedder, MiniLMEmbedder, Recipe, SearchIndex, WordLlamaEmbedder
 
@@ -81,33 +74,12 @@ BUILTIN = (
 
 utc_now = partial(datetime.now, UTC)
 
-ROOM_BYTES = 1 << 20  # free on the disk; with less the database's log can't grow by a large message
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
 ALONE = (
     *("index", "unindex", "scrub", "expire", "retention"),
     *("profile", "feedback", "consolidation", "thoughts"),
 )  # kinds of jobs of which one runs at a time
 SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The state of what serving needs: `ok`, or in words what is wrong; the number of jobs by state.
-
-    `late` says that jobs are due and no process runs them, `embeddings` why none can be had.  Turns are taken all the
-    same.  `migrated` is False when the database needs a command before any process can use it.
-    """
-
-    database: str
-    data_dir: str
-    jobs: dict[str, int]
-    late: str | None
-    embeddings: str | None
-    migrated: bool
-
-    @property
-    def ready(self) -> bool:
-        return self.database == self.data_dir == "ok"
 
 
 class Engine:
@@ -125,7 +97,7 @@ class Engine:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
-        models_of = partial(_models, on_takeover=metrics.model_replaced)
+        models_of = partial(_models, on_takeover=metrics.count_fallback)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
         self.embedder = embedder = _embedder(settings, models.embedding_endpoint, metrics)
@@ -138,6 +110,7 @@ class Engine:
         self.leases = leases = Leases(database, now)
         self.outbox = outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
         self.jobs = Jobs(database, now)
+        self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = Keys(settings.api_keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
         mini = Mini(model_server, budgets, metrics)
@@ -192,8 +165,8 @@ class Engine:
         """
         self.data_lock.share()
         self.model_server.tell()
-        checked = self.check()
-        for part, found in (("database", checked.database), ("data directory", checked.data_dir)):
+        report = self.health.check()
+        for part, found in (("database", report.database), ("data directory", report.data_dir)):
             if found != "ok":
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
@@ -207,47 +180,6 @@ class Engine:
         self.model_server.close()
         self.database.close()
         self.data_lock.release()
-
-    def figures(self, version: str) -> bytes:
-        """The metrics, in Prometheus' text format."""
-        jobs: dict[tuple[str, str], int] | None = None
-        try:
-            with self.database.read() as tx:
-                jobs = self.jobs.counts(tx)
-        except SQLAlchemyError as error:
-            log.error("the jobs can't be counted", extra=logs.fields(error=logs.told(error)))
-        return self.metrics.text(Standing(version, jobs))
-
-    def check(self) -> Checked:
-        """Look at what serving needs, without changing anything."""
-        jobs, late, migrated = dict[str, int](), None, True
-        try:
-            with self.database.read() as tx:
-                differs = schema_differs(revision_of(tx.connection()))
-                database, migrated = differs or "ok", differs is None
-                for (_, state), count in self.jobs.counts(tx).items():
-                    jobs[state] = jobs.get(state, 0) + count
-                late = self.jobs.late(tx)
-        except SQLAlchemyError as error:
-            if migrated:
-                log.error("the database can't be read", extra=logs.fields(error=logs.told(error)))
-                database, migrated = in_short(error), trouble_of(error) is not Trouble.MISSING
-        if database == "ok" and self.database.damaged():
-            database = DAMAGED
-        failing = self.embedder.failure if self.embedder is not None else None
-        return Checked(database, _room(self.settings.data_dir), jobs, late, failing, migrated)
-
-
-def _room(data_dir: Path) -> str:
-    """`ok`, or why nothing can be stored in the data directory, and what to do."""
-    try:
-        if not os.access(data_dir, os.W_OK):
-            return f"{data_dir} can't be written: nothing is stored. Make it writable; no restart is needed"
-        if shutil.disk_usage(data_dir).free < ROOM_BYTES:
-            return f"the disk of {data_dir} is full: nothing is stored. Free some space; no restart is needed"
-    except OSError as error:
-        return f"{data_dir} can't be looked at: {error.strerror}"
-    return "ok"
 
 
 def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:

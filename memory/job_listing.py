@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -22,7 +22,6 @@ from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller
 
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
-LATE = timedelta(seconds=60)  # a worker that lives takes a job sooner, unless it is busy with another
 
 
 @dataclass(frozen=True)
@@ -108,23 +107,6 @@ class Jobs:
             return JobInfo(**shown, position=positions.get(shown["id"]), age=age)
 
         return [info(**row) for row in rows]
-
-    def counts(self, tx: Transaction) -> dict[tuple[str, str], int]:
-        """How many jobs of all owners there are, by kind and state."""
-        by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
-        return {(kind, state): count for kind, state, count in tx.execute(by_kind)}
-
-    def late(self, tx: Transaction) -> str | None:
-        """What is wrong, if a job has been due for long while none is running."""
-        due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
-        running = tx.scalar(select(JobRow.id).where(JobRow.state == "running").limit(1))
-        if due is None or running is not None or (late := self.now() - due) <= LATE:
-            return None
-        return (
-            f"Jobs have been due for {late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are not "
-            "updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
-            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
-        )
 
 
 def _not_found(job_id: int) -> NotFound:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ScalarSelect, bindparam, case, func, or_, select, union_all
 from sqlalchemy.orm import aliased
 
-from config.when import When
+from config.parsers import When
 from models import JobRow, OwnerRow, QueueRow, Transaction, Upsert
 from models.jobs import JobRequest
 

@@ -293,7 +293,7 @@ class Outbox:
                         tx.delete(row)
                     else:
                         outcome = self._settle(row, error, more=more, waits=waits)
-            self._metrics.job_over(job.kind, outcome, time.perf_counter() - began)
+            self._metrics.count_job(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
             self._leases.forget(lease)
         return error
@@ -342,7 +342,7 @@ class Outbox:
             left = tx.scalar(for_update(tx, _BY_ID, JobRow), {"id": row.id})
             if left is not None and left.state == "running" and self._leases.is_free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
-                self._metrics.job_over(row.kind, self._settle(left, ABANDONED))
+                self._metrics.count_job(row.kind, self._settle(left, ABANDONED))
 
 
 def _survive(work: Callable[[], Result]) -> Result | None:
@@ -359,8 +359,8 @@ def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:
     if found is None:
         return {}
     kind, tenant, name, session_id = found
-    session = logs.Private("session", tenant, session_id) if session_id is not None else None
-    return {"owner": logs.Private(kind, tenant, name), "session": session}
+    session = logs.Pseudonym("session", tenant, session_id) if session_id is not None else None
+    return {"owner": logs.Pseudonym(kind, tenant, name), "session": session}
 
 
 def _reason(error: Exception) -> str:
@@ -372,5 +372,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RecapError):
         return error.kept[:ERROR_CHARS]
     name = type(error).__name__
-    said = str(error) if isinstance(error, sqlite3.Error | IndexBusy | EmbeddingUnavailable) else logs.told(error)
+    said = (
+        str(error) if isinstance(error, sqlite3.Error | IndexBusy | EmbeddingUnavailable) else logs.safe_message(error)
+    )
     return f"{name}: {said}"[:ERROR_CHARS] if said != name else f"{name}; the log has more, under the job's id."

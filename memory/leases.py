@@ -136,7 +136,7 @@ class Leases:
             with self._database.write(RELEASE_TIMEOUT_SECONDS) as tx:
                 _change(tx, lease, lease_token=None, lease_until=None)
         except SQLAlchemyError as error:
-            told = logs.fields(seconds=LEASE_SECONDS, error=logs.told(error))
+            told = logs.fields(seconds=LEASE_SECONDS, error=logs.safe_message(error))
             log.error("a lease could not be given back, and runs out by itself", extra=told)
         self.forget(lease)
 
@@ -216,7 +216,7 @@ class Leases:
                     self._stop_noted(turns)
             except SQLAlchemyError as error:
                 pause = TROUBLE_SECONDS
-                told = logs.fields(leases=len(held), error=logs.told(error))
+                told = logs.fields(leases=len(held), error=logs.safe_message(error))
                 log.error("leases could not be renewed; trying again", extra=told)
 
     def _renew(self, held: Mapping[Lease, _Held]) -> None:

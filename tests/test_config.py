@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
-from config.when import When
+from config.parsers import When
 
 # Every variable: a value it takes, and what that becomes.
 GOOD: dict[str, tuple[str, Any]] = {

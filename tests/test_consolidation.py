@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from config.when import when
+from config.parsers import when
 from memory.knowledge.consolidation import PAIRS_MAX
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from benchmarks.serving import ROOT
 from config import Settings
-from memory.job_listing import LATE
+from memory.ops.health import LATE
 from tests.conftest import MakeApp
 from tests.jobbing import Bench, Clock, fail
 from tests.model_server import ModelServer

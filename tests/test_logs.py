@@ -132,7 +132,7 @@ def test_the_command_says_whose_lines_are_whose(told: Flask, log: Lines, make_ap
 
 
 def test_the_salt_is_for_its_owners_eyes(tmp_path: Path) -> None:
-    logs.Names.of(tmp_path)
+    logs.Pseudonymizer.of(tmp_path)
     (path,) = tmp_path.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_bytes()) == 32
@@ -146,7 +146,7 @@ def test_an_unexpected_error_is_told_by_its_type_and_place() -> None:
         raise ValueError("'tangerine' is no number")
     except ValueError:
         record = logging.LogRecord("l", logging.ERROR, "f", 1, "it failed", (), sys.exc_info())
-    line = read(logs.formatter(logs.Names(b"s" * 32)).format(record))
+    line = read(logs.formatter(logs.Pseudonymizer(b"s" * 32)).format(record))
     assert (line["event"], line["error"]) == ("it failed", "ValueError")
     assert re.fullmatch(r"tests/test_logs\.py:\d+ test_an_unexpected\w+", line["at"])
     assert "said" not in line
@@ -163,7 +163,7 @@ def _record(event: str = "event", **fields: Any) -> logging.LogRecord:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_value_of_one_line(event: str, value: str) -> None:
-    line = logs.formatter(logs.Names(b"s" * 32)).format(_record(event, said=value))
+    line = logs.formatter(logs.Pseudonymizer(b"s" * 32)).format(_record(event, said=value))
     assert len(line.splitlines()) == 1
     if (event + value).isprintable() and "\\" not in event + value:  # other text has escapes, never another line or key
         assert (read(line)["event"], read(line)["said"]) == (event, value)

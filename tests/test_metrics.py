@@ -19,7 +19,7 @@ from app import engine_of
 from benchmarks.serving import ROOT
 from config import ApiKey
 from memory.engine import Engine
-from memory.ops.metrics import Metrics, Standing
+from memory.ops.metrics import Metrics, ScrapeInfo
 from models import JobRow
 from tests.completing import stream, talk
 from tests.conftest import MakeApp
@@ -213,7 +213,7 @@ def test_without_keys_the_metrics_are_for_this_machine(client: FlaskClient) -> N
 
 def test_every_metric_is_described_and_no_other() -> None:
     metrics = Metrics()
-    there = Figures(metrics.text(Standing("1", {("index", "pending"): 1})).decode()).names
+    there = Figures(metrics.text(ScrapeInfo("1", {("index", "pending"): 1})).decode()).names
     told = set(re.findall(r"^\| `(recap_\w+)", OPERATIONS.read_text("utf-8"), re.M))
     assert sorted(there - told) == [], "metrics that docs/operations.md does not describe"
     assert sorted(told - there) == [], "metrics in docs/operations.md that there are not"

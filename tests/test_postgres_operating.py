@@ -114,7 +114,7 @@ def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
         all_get_on(told)
     none_lost_or_doubled(nodes[1], told)
     assert read_all(nodes[0].test_client(), "/api/jobs", state="failed") == []
-    checked = engine_of(nodes[1]).check()
+    checked = engine_of(nodes[1]).health.check()
     assert not checked.migrated and "newer" in checked.database, "and it does not start again"
 
 

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from config.when import when
+from config.parsers import when
 from memory.access.owners import find_user
 from models.owners import Caller
 from tests.conftest import MakeApp

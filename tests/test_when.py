@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from config.when import When, when
+from config.parsers import When, when
 from memory.job_schedule import PAUSE, follow_up
 from models import OwnerRow
 from tests.jobbing import Bench

@@ -29,7 +29,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import ApiKey, Settings, SettingsError
-from config.values import TENANT
+from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, KeyRow, for_update
 from models.keys import SCOPES

@@ -247,7 +247,7 @@ class Updates:
             if corrected:
                 use_newest_summary(tx, row, self.settings)  # a true head matters more than a stable one
             _remember_most(tx, job, step)
-        self.metrics.facts_taken(counts)
+        self.metrics.count_facts(counts)
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
         of_version = logs.fields(version=step.version + 1, through=step.through, model=answer.model, **figures)
         log.info("summary", extra=of_version)

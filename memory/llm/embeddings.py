@@ -52,7 +52,7 @@ class OpenAIEmbedder:
         """
         use = "index" if within is None else "search"
         if within is not None and time.monotonic() < self._paused_until:
-            self._metrics.embedded(use, "skipped")
+            self._metrics.count_embedding(use, "skipped")
             raise EmbeddingUnavailable("The embedding server failed a moment ago.")
         try:
             parts = [self._rows(texts[at : at + TEXTS_MAX], within) for at in range(0, len(texts), TEXTS_MAX)]
@@ -61,11 +61,11 @@ class OpenAIEmbedder:
             why = self._reason(error, INDEX_SECONDS if within is None else within)
             self._failed[use] = why
             self._paused_until = time.monotonic() + PAUSE_SECONDS
-            self._metrics.embedded(use, "failed")
+            self._metrics.count_embedding(use, "failed")
             raise EmbeddingUnavailable(why) from None
         self.dimensions = vectors.shape[1]
         self._failed.pop(use, None)
-        self._metrics.embedded(use, "answered")
+        self._metrics.count_embedding(use, "answered")
         return vectors
 
     def _reason(self, error: ModelError | ValueError, seconds: float) -> str:

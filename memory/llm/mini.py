@@ -92,7 +92,7 @@ class Mini:
     def spend(self, owner_id: int, usage: Usage) -> None:
         """Charge what a call took."""
         self.budgets.charge(owner_id, [usage])
-        self.metrics.spent("mini", usage)
+        self.metrics.count_tokens("mini", usage)
 
 
 def ask(

@@ -3,7 +3,7 @@
     time=2026-05-12T09:30:00.123456Z level=info logger=memory.turn.running event=turn request=5f1c owner=9a3e...
 
 A line says which request or job it belongs to and, as a hash, on whose behalf: `add` and `about` set that for all
-lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Private`.
+lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Pseudonym`.
 
 Guarantee: no line names anybody.  A person and a session appear as a hash with a salt of this installation, which
 nobody can guess from a list of names.  Of an unexpected error the log has its type and where it was raised; its
@@ -37,7 +37,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True)
-class Private:
+class Pseudonym:
     """A name that a line may have as a hash only: of the `kind` `user` or `session`, within a tenant."""
 
     kind: str
@@ -59,7 +59,7 @@ def fields(**values: Any) -> dict[str, Any]:
     return {"fields": values}
 
 
-def told(error: BaseException) -> str:
+def safe_message(error: BaseException) -> str:
     """What a log may say of an error: nothing that may quote what a person said, or what a model answered."""
     if isinstance(error, RecapError):
         return error.code
@@ -70,14 +70,14 @@ def told(error: BaseException) -> str:
     return type(error).__name__
 
 
-class Names:
+class Pseudonymizer:
     """Makes the hashes by which a log tells people and sessions apart."""
 
     def __init__(self, salt: bytes) -> None:
         self._salt = salt
 
     @classmethod
-    def of(cls, data_dir: Path) -> Names:
+    def of(cls, data_dir: Path) -> Pseudonymizer:
         """With the installation's salt, which is made if there is none; a passing one where it can't be kept."""
         path = data_dir / SALT_FILE
         with contextlib.suppress(OSError):
@@ -89,25 +89,25 @@ class Names:
                 return cls(salt)
         return cls(secrets.token_bytes(SALT_BYTES))
 
-    def hash(self, private: Private) -> str:
-        said = "\0".join((private.kind, private.tenant, private.name)).encode("utf-8", "surrogatepass")
+    def hash(self, pseudonym: Pseudonym) -> str:
+        said = "\0".join((pseudonym.kind, pseudonym.tenant, pseudonym.name)).encode("utf-8", "surrogatepass")
         return hmac.digest(self._salt, said, "sha256").hex()[:HASH_CHARS]
 
 
-def formatter(names: Names, *, form: str = "logfmt", messages: bool = False) -> logging.Formatter:
+def formatter(pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: bool = False) -> logging.Formatter:
     """Renders a record as one line; with `messages` also what unexpected errors say."""
     render: Any = structlog.processors.JSONRenderer(default=str)
     if form == "logfmt":
         order = ("time", "level", "logger")
         render = structlog.processors.LogfmtRenderer(key_order=order, drop_missing=True, bool_as_flag=False)
 
-    def discreet(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
+    def redact(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
         """The line with its figures and its error, names as hashes, without what is not known."""
         record = line.pop("_record")
         _, error, _ = line.pop("exc_info", None) or (None, None, None)
         values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages) if error else {})}
         return {
-            key: _shown(names.hash(value) if isinstance(value, Private) else value)
+            key: _shown(pseudonymizer.hash(value) if isinstance(value, Pseudonym) else value)
             for key, value in values.items()
             if value is not None and not key.startswith("_")
         }
@@ -119,7 +119,7 @@ def formatter(names: Names, *, form: str = "logfmt", messages: bool = False) -> 
             structlog.stdlib.add_logger_name,
             structlog.contextvars.merge_contextvars,
         ],
-        processors=[discreet, render],
+        processors=[redact, render],
     )
 
 
@@ -133,7 +133,7 @@ def _shown(value: Any) -> Any:
 
 def _failure(error: BaseException, messages: bool) -> dict[str, Any]:
     """An error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
-    kind, said = type(error).__name__, str(error) if messages else told(error)
+    kind, said = type(error).__name__, str(error) if messages else safe_message(error)
     frames = traceback.extract_tb(error.__traceback__)
     at = (f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno} {frame.name}" for frame in frames)
     return {"error": kind, "said": said if said != kind else None, "at": " > ".join(at)}
@@ -147,7 +147,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
     def __init__(self, settings: Settings) -> None:
         logging.Handler.__init__(self)
-        names = Names.of(settings.data_dir)
+        names = Pseudonymizer.of(settings.data_dir)
         self.setFormatter(formatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
 
     @property

@@ -55,7 +55,7 @@ disable_created_metrics()  # a second series for each, which nobody asked for
 
 
 @dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
-class Standing(Collector):
+class ScrapeInfo(Collector):
     """What is looked up when the metrics are read, so that it is the same from every process.
 
     `jobs` are counted by kind and state; None: the database can't be read.
@@ -88,11 +88,11 @@ class Metrics:
 
     # -- what happened
 
-    def request_came(self, traceparent: str | None) -> None:
+    def start_request(self, traceparent: str | None) -> None:
         """A request arrived.  `traceparent` is its header of that name, for traces."""
         self._in_flight.inc()
 
-    def request_over(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
+    def end_request(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
         """A request was answered; `route` as it is written in the code, `code` that of its error."""
         self._in_flight.dec()
         self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
@@ -100,7 +100,7 @@ class Metrics:
         if code is not None:
             self._errors.labels(code).inc()
 
-    def turn_over(
+    def count_turn(
         self, api: str, outcome: str, phases: Mapping[str, float], first_text: float | None, seconds: float
     ) -> None:
         """A turn ended after `seconds`.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES; `phases` are
@@ -111,36 +111,38 @@ class Metrics:
         if first_text is not None:
             self._first_text_seconds.observe(first_text)
 
-    def model_replaced(self, task: str, by: str, code: str) -> None:
+    def count_fallback(self, task: str, by: str, code: str) -> None:
         """A model answered in place of the one of a `task`, `main` or `mini`, which failed with this `code`."""
         self._replaced.labels(task, by, code).inc()
 
-    def answered(self, spent: Usage, history_tokens: int, mode: str, excerpts: int, *, without_memory: bool) -> None:
+    def count_answer(
+        self, spent: Usage, history_tokens: int, mode: str, excerpts: int, *, without_memory: bool
+    ) -> None:
         """A turn was answered.  `history_tokens` are those of all of the history, `mode` is that of recall."""
-        self.spent("main", spent)
+        self.count_tokens("main", spent)
         self._history_tokens.inc(history_tokens)
         self._saved_tokens.inc(max(0, history_tokens - spent.prompt_tokens))
         self._recalls.labels(mode, "found" if excerpts else "nothing").inc()
         self._excerpts.inc(excerpts)
         self._without_memory.inc(without_memory)
 
-    def spent(self, model: str, usage: Usage) -> None:
+    def count_tokens(self, model: str, usage: Usage) -> None:
         """What the `main` or the `mini` model spent on answers, usable or not."""
         self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(model, "cached").inc(usage.cached_tokens)
         self._tokens.labels(model, "completion").inc(usage.completion_tokens)
 
-    def facts_taken(self, counts: Mapping[str, int]) -> None:
+    def count_facts(self, counts: Mapping[str, int]) -> None:
         """What became of facts that the mini model proposed, by FACT_OUTCOMES."""
         for outcome, count in counts.items():
             self._facts.labels(outcome).inc(count)
 
-    def embedded(self, use: str, outcome: str) -> None:
+    def count_embedding(self, use: str, outcome: str) -> None:
         """Count a `search` or a batch of the `index` that needed vectors of a server: `answered`, `failed`, or
         `skipped` because it failed a moment ago."""
         self._embeddings.labels(use, outcome).inc()
 
-    def job_over(self, kind: str, outcome: str, seconds: float | None = None) -> None:
+    def count_job(self, kind: str, outcome: str, seconds: float | None = None) -> None:
         """A run of a job ended: `done`, `retried` (it will run again), `dead` (it will not), or `abandoned` because its
         process died."""
         self._jobs.labels(kind, outcome).inc()
@@ -169,10 +171,10 @@ class Metrics:
         self._folder = folder
         self._make()
 
-    def text(self, standing: Standing) -> bytes:
+    def text(self, info: ScrapeInfo) -> bytes:
         """All metrics in Prometheus' text format.  Raises RecapError when the counts were deleted."""
         at_scrape = CollectorRegistry(auto_describe=False)
-        at_scrape.register(replace(standing, shared=self._folder is not None))
+        at_scrape.register(replace(info, shared=self._folder is not None))
         counted = self._registry
         if self._folder is not None:
             if not self._folder.is_dir():

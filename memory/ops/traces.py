@@ -41,17 +41,17 @@ class Traces(Metrics):
         super().share(folder)
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(self._address)))
 
-    def request_came(self, traceparent: str | None) -> None:
+    def start_request(self, traceparent: str | None) -> None:
         """See Metrics.  What this thread does next belongs to the request."""
-        super().request_came(traceparent)
+        super().start_request(traceparent)
         # No `tracestate`: it would be passed on, and may hold anything.
         caller = TraceContextTextMapPropagator().extract({"traceparent": traceparent or ""}, Context())
         span = self._tracer.start_span("request", caller, SpanKind.SERVER)
         attach(set_span_in_context(span, Context()))
 
-    def request_over(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
+    def end_request(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
         """See Metrics."""
-        super().request_over(method, route, status, seconds, code)
+        super().end_request(method, route, status, seconds, code)
         span, method = get_current_span(), method if method in METHODS else "other"
         span.update_name(f"{method} {route}")
         span.set_attributes({"http.request.method": method, "http.route": route, "http.response.status_code": status})
@@ -63,11 +63,11 @@ class Traces(Metrics):
         span.end()
         attach(Context())
 
-    def turn_over(
+    def count_turn(
         self, api: str, outcome: str, phases: Mapping[str, float], first_text: float | None, seconds: float
     ) -> None:
         """See Metrics."""
-        super().turn_over(api, outcome, phases, first_text, seconds)
+        super().count_turn(api, outcome, phases, first_text, seconds)
         at = time.time_ns() - round(seconds * 1e9)
         told = {"recap.api": api, "recap.outcome": outcome}
         turn = self._tracer.start_span("turn", attributes=told, start_time=at)
@@ -77,9 +77,9 @@ class Traces(Metrics):
             span.end(at)
         turn.end()
 
-    def job_over(self, kind: str, outcome: str, seconds: float | None = None) -> None:
+    def count_job(self, kind: str, outcome: str, seconds: float | None = None) -> None:
         """See Metrics."""
-        super().job_over(kind, outcome, seconds)
+        super().count_job(kind, outcome, seconds)
         if seconds is not None:
             at = time.time_ns() - round(seconds * 1e9)
             told = {"recap.outcome": outcome}

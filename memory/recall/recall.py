@@ -360,7 +360,7 @@ class Recall:
                 if owner is not None:  # else they were erased a moment ago
                     self._outbox.ask(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
-            log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.told(error)))
+            log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.safe_message(error)))
 
 
 def _tells_of_oneself(excerpt: Excerpt) -> bool:

@@ -74,7 +74,7 @@ def rerank(mini: Mini, owner_id: int, question: str, hits: list[Hit], near: Mapp
         mini.spend(owner_id, Usage(estimate_prompt(request), 0, estimated=True))
         log.warning("the mini model took too long to re-rank what was found")
     except (ModelError, Unusable) as error:
-        log.warning("what was found could not be re-ranked", extra=logs.fields(error=logs.told(error)))
+        log.warning("what was found could not be re-ranked", extra=logs.fields(error=logs.safe_message(error)))
     else:
         return [*best, *hits[MOST:]] if best else []
     finally:

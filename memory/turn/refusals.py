@@ -47,7 +47,7 @@ def mark_if_refused(engine: Engine, turn: Admitted, error: ModelError) -> bool:
     try:
         return _mark(engine, turn, [message.id for message in new], error.code, reason_of(error))
     except SQLAlchemyError as failure:  # the same words sent again are refused, and marked, once more
-        log.error("a refused message could not be marked", extra=logs.fields(error=logs.told(failure)))
+        log.error("a refused message could not be marked", extra=logs.fields(error=logs.safe_message(failure)))
         return False
 
 

@@ -205,13 +205,13 @@ class Course(AbstractContextManager["Course"]):
         began = (self._began, *self.ended.values())
         phases = {phase: end - start for (phase, end), start in zip(self.ended.items(), began, strict=False)}
         heard = self.answer.began - self._began if self._request.stream and self.answer.began is not None else None
-        metrics.turn_over(api, outcome, phases, heard, time.perf_counter() - self._began)
-        told: dict[str, Any] = {"code": None if finished is not None or error is None else logs.told(error)}
+        metrics.count_turn(api, outcome, phases, heard, time.perf_counter() - self._began)
+        told: dict[str, Any] = {"code": None if finished is not None or error is None else logs.safe_message(error)}
         if finished is not None and not finished.replayed:
             memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
             excerpts = len(memory.recalled.excerpts) + sum(one.excerpts for one in memory.calls)
             whole, mode = usage.full_history_tokens, memory.recalled.mode
-            metrics.answered(usage.spent, whole, mode, excerpts, without_memory=problem is not None)
+            metrics.count_answer(usage.spent, whole, mode, excerpts, without_memory=problem is not None)
             told = {
                 "prompt_tokens": usage.spent.prompt_tokens,
                 "completion_tokens": usage.spent.completion_tokens,
@@ -222,7 +222,7 @@ class Course(AbstractContextManager["Course"]):
         level = logging.WARNING if outcome == "failed" else logging.INFO
         if outcome != "refused" and log.isEnabledFor(level):
             tenant = self._request.caller.tenant
-            session = logs.Private("session", tenant, session_id) if session_id is not None else None
+            session = logs.Pseudonym("session", tenant, session_id) if session_id is not None else None
             told |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in phases.items()}
             log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **told))
 

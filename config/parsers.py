@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Literal, cast
 from urllib.parse import urlsplit
 
 import limits
 import limits.errors
 import limits.storage
+from cronsim import CronSim, CronSimError
 from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +23,11 @@ TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _API_KEY = re.compile(r"[!-~]{16,}")  # what a header can carry; a shorter one can be found by trying
 # Browsers write names in lower case, and leave the usual port out.
 _ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+Mode = Literal["off", "manual", "background", "inline", "schedule"]
+
+FORMS = "off, manual, background, inline, `every 30 minutes`, or a cron expression such as `0 4 * * *` (UTC)"
+MINUTES_MAX = 525_600  # a year
+_EVERY = re.compile(r"every ([1-9]\d{0,5}) minutes?")
 Part = Annotated[float, Field(ge=0, le=1000)]
 
 
@@ -143,4 +150,34 @@ def origins(raw: str) -> tuple[str, ...]:
                 "it takes origins as a browser sends them, https://app.example.com or http://localhost:3000, "
                 f"without a path and never *; it does not take {item!r}"
             )
+    return found
+
+
+@dataclass(frozen=True)
+class When:
+    """When to write.  A `schedule` comes round every so many `minutes` or, without them, as `cron` says in UTC."""
+
+    mode: Mode
+    minutes: int = 0
+    cron: str = ""
+
+    def next(self, now: datetime) -> datetime:
+        """The next time that a schedule comes round."""
+        return now + timedelta(minutes=self.minutes) if self.minutes else next(CronSim(self.cron, now))
+
+
+def when(raw: str) -> When:
+    """What a variable says.  Raises ValueError, also for a cron expression that never comes round."""
+    text = " ".join(raw.lower().split())
+    if text in ("off", "manual", "background", "inline"):
+        return When(cast(Mode, text))
+    if (every := _EVERY.fullmatch(text)) and int(every[1]) <= MINUTES_MAX:
+        return When("schedule", minutes=int(every[1]))
+    found = When("schedule", cron=text.upper())
+    try:
+        if len(text.split()) != 5:  # with six, the first would be seconds
+            raise CronSimError
+        found.next(datetime.now(UTC))
+    except (CronSimError, StopIteration):
+        raise ValueError(f"it takes {FORMS}, which has to come round at some time; not {raw!r}") from None
     return found

@@ -1,0 +1,117 @@
+"""Health: what serving needs, looked up without changing anything."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.errors import DAMAGED, in_short, schema_differs
+from memory.ops import logs
+from memory.ops.metrics import Metrics, ScrapeInfo
+from models import Database, JobRow, Transaction
+from models.errors import Trouble, trouble_of
+from models.schema import revision_of
+from search_index import Embedder
+
+log = logging.getLogger(__name__)
+
+FREE_BYTES_MIN = 1 << 20  # with less free on the disk, the database's log can't grow by a large message
+LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless it is busy with another
+
+
+@dataclass(frozen=True)
+class HealthReport:
+    """The state of the database and of the data directory: `ok`, or what is wrong. jobs: the number in each state.
+
+    late: why due jobs are not run. embeddings: why there are none. Turns are taken in spite of both.
+    migrated: False if the database needs a command before any process can use it.
+    """
+
+    database: str
+    data_dir: str
+    jobs: dict[str, int]
+    late: str | None
+    embeddings: str | None
+    migrated: bool
+
+    @property
+    def ready(self) -> bool:
+        return self.database == self.data_dir == "ok"
+
+
+@dataclass(frozen=True)
+class Health:
+    """Reports the health and the metrics of this process and its database."""
+
+    database: Database
+    data_dir: Path
+    embedder: Embedder | None
+    metrics: Metrics
+    now: Callable[[], datetime]
+
+    def check(self) -> HealthReport:
+        """Look at what serving needs."""
+        jobs, late, migrated = dict[str, int](), None, True
+        try:
+            with self.database.read() as tx:
+                differs = schema_differs(revision_of(tx.connection()))
+                database, migrated = differs or "ok", differs is None
+                for (_, state), count in _count_jobs(tx).items():
+                    jobs[state] = jobs.get(state, 0) + count
+                late = self._why_late(tx)
+        except SQLAlchemyError as error:
+            if migrated:
+                log.error("the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
+                database, migrated = in_short(error), trouble_of(error) is not Trouble.MISSING
+        if database == "ok" and self.database.damaged():
+            database = DAMAGED
+        failing = self.embedder.failure if self.embedder is not None else None
+        return HealthReport(database, _check_folder(self.data_dir), jobs, late, failing, migrated)
+
+    def metrics_text(self, version: str) -> bytes:
+        """Return the metrics in Prometheus' text format."""
+        jobs: dict[tuple[str, str], int] | None = None
+        try:
+            with self.database.read() as tx:
+                jobs = _count_jobs(tx)
+        except SQLAlchemyError as error:
+            log.error("the jobs can't be counted", extra=logs.fields(error=logs.safe_message(error)))
+        return self.metrics.text(ScrapeInfo(version, jobs))
+
+    def _why_late(self, tx: Transaction) -> str | None:
+        """Return what is wrong if a job has been due for long while none is running."""
+        due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
+        running = tx.scalar(select(JobRow.id).where(JobRow.state == "running").limit(1))
+        if due is None or running is not None or (late := self.now() - due) <= LATE:
+            return None
+        return (
+            f"Jobs have been due for {late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are not "
+            "updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
+            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
+        )
+
+
+def _count_jobs(tx: Transaction) -> dict[tuple[str, str], int]:
+    """Count the jobs of all owners by kind and state."""
+    by_kind = select(JobRow.kind, JobRow.state, func.count()).group_by(JobRow.kind, JobRow.state)
+    return {(kind, state): count for kind, state, count in tx.execute(by_kind)}
+
+
+def _check_folder(data_dir: Path) -> str:
+    """Return `ok`, or why nothing can be stored in the data directory and what to do."""
+    try:
+        if not os.access(data_dir, os.W_OK):
+            return f"{data_dir} can't be written: nothing is stored. Make it writable; no restart is needed"
+        if shutil.disk_usage(data_dir).free < FREE_BYTES_MIN:
+            return f"the disk of {data_dir} is full: nothing is stored. Free some space; no restart is needed"
+    except OSError as error:
+        return f"{data_dir} can't be looked at: {error.strerror}"
+    return "ok"
