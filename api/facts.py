@@ -118,4 +118,4 @@ def read_graph(query: dict[str, Any]) -> Any:
     Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
     `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
     """
-    return current_engine().links.around(caller(query.pop("user_id")), **query)
+    return current_engine().graph.around(caller(query.pop("user_id")), **query)

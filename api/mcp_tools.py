@@ -19,7 +19,7 @@ from memory import tokens
 from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
 from memory.knowledge.facts import READ_MAX
-from memory.knowledge.grounding import Grounding, Ungrounded, repeats, words_of
+from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, encode_cursor
 from memory.quoting import message_lines, normalize
@@ -200,7 +200,7 @@ def add_memory(engine: Engine, caller: Caller, stated: dict[str, Any]) -> Any:
     with the memory that says it.
     """
     known = _ground(engine, caller, stated)
-    same = next((fact for fact in known if repeats(stated["text"], words_of(fact))), None)
+    same = next((fact for fact in known if is_duplicate(stated["text"], words_of(fact))), None)
     return same or engine.facts.add(caller, **stated)
 
 
@@ -307,7 +307,7 @@ def _ground(engine: Engine, caller: Caller, stated: dict[str, Any]) -> Sequence[
     known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, stated["text"], stated["quote"]
     said = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
     try:
-        Grounding(DigestMaterial(Sections(), [said], known)).source(FactDraft(text, said.position, quote))
+        Grounding(DigestMaterial(Sections(), [said], known)).check(FactDraft(text, said.position, quote))
     except Ungrounded as reason:
         told = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
         raise InvalidRequest("ungrounded", told, param="text") from None

@@ -81,4 +81,4 @@ def preview_summary(body: dict[str, Any], session_id: str) -> Any:
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
     earliest version of the summary after which the rest fits.
     """
-    return current_engine().updates.preview(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().summary_job.preview(caller(body.pop("user_id")), session_id, **body)

@@ -170,7 +170,7 @@ def measured(
         days, today = days + 1, today + timedelta(days=1)
         services.consolidation.start(Caller(**WHO))
         began = time.process_time()
-        services.outbox.run_due(["consolidation"])
+        services.job_queue.run_due(["consolidation"])
         longest = max(longest, time.process_time() - began)
         first = first or judged(client, truth, near)
     found = judged(client, truth, near)

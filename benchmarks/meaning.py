@@ -101,7 +101,7 @@ class Person:
             body = {**WHO, "messages": messages}
             answer = self.app.test_client().post(f"/api/sessions/{name}/messages", json=body)
             assert answer.status_code in (200, 201), answer.text
-        self.services.outbox.run_due(["index"])
+        self.services.job_queue.run_due(["index"])
         last = max(message["created_at"] for messages in sessions.values() for message in messages)
         self.now = datetime.fromisoformat(last) + timedelta(days=1)
         with self.services.database.read() as tx:

@@ -74,7 +74,7 @@ def references(folder: Path, sets: Path) -> dict[str, Any]:
     client = app.test_client()
     remarks = json.loads((sets / "corpus.json").read_text("utf-8"))["messages"]
     tell(client, remarks)
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     asked(client, "Good morning!", temporary=True)
     texts = json.loads((sets / "references.json").read_text("utf-8"))
     found, small, times = {}, [], []

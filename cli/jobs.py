@@ -46,7 +46,7 @@ def _work_once(engine: Engine) -> int:
         click.echo(f"job {job.id} ({job.kind}): {error or 'done'}")
         failures.extend([error] if error else [])
 
-    count = engine.outbox.run_due(each=tell)
+    count = engine.job_queue.run_due(each=tell)
     engine.stop()
     click.echo(f"{count} {_jobs(count)} ran, {len(failures)} of them failed.")
     return 1 if failures else 0

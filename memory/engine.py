@@ -24,14 +24,14 @@ from memory.forgetting import forget_facts
 from memory.hidden_messages import HiddenMessages
 from memory.instructions import Instructions
 from memory.job_listing import Jobs
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.knowledge.backlog import Backlogs
 from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.facts import Facts
-from memory.knowledge.graph import Links
+from memory.knowledge.graph import Graph
 from memory.knowledge.profile import Profiles
 from memory.knowledge.summaries import Summaries
-from memory.knowledge.summary_job import Updates
+from memory.knowledge.summary_job import SummaryJob
 from memory.knowledge.summary_update import prompt_variables, read
 from memory.languages import analysis_in
 from memory.leases import Leases
@@ -108,7 +108,7 @@ class Engine:
             analysis=analysis_in(settings.search_language),
         )
         self.leases = leases = Leases(database, now)
-        self.outbox = outbox = Outbox(database, leases, now, settings.job_attempts, metrics)
+        self.job_queue = job_queue = JobQueue(database, leases, now, settings.job_attempts, metrics)
         self.jobs = Jobs(database, now)
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = Keys(settings.api_keys, database, now)
@@ -117,25 +117,25 @@ class Engine:
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.types = types = ConversationTypes(settings, database, now)
-        self.sessions = sessions = Sessions(settings, database, outbox, leases, now, types.check)
+        self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types.check)
         self.branches = MessageVersions(settings, database, sessions, leases, now)
         self.hiding = HiddenMessages(settings, sessions, leases, now)
         self.facts = facts = Facts(settings, database, now, index.nearness)
-        self.links = Links(database)
+        self.graph = Graph(database)
         self.related = RelatedSessions(database, index)
-        self.items = items = Items(database, index, outbox, now)
-        self.summaries = Summaries(settings, database, outbox, budgets, facts, now, forget_facts)
-        self.backlogs = Backlogs(database, outbox, budgets, now)
-        self.profiles = Profiles(settings, database, prompts, outbox, mini, now)
-        self.consolidation = Consolidation(settings, database, prompts, outbox, mini, now)
-        follow = self.profiles.follow, self.consolidation.follow
-        self.updates = Updates(
-            settings, database, prompts, facts, leases, sessions, mini, metrics, now, follow, types.names
+        self.items = items = Items(database, index, job_queue, now)
+        self.summaries = Summaries(settings, database, job_queue, budgets, facts, now, forget_facts)
+        self.backlogs = Backlogs(database, job_queue, budgets, now)
+        self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
+        self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
+        enqueue_update = self.profiles.enqueue_update, self.consolidation.enqueue_run
+        self.summary_job = SummaryJob(
+            settings, database, prompts, facts, leases, sessions, mini, metrics, now, enqueue_update, types.names
         )
         self.indexing = Indexing(database, index)
-        self.recall = Recall(settings, database, index, outbox, mini if settings.rerank == "model" else None)
+        self.recall = Recall(settings, database, index, job_queue, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
-        self.feedback = Feedback(settings, database, prompts, outbox, instructions, mini, now)
+        self.feedback = Feedback(settings, database, prompts, job_queue, instructions, mini, now)
         self.examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
         self.pipeline = ChatPipeline(self)
@@ -144,18 +144,18 @@ class Engine:
         self.users = Users(database, now)
         self.imports = imports = Imports(database, sessions, leases, now)
         self.archives = archives = Archives(database, imports, write_export, now)
-        self.erasing = erasing = Erasing(settings, database, index, items, instructions, types, leases, outbox, now)
-        self.retention = Retention(database, outbox, erasing, archives, now)
-        outbox.register("index", self.indexing.feed)
-        outbox.register("unindex", self.indexing.clear)
-        outbox.register("scrub", self.erasing.scrub)
-        outbox.register("expire", items.expire)
-        outbox.register("retention", self.retention.run)
-        outbox.register("summary", self.updates.run)
-        outbox.register("profile", self.profiles.run)
-        outbox.register("feedback", self.feedback.run)
-        outbox.register("consolidation", self.consolidation.run)
-        outbox.register("thoughts", Cleaning(database, outbox).run)
+        self.erasing = erasing = Erasing(settings, database, index, items, instructions, types, leases, job_queue, now)
+        self.retention = Retention(database, job_queue, erasing, archives, now)
+        job_queue.register("index", self.indexing.feed)
+        job_queue.register("unindex", self.indexing.clear)
+        job_queue.register("scrub", self.erasing.scrub)
+        job_queue.register("expire", items.expire)
+        job_queue.register("retention", self.retention.run)
+        job_queue.register("summary", self.summary_job.run)
+        job_queue.register("profile", self.profiles.run)
+        job_queue.register("feedback", self.feedback.run)
+        job_queue.register("consolidation", self.consolidation.run)
+        job_queue.register("thoughts", Cleaning(database, job_queue).run)
 
     def start(self, *, worker: bool = False) -> None:
         """Start what this process does in the background, and log which models answer.
@@ -171,18 +171,18 @@ class Engine:
                 log.error("the %s is not fit for use: %s", part, found)
         self.index.warm_up()
         if worker or self.settings.jobs == "web":
-            self.outbox.start({**dict.fromkeys(ALONE, 1), "summary": SUMMARY_WORKERS})
+            self.job_queue.start({**dict.fromkeys(ALONE, 1), "summary": SUMMARY_WORKERS})
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
-        self.outbox.stop(timeout)
+        self.job_queue.stop(timeout)
         self.leases.close()
         self.model_server.close()
         self.database.close()
         self.data_lock.release()
 
 
-def stated_facts(messages: Sequence[Message]) -> tuple[str, ...]:
+def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
     text, _ = complete(BuiltinModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
     return tuple(fact.text for fact in read(text, Sections()).facts)

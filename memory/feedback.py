@@ -23,8 +23,8 @@ from config import Settings
 from memory import examples
 from memory.access.owners import lock_owner
 from memory.instructions import Instructions, check_name
-from memory.jobs import Outbox
-from memory.knowledge.grounding import stands_in, stems
+from memory.jobs import JobQueue
+from memory.knowledge.grounding import contains_quote, stems
 from memory.llm import FeedbackMaterial
 from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
@@ -54,7 +54,7 @@ class Feedback:
     settings: Settings
     database: Database
     prompts: Prompts
-    outbox: Outbox
+    job_queue: JobQueue
     instructions: Instructions
     mini: Mini
     now: Callable[[], datetime]
@@ -82,7 +82,7 @@ class Feedback:
             put = Put(NAMESPACE, exchange.key, value)
             item = documents.write(tx, owner.id, put, self.now(), sources=exchange.ids)
             if asks:
-                self.outbox.ask(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
+                self.job_queue.enqueue(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
             return item
 
     def run(self, job: JobRow) -> bool:
@@ -170,7 +170,7 @@ def _proposal(read: FeedbackMaterial, said: str, room: int, answer: str) -> dict
     if len(text) > room:
         raise Unusable(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
     own = f"{read.message}\n{read.feedback}"
-    if not given["quote"].strip() or not stands_in(given["quote"], own):
+    if not given["quote"].strip() or not contains_quote(given["quote"], own):
         raise Unusable("Its `quote` is not in the person's own words.")
     added = [line for line in text.splitlines() if line not in before.splitlines()]
     if any(strip_markup(line) != line for line in added):

@@ -74,8 +74,8 @@ def note_taken(tx: Transaction, job: JobRow) -> None:
 PAUSE = 120.0  # seconds without anything new, after which a conversation is over for now
 
 
-def follow_up(when: When, kind: str, owner: OwnerRow, now: datetime) -> tuple[JobRequest, ...]:
-    """What to ask the outbox for; nothing where the kind is off, or written only when a call asks for it.
+def scheduled_requests(when: When, kind: str, owner: OwnerRow, now: datetime) -> tuple[JobRequest, ...]:
+    """What to enqueue; nothing where the kind is off, or written only when a call asks for it.
 
     An `inline` job is due at once, and the turn that is being taken runs it before it ends.
     """
@@ -85,4 +85,4 @@ def follow_up(when: When, kind: str, owner: OwnerRow, now: datetime) -> tuple[Jo
     delay = PAUSE if background else 0.0
     if when.mode == "schedule":
         delay = (when.next(now) - now).total_seconds()
-    return (JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, postpone=background),)
+    return (JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=background),)

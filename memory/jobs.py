@@ -50,24 +50,24 @@ Claimed = tuple[JobRow, Lease, dict[str, Any]]  # and whose job it is, for the l
 def _merge(new: Any) -> dict[str, Any]:
     """What a request changes in a job that exists; `new` is the row that would have been inserted."""
     job = JobRow.__table__.c
-    insist, postpone = bindparam("insist", type_=Boolean()), bindparam("postpone", type_=Boolean())
+    force, debounce = bindparam("force", type_=Boolean()), bindparam("debounce", type_=Boolean())
     running = job.state == "running"
-    paused = (job.state == "pending") & (job.attempts > 0) & ~insist
-    restarts = (job.state == "failed") | (~running & insist)
+    paused = (job.state == "pending") & (job.attempts > 0) & ~force
+    restarts = (job.state == "failed") | (~running & force)
     earlier = case((job.run_at < new.run_at, job.run_at), else_=new.run_at)
     return {
         "state": case((restarts, "pending"), else_=job.state),
         "attempts": case((restarts, 0), else_=job.attempts),
         "revision": case((running, job.revision + 1), else_=job.revision),
         "round": case((restarts, new.round), else_=job.round),
-        "run_at": case((paused, job.run_at), (or_(restarts, running, postpone), new.run_at), else_=earlier),
+        "run_at": case((paused, job.run_at), (or_(restarts, running, debounce), new.run_at), else_=earlier),
         "payload": func.coalesce(new.payload, job.payload),
         "updated_at": case((paused, job.updated_at), else_=new.updated_at),
     }
 
 
 _ROUND = next_round(bindparam("in_kind"), bindparam("in_tenant"), bindparam("of_owner"))
-_ASK = Upsert(JobRow, ("kind", "key"), _merge, round=_ROUND)
+_ENQUEUE = Upsert(JobRow, ("kind", "key"), _merge, round=_ROUND)
 _OF_KIND = JobRow.kind == bindparam("kind")
 _SOONEST = select(func.min(JobRow.run_at)).where(_OF_KIND, JobRow.state == "pending")
 
@@ -104,7 +104,7 @@ _WHOSE = (
 )
 
 
-class Outbox:
+class JobQueue:
     """Asks for jobs, claims and runs them.
 
     One thread of a process looks for what is due, of all kinds in one statement, and starts a thread for each job.
@@ -132,7 +132,7 @@ class Outbox:
         """Say what runs jobs of `kind`."""
         self._handlers[kind] = handler
 
-    def ask(self, tx: Transaction, *requests: JobRequest) -> None:
+    def enqueue(self, tx: Transaction, *requests: JobRequest) -> None:
         """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist.
 
         Its commit wakes this process's workers for what is due soon.
@@ -155,7 +155,7 @@ class Outbox:
             for request in requests
         ]
         tx.flush()  # other rows first: those of jobs are locked last
-        _ASK.execute(tx, rows)
+        _ENQUEUE.execute(tx, rows)
         if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
             event.listen(tx, "after_commit", lambda _: self._wake(soon), once=True)
 
@@ -292,7 +292,7 @@ class Outbox:
                     if error is None and not more and row.revision == job.revision:
                         tx.delete(row)
                     else:
-                        outcome = self._settle(row, error, more=more, waits=waits)
+                        outcome = self._finish_job(row, error, more=more, waits=waits)
             self._metrics.count_job(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
             self._leases.forget(lease)
@@ -309,7 +309,7 @@ class Outbox:
             log.exception("job failed")
             return False, _reason(failure), False
 
-    def _settle(self, row: JobRow, error: str | None, *, more: bool = False, waits: bool = False) -> str:
+    def _finish_job(self, row: JobRow, error: str | None, *, more: bool = False, waits: bool = False) -> str:
         """Put back a job that failed or, without an error, has more to do or was asked for again while it ran.  Returns
         the outcome.  One that `waits` is never given up.
 
@@ -342,7 +342,7 @@ class Outbox:
             left = tx.scalar(for_update(tx, _BY_ID, JobRow), {"id": row.id})
             if left is not None and left.state == "running" and self._leases.is_free(left):
                 log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
-                self._metrics.count_job(row.kind, self._settle(left, ABANDONED))
+                self._metrics.count_job(row.kind, self._finish_job(left, ABANDONED))
 
 
 def _survive(work: Callable[[], Result]) -> Result | None:

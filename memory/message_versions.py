@@ -27,7 +27,7 @@ from memory.access.owners import find_session
 from memory.errors import NotFound
 from memory.forgetting import forget_messages
 from memory.knowledge.summaries import use_newest_left
-from memory.knowledge.supersession import withdraw
+from memory.knowledge.supersession import delete_with_history
 from memory.leases import Leases
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append
@@ -183,7 +183,7 @@ def _withdraw(
         tx.execute(update(FactRow).where(FactRow.source_message_id == first_id).values(source_message_id=again_id))
         tx.execute(update(ItemSourceRow).where(ItemSourceRow.message_id == first_id).values(message_id=again_id))
         replaced = replaced.where(MessageRow.id != first_id)
-    withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))))
+    delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))))
     forget_messages(tx, replaced, now)
 
 

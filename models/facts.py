@@ -93,7 +93,7 @@ class FactScore:
 class Fact:
     """One statement with its source.  It holds from `valid_from` until `valid_to` (None: it still holds).
 
-    One that was `merged` says the same as its successor, and is one of its `proofs` (where these are read).
+    One that was `merged` says the same as its successor, and is one of its `merged_facts` (where these are read).
     """
 
     id: int
@@ -112,7 +112,7 @@ class Fact:
     superseded_by: int | None = None
     merged: bool = False
     score: FactScore = FactScore()
-    proofs: tuple[Fact, ...] = ()
+    merged_facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class FactRevision:
 
 
 @dataclass(frozen=True)
-class Link:
+class Relation:
     """A relation between two entities, known by their names (see `facts.entities`).  A link belongs to a fact."""
 
     subject: str
@@ -157,4 +157,4 @@ class FactDraft:
     importance: int = 3
     scope: str = "session"
     supersedes: tuple[int, ...] = ()
-    links: tuple[Link, ...] = ()
+    links: tuple[Relation, ...] = ()

@@ -76,8 +76,8 @@ class QueueRow(Base):
 class JobRequest:
     """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
 
-    If the job waits already, the earlier time holds; with `postpone` the new one does (a debounce).  A job that runs
-    will run again then.  A job that failed keeps the pause before its next try, unless the request does `insist`.  A
+    If the job waits already, the earlier time holds; with `debounce` the new one does.  A job that runs
+    will run again then.  A job that failed keeps the pause before its next try, unless the request has `force`.  A
     job that outlives its owner has none.
     """
 
@@ -87,6 +87,6 @@ class JobRequest:
     owner_id: int | None = None
     session_id: int | None = None
     delay: float = 0.0
-    postpone: bool = False
-    insist: bool = False
+    debounce: bool = False
+    force: bool = False
     payload: Mapping[str, Any] | None = None

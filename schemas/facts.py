@@ -61,8 +61,12 @@ class Fact(Schema):
     valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
-    proof_count = fields.Function(lambda fact: 1 + len(fact.proofs), metadata=about("How often it was stated."))
-    proofs = fields.List(fields.Nested(Proof), metadata=about("The facts that were merged into it, newest first."))
+    proof_count = fields.Function(lambda fact: 1 + len(fact.merged_facts), metadata=about("How often it was stated."))
+    proofs = fields.List(
+        fields.Nested(Proof),
+        attribute="merged_facts",
+        metadata=about("The facts that were merged into it, newest first."),
+    )
     score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
 
 

@@ -146,7 +146,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
     """Makes applications on this test's own data directory; called twice, the second is a restart on the same data.
 
-    Background workers are off: tests call `services_of(app).outbox.run_due()` when they want the jobs done.
+    Background workers are off: tests call `engine_of(app).job_queue.run_due()` when they want the jobs done.
     """
     made: list[Flask] = []
 

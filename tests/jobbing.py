@@ -57,22 +57,22 @@ class Bench:
         """Another engine on the same data, as another process has."""
         engine = create_engine(engine_of(app).database.engine.url)
         services = Engine(engine_of(app).settings, engine, text_of, now=self.clock)
-        services.outbox.register("probe", self._run)
+        services.job_queue.register("probe", self._run)
         return services
 
     def _run(self, job: JobRow) -> None:
         self.work(job)
         self.done.append(job.key)
 
-    def ask(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
+    def enqueue(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
         with self.services.database.write() as tx:
             told = {"tenant": "default", "owner_id": self.owner_id, **options}
-            self.services.outbox.ask(tx, JobRequest(kind, key, **told))
+            self.services.job_queue.enqueue(tx, JobRequest(kind, key, **told))
 
     def take(self, services: Engine | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
         engine = services or self.services
-        claimed = engine.outbox.claim_next("probe")[0]
+        claimed = engine.job_queue.claim_next("probe")[0]
         assert claimed is not None
         with engine.database.read() as tx:
             return tx.get_one(JobRow, claimed[0].id)
@@ -80,7 +80,7 @@ class Bench:
     def run(self) -> list[str]:
         """Run what is due; the keys of the jobs that were done."""
         self.done.clear()
-        self.services.outbox.run_due(["probe"])
+        self.services.job_queue.run_due(["probe"])
         return list(self.done)
 
     def jobs(self, **query: Any) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ class Talk:
     def digest(self, *replies: Any) -> dict[str, Any]:
         """Run the summary jobs; the mini model answers `replies`."""
         self.server.mini.queue(*replies)
-        engine_of(self.app).outbox.run_due(["summary"])
+        engine_of(self.app).job_queue.run_due(["summary"])
         return self.summary()
 
     def hear(self, *messages: Any, reply: Any = None) -> None:

@@ -38,13 +38,13 @@ def backlog(client: FlaskClient) -> Body:
 
 
 def run(client: FlaskClient) -> None:
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
 
 
 def test_an_import_calls_no_model_and_tells_what_its_summaries_would_take(
     imported: FlaskClient, model_server: ModelServer
 ) -> None:
-    engine_of(imported.application).outbox.run_due()
+    engine_of(imported.application).job_queue.run_due()
     assert not model_server.requests
     there = backlog(imported)
     assert (there["sessions"], there["waiting"], there["failed"]) == (4, 0, 0)
@@ -67,7 +67,7 @@ def test_it_can_be_cancelled_and_resumed(imported: FlaskClient, model_server: Mo
         assert backlog(imported)["sessions"] == 3
         assert good(imported.delete(ADDRESS))["waiting"] == 0
 
-    engine_of(imported.application).outbox.run_due(["summary"], each=cancel_after_the_first)
+    engine_of(imported.application).job_queue.run_due(["summary"], each=cancel_after_the_first)
     assert len(done) == 1
     assert good(imported.post(ADDRESS))["waiting"] == 3
     run(imported)

@@ -41,7 +41,7 @@ def work(client: FlaskClient, *kinds: str) -> None:
         for job in client.get("/api/jobs").json["items"]:
             if job["kind"] == "index":
                 client.post(f"/api/jobs/{job['id']}/retry")
-    services.outbox.run_due(kinds or None)
+    services.job_queue.run_due(kinds or None)
 
 
 def line(*exchanges: str) -> list[tuple[str, str]]:
@@ -345,7 +345,7 @@ def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(
     stale = digest_of(fact("Says two", 3, "two"), data=["stale"])
     model_server.mini.queue(Delay(release, stale), digest_of(data=["fresh"]))
     came = len(model_server.requests)
-    with meanwhile(lambda: engine_of(app).outbox.run_due(["summary"])):
+    with meanwhile(lambda: engine_of(app).job_queue.run_due(["summary"])):
         model_server.wait_for_requests(came + 1)
         talk(client, "deux", replaces=ids[-1])
         release.set()

@@ -92,7 +92,7 @@ def test_summaries_count_also_those_refused(
     model_server.main.queue(HUNDRED)
     model_server.mini.queue(*answers)
     chat(app.test_client(), "My cat is called Miso.", session_id="s", user_id="ada")
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert bool(jobs(app.test_client())) == (REFUSED in answers)
     assert today(app, "ada") == spent
 

@@ -19,7 +19,7 @@ def say(client: FlaskClient, words: str, session: str | None = "s", **more: Any)
     """The reply to what the person says, when all jobs that follow are done."""
     named = {"session_id": session} if session else {}
     reply = str(chat(client, words, user_id="ada", **named, **more)["reply"])
-    engine_of(client.application).outbox.run_due()
+    engine_of(client.application).job_queue.run_due()
     return reply
 
 

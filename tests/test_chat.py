@@ -88,7 +88,7 @@ def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, m
 
 def test_a_temporary_turn_stores_nothing_at_all(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
-    engine_of(client.application).outbox.run_due()
+    engine_of(client.application).job_queue.run_due()
 
     def everything() -> list[Any]:
         waiting = [{**job, "age": None} for job in client.get("/api/jobs").json["items"]]

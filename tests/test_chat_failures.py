@@ -192,7 +192,7 @@ def filled(client: FlaskClient, model_server: ModelServer) -> dict[str, Any]:
     """A session `s` with one good summary: that summary."""
     model_server.mini.queue({"summary": {"topic": "Tea", "data": ["Green tea is liked."]}, "facts": []})
     chat(client, "I like green tea.", session_id="s")
-    engine_of(client.application).outbox.run_due()
+    engine_of(client.application).job_queue.run_due()
     latest: dict[str, Any] = summary(client, "s")["latest"]
     assert latest["sections"]["topic"] == "Tea"
     return latest
@@ -205,7 +205,7 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     good = filled(client, model_server)
     model_server.mini.default = lambda body: reply
     chat(client, "And black tea.", session_id="s")
-    engine_of(client.application).outbox.run_due()
+    engine_of(client.application).job_queue.run_due()
     state = summary(client, "s")
     assert state["latest"] == good and state["state"] == "pending" and told in state["error"]
     (job,) = jobs(client)
@@ -215,7 +215,7 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     model_server.mini.default = digest
     retried = client.post(f"/api/jobs/{job['id']}/retry")
     assert retried.status_code == 202 and retried.json["attempts"] == 0
-    engine_of(client.application).outbox.run_due()
+    engine_of(client.application).job_queue.run_due()
     state = summary(client, "s")
     assert (state["state"], state["error"], state["latest"]["through"]) == ("current", None, 6)
     failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")

@@ -205,7 +205,7 @@ def digests(client: FlaskClient, server: ModelServer, kind: Any, **sections: Any
     """The summary is made, and the mini model names a type."""
     answer = digest_of(**sections)
     server.mini.queue({**answer, "type": kind} if kind is not None else answer)
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
 
 
 def test_the_mini_model_names_the_type_with_the_summary_it_makes(
@@ -249,7 +249,7 @@ def test_built_in_types_change_budgets_and_put_their_sections_first(
         type_of(client, "Three.", "Four.", "Five.", session=kind)
         text = head(model_server)
         assert text.index(first) == min(text.index(one) for one in ("Quiet", "Error 7", "Weather")), kind
-        engine_of(client.application).outbox.run_due(["summary"])
+        engine_of(client.application).job_queue.run_due(["summary"])
 
 
 def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_server: ModelServer) -> None:

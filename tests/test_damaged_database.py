@@ -45,7 +45,7 @@ def file(make: Callable[..., Flask]) -> Path:
     engine = engine_of(app)
     append(app.test_client(), "s", [said(f"Note {n} about lighthouse {n}. " * 8) for n in range(400)], user_id="ada")
     chat(app.test_client(), "Hello.", session_id="t", user_id="ada")
-    engine.outbox.run_due()
+    engine.job_queue.run_due()
     engine.database.engine.dispose()
     path = engine.settings.data_dir / "recap.db"
     with closing(sqlite3.connect(path)) as database:  # a thread that ends late may have kept the log

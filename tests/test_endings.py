@@ -43,7 +43,7 @@ def talked(client: FlaskClient, session: str, *texts: str, day: int = 10, **who:
 
 def summarised(client: FlaskClient, server: ModelServer, **sections: Any) -> None:
     server.mini.queue(digest_of(**sections))
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
 
 
 def kind(answer: dict[str, Any]) -> str:

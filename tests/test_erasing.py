@@ -56,7 +56,7 @@ def jobs_done(client: FlaskClient, *kinds: str) -> None:
     services = engine_of(client.application)
     with services.database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-    services.outbox.run_due(kinds or None)
+    services.job_queue.run_due(kinds or None)
     assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
@@ -349,7 +349,7 @@ def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient,
     release = threading.Event()
     late = digest_of(fact(f"Has {SENTINEL}", 2, SENTINEL), topic=SENTINEL)
     model_server.mini.queue(Delay(release, late), digest_of(topic="Tea"))
-    with meanwhile(lambda: engine_of(client.application).outbox.run_due(["summary"])):
+    with meanwhile(lambda: engine_of(client.application).job_queue.run_due(["summary"])):
         model_server.wait_for_requests(1)
         erase(client, SECRET)
         release.set()
@@ -362,11 +362,11 @@ def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient,
 def test_what_a_job_tripped_over_is_forgotten(client: FlaskClient, model_server: ModelServer) -> None:
     append(client, "s", [said(SECRET), said("Noted.", "assistant")])
     model_server.mini.queue(Status(400, {"error": {"message": f"I can't stand {SENTINEL}"}}))
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
     assert [job["error"] is not None for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [True]
     erase(client, SECRET)
     assert [job["error"] for job in read_all(client, "/api/jobs") if job["kind"] == "summary"] == [None]
-    engine_of(client.application).outbox.run_due(["index", "scrub"])
+    engine_of(client.application).job_queue.run_due(["index", "scrub"])
     assert traces(client) == {}
 
 

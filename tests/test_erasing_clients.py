@@ -32,7 +32,7 @@ def erase(client: FlaskClient, session: str, position: int) -> None:
 
 
 def nothing_left(app: Flask) -> bool:
-    engine_of(app).outbox.run_due(["index", "scrub"])
+    engine_of(app).job_queue.run_due(["index", "scrub"])
     return traces(engine_of(app).settings.data_dir, SENTINEL) == {}
 
 
@@ -42,7 +42,7 @@ def test_a_client_that_sends_all_of_it_again_goes_on(
     person = Person(client, user="ada")
     person.says(SECRET)
     person.says("I like tea.")
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     erase(client, "s", 1)
     person.says("And jam.")
     assert SECRET in str(person.last_sent)
@@ -56,7 +56,7 @@ def test_a_client_that_sends_all_of_it_again_goes_on(
     ]
     assert read_all(client, "/api/sessions/s/messages", branch=1) == []
     assert SECRET not in str(good(client.get("/api/search?q=secret&user_id=ada"))["results"])
-    engine_of(app).outbox.run_due(["summary"])
+    engine_of(app).job_queue.run_due(["summary"])
     assert nothing_left(app)
 
 
@@ -104,7 +104,7 @@ def test_calls_of_tools_and_their_results_are_erased_with_all_they_carry(
         {"role": "tool", "tool_call_id": "c1", "content": f"{SENTINEL} is there."},
     ]
     complete(client, exchange, user="ada")
-    engine_of(app).outbox.run_due(["index"])
+    engine_of(app).job_queue.run_due(["index"])
     assert not nothing_left(app)
     erase(client, "s", 2)
     erase(client, "s", 3)

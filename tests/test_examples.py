@@ -91,7 +91,7 @@ def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
     chat(client, "Name the other boat", session_id="other", user_id="ada")
     if end == "session":
         assert good(client.delete("/api/sessions/s"))["erased"]["items"] == 1
-        engine_of(client.application).outbox.run_due()
+        engine_of(client.application).job_queue.run_due()
         assert traces(engine_of(client.application).settings.data_dir, secret) == {}
     elif end == "replaced":
         chat(client, "Name it", session_id="s", user_id="ada", replaces=turn["user_message_id"])

@@ -222,7 +222,7 @@ def test_the_mini_model_falls_back_too(app: Flask, model_server: ModelServer, ot
     model_server.mini.default = lambda body: LASTING
     other.main.default = other.mini.default
     chat(client, "My cat is called Miso.", session_id="s")
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     (version,) = good(client.get("/api/sessions/s/summary/versions"))["items"]
     assert version["model"] == BACKUP
     assert [one.body["model"] for one in other.requests] == [BACKUP]

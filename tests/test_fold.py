@@ -117,7 +117,7 @@ def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_ser
     app = make_app(**at(model_server, summary_every=every))
     for number in range(6):
         chat(app.test_client(), f"m{number}", session_id="s")
-        engine_of(app).outbox.run_due(["summary"])
+        engine_of(app).job_queue.run_due(["summary"])
     shown = [len(digested(prompt)) for prompt in prompts(model_server, "mini")]
     assert shown == [2 * every] * (6 // every)
 
@@ -135,7 +135,7 @@ def test_a_burst_of_turns_costs_one_call_that_is_made_a_turn_before_the_fold_nee
         due = (datetime.fromisoformat(job["run_at"]) - datetime.now(UTC)).total_seconds()
         pressing = number in (3, 7, 11)  # the tail is full; else it waits for the pause after the latest turn
         assert due <= 0 if pressing else 25 < due <= 30
-        assert engine_of(app).outbox.run_due(["summary"]) == pressing
+        assert engine_of(app).job_queue.run_due(["summary"]) == pressing
     assert tails == [0, 2, 4, 6, 8, 2, 4, 6, 8, 2, 4, 6, 8, 2]
     assert [len(digested(prompt)) for prompt in prompts(model_server, "mini")] == [8, 8, 8]
 
@@ -148,14 +148,14 @@ def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(
     model_server.mini.default = covering
     model_server.main.default = lambda body: "Twelve words of an answer, which is about what a person gets here."
     append(client, "old", [words("m1 and one more about tea"), words("Twelve " * 12, "assistant")] * 190)
-    engine_of(app).outbox.run_due(["summary"])
+    engine_of(app).job_queue.run_due(["summary"])
     longest = {}
     for session_id in ("young", "old"):
         usage = []
         for number in range(20):
             answer = chat(client, f"m{number} and one more about tea", session_id=session_id, recall="off")
             usage.append(answer["usage"])
-            engine_of(app).outbox.run_due(["summary"])
+            engine_of(app).job_queue.run_due(["summary"])
         longest[session_id] = max(one["prompt_tokens"] for one in usage)
     assert longest["old"] <= 1.02 * longest["young"]
     assert usage[-1]["full_history_tokens"] > 5 * longest["old"] and usage[-1]["saved_tokens"] > 0
@@ -187,7 +187,7 @@ def test_the_context_is_never_exceeded_while_the_mini_model_is_down(
     assert summary(client, "s")["error"]
     model_server.mini.default = covering
     client.post("/api/sessions/s/summary/refresh")
-    engine_of(app).outbox.run_due(["summary"])
+    engine_of(app).job_queue.run_due(["summary"])
     assert chat(client, "And now?", session_id="s", user_id="ann")["memory"]["tail"]["dropped"] == 0
     assert covered(prompts(model_server)[-1]) == 32
 

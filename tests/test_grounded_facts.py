@@ -14,7 +14,7 @@ from flask import Flask
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.knowledge.grounding import Grounding, Ungrounded, repeats, same_text
+from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, same_text
 from memory.llm import DigestMaterial
 from models.facts import FactDraft
 from models.messages import Message
@@ -33,7 +33,7 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     messages += [Message(n, "s", n, role, content, SAID_ON, 1) for n, (role, content) in enumerate(others, 2)]
     material = DigestMaterial(Sections(), messages, ())
     try:
-        Grounding(material).source(FactDraft(text, 1, said if quote is None else quote))
+        Grounding(material).check(FactDraft(text, 1, said if quote is None else quote))
     except Ungrounded as reason:
         return str(reason)
     return None
@@ -221,12 +221,12 @@ texts = st.lists(words, min_size=1, max_size=6).map(" ".join)
 @example("Budget is 1,000", "Budget is 1.00")
 @example("My sister Ann likes tea", "My sister Ann")
 def test_facts_that_differ_in_a_word_are_never_the_same(one: str, other: str) -> None:
-    assert repeats(one, {same_text(other)}) == (one.casefold() == other.casefold())
+    assert is_duplicate(one, {same_text(other)}) == (one.casefold() == other.casefold())
 
 
 @given(texts, st.sampled_from(["", ".", "!"]), st.sampled_from([str, str.upper]))
 def test_case_spacing_and_the_final_stop_may_differ(text: str, stop: str, spelt: Callable[[str], str]) -> None:
-    assert repeats(f"  {spelt(text)}{stop} ".replace(" ", "  "), {same_text(text)})
+    assert is_duplicate(f"  {spelt(text)}{stop} ".replace(" ", "  "), {same_text(text)})
 
 
 # -- corrections

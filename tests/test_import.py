@@ -33,7 +33,7 @@ from tests.talking import said as stored
 @pytest.fixture
 def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
     """Ada has talked in two sessions; in the first she moved, and edited the summary."""
-    client, outbox = model_app.test_client(), engine_of(model_app).outbox
+    client, job_queue = model_app.test_client(), engine_of(model_app).job_queue
     good(client.post("/api/sessions", json={"session_id": "empty", "user_id": "ada", "title": "Nothing yet"}))
     append(
         client,
@@ -45,14 +45,14 @@ def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
         user_id="ada",
     )
     model_server.mini.queue(digest_of(fact("Lives in Tallinn", 1, "I live in Tallinn", scope="user"), topic="Home"))
-    outbox.run_due(["summary"])
+    job_queue.run_due(["summary"])
     (old,) = good(client.get("/api/facts?user_id=ada"))["items"]
     chat(client, "I live in Lyon now.", session_id="home", user_id="ada")
     moved = fact("Lives in Lyon", 3, "I live in Lyon now", scope="user", supersedes=[old["id"]])
     model_server.mini.queue(
         digest_of(moved, fact("Moved", 3, "live in Lyon now"), topic="Home", data=["Lives in Lyon"])
     )
-    outbox.run_due(["summary"])
+    job_queue.run_due(["summary"])
     good(client.put("/api/sessions/home/summary", json={"sections": {"topic": "Where I live"}}))
     append(client, "tea", [said("Which tea?"), said("Sencha.", "assistant")], user_id="ada")
     good(client.patch("/api/sessions/tea", json={"title": "On tea", "system_prompt": "Be brief.", "pinned": True}))
@@ -112,13 +112,13 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
     history = good(talk.get(f"/api/facts/{held['Lives in Lyon']['id']}/history"))["items"]
     assert [one["text"] for one in history] == ["Lives in Tallinn", "Lives in Tallinn", "Lives in Lyon"]
 
-    engine_of(talk.application).outbox.run_due()
+    engine_of(talk.application).job_queue.run_due()
     asked = len(prompts(model_server, "mini"))
     chat(talk, "Where do I live?", session_id="home", user_id="ada")
     sent = prompts(model_server)[-1]
     assert next(m["content"] for m in sent if m["role"] == "user") == "Ada: I live in Tallinn."
     assert "Likes green tea" in sent[0]["content"] and "Lives in Lyon" in str(sent)
-    engine_of(talk.application).outbox.run_due(["summary"])
+    engine_of(talk.application).job_queue.run_due(["summary"])
     assert "Where I live" in prompts(model_server, "mini")[-1][1]["content"], "the person's summary is gone on from"
     assert len(prompts(model_server, "mini")) == asked + 1
     assert good(talk.get("/api/sessions/home/summary"))["latest"]["version"] == 4

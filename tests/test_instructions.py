@@ -105,7 +105,7 @@ class Ada:
     """Ada, who says what she thinks of the last reply, and the mini model, which answers what the test says."""
 
     def __init__(self, app: Flask, server: ModelServer) -> None:
-        self.client, self.server, self.outbox = app.test_client(), server, engine_of(app).outbox
+        self.client, self.server, self.job_queue = app.test_client(), server, engine_of(app).job_queue
 
     def ask(self, words: str, reply: str = "An answer.", session: str = "s", **more: Any) -> None:
         self.server.main.queue(reply)
@@ -117,7 +117,7 @@ class Ada:
         body = {**named, **ADA, "text": text, "instruction": "tone", **more}
         good(self.client.post("/api/feedback", json=body))
         self.server.mini.queue(*answers)
-        self.outbox.run_due(["feedback"])
+        self.job_queue.run_due(["feedback"])
         search = {**ADA, "namespace_prefix": ["recap", "feedback"]}
         (*_, item) = good(self.client.post("/api/store/search", json=search))["items"]
         return str(item["value"]["state"])
@@ -261,7 +261,7 @@ def test_the_built_in_model_takes_the_persons_words(client: FlaskClient, make_ap
     body = {"session_id": "s", "message_id": turn["message_id"], "text": "Be brief, please."}
     given = good(client.post("/api/feedback", json=body))
     assert (given["state"], given["instruction"]) == ("waiting", "general")
-    engine_of(app).outbox.run_due(["feedback"])
+    engine_of(app).job_queue.run_due(["feedback"])
     assert read(client, "general")["proposal"]["text"] == "Be brief, please."
     nothing = {**body, "text": " "}
     assert "text" in error(client.post("/api/feedback", json=nothing), 422)["fields"]

@@ -37,12 +37,12 @@ def test_a_persons_jobs_are_theirs(client: FlaskClient) -> None:
 def test_jobs_are_found_by_their_state_page_by_page(bench: Bench) -> None:
     bench.work = fail
     for number in range(7):
-        bench.ask(str(number))
+        bench.enqueue(str(number))
     for _ in range(6):
         bench.run()
         bench.clock.tick(300)
     for number in range(7, 10):
-        bench.ask(str(number))
+        bench.enqueue(str(number))
     everything = [job["id"] for job in bench.jobs(limit=2)]
     assert everything == sorted(everything) and len(everything) == 10
     assert [job["id"] for job in bench.jobs(state="failed", limit=2)] == everything[:7]
@@ -62,7 +62,7 @@ def ready(bench: Bench) -> dict[str, Any]:
 
 def test_jobs_that_nobody_does_are_told(bench: Bench) -> None:
     assert "jobs_late" not in ready(bench)
-    bench.ask("a")
+    bench.enqueue("a")
     bench.clock.tick(LATE.total_seconds())
     assert "jobs_late" not in ready(bench)
     bench.clock.tick(120)
@@ -74,12 +74,12 @@ def test_jobs_that_nobody_does_are_told(bench: Bench) -> None:
 
 
 def test_jobs_that_wait_for_their_time_or_for_a_busy_worker_are_not_late(bench: Bench) -> None:
-    bench.ask("later", delay=3600.0)
+    bench.enqueue("later", delay=3600.0)
     bench.clock.tick(600)
     assert "jobs_late" not in ready(bench)
     seen: list[dict[str, Any]] = []
-    bench.ask("a")
-    bench.ask("b")
+    bench.enqueue("a")
+    bench.enqueue("b")
     bench.clock.tick(600)
     assert "jobs_late" in ready(bench)
     bench.work = lambda job: seen.append(ready(bench))
@@ -115,7 +115,7 @@ def test_with_workers_of_their_own_the_web_leaves_jobs_alone(make_app: MakeApp, 
     web.services.start()
     try:
         assert chat(web.client, "I drink tea.", session_id="s", user_id="bob")["reply"]
-        assert not web.services.outbox._threads
+        assert not web.services.job_queue._threads
         assert {job["state"] for job in web.jobs()} == {"pending"}
         found = good(web.client.get("/api/search?q=tea&user_id=bob"))["results"]
         assert "I drink tea." in [one["content"] for one in found]

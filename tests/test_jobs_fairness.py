@@ -72,7 +72,7 @@ def test_an_import_to_index_delays_no_other_tenant(make_app: MakeApp) -> None:
     append(bell, "b", [said("Hello.")], user_id="bob")
     bells = {job["id"] for job in read_all(bell, "/api/jobs")}
     ran: list[bool] = []
-    engine_of(app).outbox.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
+    engine_of(app).job_queue.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
     assert ran.index(True) <= 1 and ran.count(True) == 1
     assert len(ran) == 1000 // BATCH + 1 + 100 + 1  # the last part finds that there is no more
     assert all(verified.consistent and not verified.waiting for verified in engine_of(app).indexing.verify())
@@ -84,7 +84,7 @@ def test_a_long_conversation_is_summarised_in_parts(make_app: MakeApp, model_ser
     words = "I am acme. " + "word " * BATCH_TOKENS
     append(acme, "long", [said(words) for _ in range(3)])
     append(bell, "b", [said("I am bell.")])
-    engine_of(app).outbox.run_due(["summary"])
+    engine_of(app).job_queue.run_due(["summary"])
     assert asked_of(model_server) == ["acme", "bell", "acme", "acme"]
     assert good(acme.get("/api/sessions/long/summary"))["state"] == "current"
     assert len(read_all(acme, "/api/sessions/long/summary/versions")) == 3
@@ -93,7 +93,7 @@ def test_a_long_conversation_is_summarised_in_parts(make_app: MakeApp, model_ser
 def fill(bench: Bench, count: int, *tenants: str, delay: float = 0.0) -> None:
     for tenant in tenants:
         for number in range(count):
-            bench.ask(f"{tenant}-{number}", tenant=tenant, owner_id=None, delay=delay)
+            bench.enqueue(f"{tenant}-{number}", tenant=tenant, owner_id=None, delay=delay)
 
 
 def test_whoever_has_the_fewest_running_is_next_over_all_processes(bench: Bench) -> None:
@@ -114,9 +114,9 @@ def test_tenants_take_turns_whichever_process_looks(bench: Bench) -> None:
     for _ in range(6):  # each runs two jobs, and is replaced by another that has seen nothing
         process = bench.process(bench.app)
         for _ in range(2):
-            claimed = process.outbox.claim_next("probe")[0]
+            claimed = process.job_queue.claim_next("probe")[0]
             assert claimed is not None
-            process.outbox._run(*claimed)
+            process.job_queue._run(*claimed)
         process.stop()
         bench.clock.tick(-3600)  # and no clock says who was served last
     assert done == ["acme", "bell"] * 6
@@ -135,9 +135,9 @@ def test_failing_jobs_wait_behind_those_of_others(bench: Bench) -> None:
 
     bench.work = work
     for number in range(20):
-        bench.ask(f"ada-{number}")
-    bench.ask("bob-0", owner_id=bob)
-    bench.ask("bob-1", owner_id=bob)
+        bench.enqueue(f"ada-{number}")
+    bench.enqueue("bob-0", owner_id=bob)
+    bench.enqueue("bob-1", owner_id=bob)
     bench.run()
     assert tried.index("bob-0") == 1 and tried.index("bob-1") == 3
 
@@ -150,18 +150,18 @@ def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
     bob = bench.owner("bob")
     fill(bench, 50, "another tenant")
     for number in range(60):
-        bench.ask(f"ada-{number}")
+        bench.enqueue(f"ada-{number}")
     bench.clock.tick(90)
-    bench.ask("bob", owner_id=bob)
-    bench.ask("other", kind="other")
+    bench.enqueue("bob", owner_id=bob)
+    bench.enqueue("other", kind="other")
 
     def shown(**query: Any) -> list[tuple[str, int | None, int]]:
         return [(job["state"], job["position"], job["age"]) for job in bench.jobs(**query)]
 
     ada = [("pending", 1, 90), *(("pending", place, 90) for place in range(3, 62))]
     assert shown(limit=7) == [*ada, ("pending", 2, 0), ("pending", 1, 0)]
-    bench.services.outbox.claim_next("probe")  # which is the other tenant's or Ada's first
-    bench.services.outbox.claim_next("probe")
+    bench.services.job_queue.claim_next("probe")  # which is the other tenant's or Ada's first
+    bench.services.job_queue.claim_next("probe")
     running = ("running", None, 90)
     assert shown()[:3] == [running, ("pending", 2, 90), ("pending", 3, 90)]
     assert shown(user_id="bob") == [("pending", 1, 0)]
@@ -172,11 +172,11 @@ def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
 @pytest.mark.parametrize("kind", ["probe", "summary"])
 def test_jobs_are_taken_in_the_order_of_their_positions(bench: Bench, kind: str) -> None:
     owners = [bench.owner(f"person-{number}") for number in range(4)]
-    bench.services.outbox.register(kind, bench._run)
+    bench.services.job_queue.register(kind, bench._run)
     for number in range(24):
-        bench.ask(str(number), kind=kind, owner_id=owners[number % 7 % 4])
+        bench.enqueue(str(number), kind=kind, owner_id=owners[number % 7 % 4])
         bench.clock.tick(1)
     promised = {job["position"]: job["id"] for job in bench.jobs()}
     ran: list[int] = []
-    bench.services.outbox.run_due([kind], each=lambda job, error: ran.append(job.id))
+    bench.services.job_queue.run_due([kind], each=lambda job, error: ran.append(job.id))
     assert ran == [promised[place] for place in range(1, 25)]

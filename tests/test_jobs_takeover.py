@@ -47,13 +47,13 @@ def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine
     append(bench.client, "s", [said("I drink tea.")])
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")), digest_of(TEA, topic="In time"))
-    with meanwhile(lambda: bench.services.outbox.run_due(["summary"])):  # and is suspended while the mini model works
+    with meanwhile(lambda: bench.services.job_queue.run_due(["summary"])):  # suspended while the mini model works
         model_server.wait_for_requests(1)
         append(bench.client, "s", [said("And coffee.")])
         bench.clock.tick(LEASE_SECONDS + 1)
-        assert other.outbox.run_due(["summary"]) == 0, "it waits the pause"
+        assert other.job_queue.run_due(["summary"]) == 0, "it waits the pause"
         bench.clock.tick(BACKOFF_FIRST)
-        assert other.outbox.run_due(["summary"]) == 1
+        assert other.job_queue.run_due(["summary"]) == 1
         release.set()
     (version,) = read_all(bench.client, "/api/sessions/s/summary/versions")
     assert (version["version"], version["sections"]["topic"], version["through"]) == (1, "In time", 2)
@@ -100,7 +100,7 @@ def test_renewing_goes_on_after_the_database_failed(
 ) -> None:
     monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.0)
     monkeypatch.setattr("memory.leases.TROUBLE_SECONDS", 0.01)
-    bench.ask("a")
+    bench.enqueue("a")
     taken = bench.take()
     failures = [OperationalError("UPDATE", None, Exception("disk I/O error"))] * 2
 

@@ -93,7 +93,7 @@ def test_what_is_asked_all_the_time_has_no_line(told: Flask, log: Lines) -> None
 def test_a_job_says_which_and_whose_it_is(told: Flask, log: Lines) -> None:
     chat(told.test_client(), "My cat is called Miso.", session_id="cats", user_id="ada")
     (turn,) = log()
-    engine_of(told).outbox.run_due(["summary"])
+    engine_of(told).job_queue.run_due(["summary"])
     (line,) = log()
     assert (line["event"], line["kind"], line["version"]) == ("summary", "summary", "1")
     assert int(line["job"]) > 0

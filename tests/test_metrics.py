@@ -103,7 +103,7 @@ def test_an_unusable_summary_is_paid_for_all_the_same(model_client: FlaskClient,
     chat(model_client, "My cat is called Miso.", session_id="s")
     usage = {"prompt_tokens": 50, "completion_tokens": 5}
     model_server.mini.queue(Text("{", usage=usage), Text("{", usage=usage))
-    engine_of(model_client.application).outbox.run_due()
+    engine_of(model_client.application).job_queue.run_due()
     figures = scraped(model_client)
     assert figures("recap_tokens_total", model="mini", kind="prompt") == 100, "the repair too"
     assert figures("recap_jobs_run_total", kind="summary", outcome="retried") == 1
@@ -134,15 +134,15 @@ def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
 
 def test_a_job_is_counted_by_how_it_ended(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server, job_attempts=2))
-    client, outbox = app.test_client(), engine_of(app).outbox
+    client, job_queue = app.test_client(), engine_of(app).job_queue
     chat(client, "My cat is called Miso.", session_id="s")
     model_server.mini.default = lambda body: Status(401)
-    outbox.run_due()
+    job_queue.run_due()
     assert scraped(client)("recap_jobs_run_total", kind="summary", outcome="retried") == 1
     assert scraped(client)("recap_jobs", kind="summary", state="pending") == 1
     client.post("/api/sessions/s/summary/refresh")  # which is a new chance
-    outbox.run_due(["summary"])
-    outbox.run_now("summary", _key(app))
+    job_queue.run_due(["summary"])
+    job_queue.run_now("summary", _key(app))
     figures = scraped(client)
     assert figures("recap_jobs_run_total", kind="summary", outcome="dead") == 1
     assert figures("recap_jobs", kind="summary", state="failed") == 1
@@ -177,7 +177,7 @@ def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Engine) 
     client.get("/api/users/person-of-acme/tangerine", headers={"X-Request-ID": "request-twelve"})
     client.put("/api/prompts/brief-of-mine", json={"text": "tangerine"})
     client.open("/tangerine", method="TANGERINE")
-    services.outbox.run_due()
+    services.job_queue.run_due()
     figures = scraped(client)
     assert figures("recap_http_requests_total") >= 6
     shown = figures.text.lower()

@@ -57,7 +57,7 @@ def test_a_stored_server_answers_from_then_on_on_every_process(
     assert good(client.get("/health/ready"))["model"] == {"main": "main-model", "mini": "mini-model", "builtin": False}
     assert eventually(lambda: good(elsewhere.get("/health/ready"))["model"]["main"] == "main-model", 5.0)
     assert chat(elsewhere, "Hello")["model"] == "main-model"
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert "mini-model" in [request.body.get("model") for request in model_server.requests]
     assert model_server.keys == {KEY}
     assert good(client.delete(PATH))["source"] == "none"

@@ -50,12 +50,12 @@ def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
         for session in ("archived", "adas"):
             chat(client, "I like tea.", session_id=session, user_id="ada")
         good(client.put("/api/retention", json={"sessions": 1}))
-        engine_of(app).outbox.run_due(["retention"])
+        engine_of(app).job_queue.run_due(["retention"])
         assert len(good(client.get("/api/archives"))["items"]) == 1
         for who in ("ada", "bo"):
             for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris."):
                 chat(client, words, session_id=f"{who}s", user_id=who)
-                engine_of(app).outbox.run_due()
+                engine_of(app).job_queue.run_due()
         item = {"user_id": "ada", "namespace": ["a"], "key": "k", "value": {"n": 1.5}}
         good(client.put("/api/store/items", json=item))
         last = client.get("/api/sessions/bos/messages").json["items"][-1]["id"]

@@ -28,7 +28,7 @@ def client(model_app: Flask) -> FlaskClient:
 def held(client: FlaskClient, server: ModelServer, session: str, words: str, topic: str, **more: Any) -> None:
     append(client, session, [said(words)], **(more or ADA))
     server.mini.queue(digest_of(topic=topic))
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
 
 
 def summaries(answer: dict[str, Any]) -> list[str]:
@@ -67,7 +67,7 @@ def test_it_stays_out_where_an_excerpt_is_of_the_same_session_or_has_no_room(
 def test_a_session_that_is_not_to_be_remembered_stays_out(client: FlaskClient, model_server: ModelServer) -> None:
     chat(client, "SECRET attic", session_id="private", remember=False, **ADA)
     model_server.mini.queue(digest_of(topic="Attic roof insulation SECRET"))
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
     answer = chat(client, QUESTION, temporary=True, **ADA)
     assert summaries(answer) == [] and "SECRET" not in last(model_server)
 

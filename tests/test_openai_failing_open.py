@@ -109,7 +109,7 @@ def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp
     server.mini.default = lambda body: Status(400)
     ada = Person(client)
     ada.says("My name is Ada.")
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     ada.says("Who am I?")
     assert ada.headers["X-Memory-Error"] == "summary_failed"
     assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
@@ -125,12 +125,12 @@ def test_a_process_that_ended_is_no_failure_of_memory(make_app: MakeApp, server:
     server.mini.default = lambda body: Delay(threading.Event(), digest_of(topic="Too late"))
     for tries in (1, 2):
         process, asked = bench.process(bench.app), len(server.requests)
-        process.outbox.start({"summary": 1})
+        process.job_queue.start({"summary": 1})
         server.wait_for_requests(asked + 1)
         if how == "killed":  # nobody renews its lease
             process.leases.close()
             bench.clock.tick(LEASE_SECONDS + 1)
-            bench.services.outbox.run_due(["summary"])
+            bench.services.job_queue.run_due(["summary"])
         process.stop(timeout=0.0)
         assert eventually(lambda: bench.jobs(session_id="s")[0]["state"] != "running")
         ada.says("Who am I?")

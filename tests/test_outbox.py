@@ -30,10 +30,10 @@ TRIES = 6  # as JOB_ATTEMPTS is by default
 def test_asking_again_merges_and_done_means_gone(bench: Bench) -> None:
     payloads: list[Any] = []
     bench.work = lambda job: payloads.append(job.payload)
-    bench.ask("a", payload={"n": 1})
-    bench.ask("b")
-    bench.ask("a")
-    bench.ask("a", payload={"n": 2})
+    bench.enqueue("a", payload={"n": 1})
+    bench.enqueue("b")
+    bench.enqueue("a")
+    bench.enqueue("a", payload={"n": 2})
     assert [job["state"] for job in bench.jobs()] == ["pending"] * 2
     assert bench.run() == ["a", "b"]
     assert payloads == [{"n": 2}, None]
@@ -45,13 +45,13 @@ def test_asking_again_merges_and_done_means_gone(bench: Bench) -> None:
     [
         ({"delay": 10.0}, {"delay": 3.0}, 3),
         ({"delay": 3.0}, {"delay": 10.0}, 3),
-        ({"delay": 3.0}, {"delay": 10.0, "postpone": True}, 10),
-        ({"delay": 10.0}, {"delay": 0.0, "postpone": True}, 0),
+        ({"delay": 3.0}, {"delay": 10.0, "debounce": True}, 10),
+        ({"delay": 10.0}, {"delay": 0.0, "debounce": True}, 0),
     ],
 )
 def test_the_earlier_time_holds_unless_postponed(bench: Bench, first: Any, second: Any, due: int) -> None:
-    bench.ask("a", **first)
-    bench.ask("a", **second)
+    bench.enqueue("a", **first)
+    bench.enqueue("a", **second)
     if due:
         bench.clock.tick(due - 0.1)
         assert bench.run() == []
@@ -62,10 +62,10 @@ def test_the_earlier_time_holds_unless_postponed(bench: Bench, first: Any, secon
 def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench: Bench) -> None:
     def more_comes(job: JobRow) -> None:
         bench.work = lambda job: None
-        bench.ask("a", delay=5.0)
+        bench.enqueue("a", delay=5.0)
 
     bench.work = more_comes
-    bench.ask("a")
+    bench.enqueue("a")
     assert bench.run() == ["a"]  # not at once again
     bench.clock.tick(4.9)
     assert bench.run() == []
@@ -78,24 +78,24 @@ def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench: Bench
 
 def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten_and_then_stays(bench: Bench) -> None:
     bench.work = fail
-    bench.ask("a")
+    bench.enqueue("a")
     pauses = []
     for attempt in range(1, TRIES + 1):
-        assert bench.services.outbox.run_due(["probe"]) == 1
+        assert bench.services.job_queue.run_due(["probe"]) == 1
         job = bench.job()
         assert (job["attempts"], job["error"]) == (attempt, "The model is down.")
         if attempt < TRIES:
             assert job["state"] == "pending"
             pause = (datetime.fromisoformat(job["run_at"]) - bench.clock()).total_seconds()
-            bench.ask("a")
+            bench.enqueue("a")
             bench.clock.tick(pause - 0.01)
-            assert bench.services.outbox.run_due(["probe"]) == 0
+            assert bench.services.job_queue.run_due(["probe"]) == 0
             bench.clock.tick(0.01)
             pauses.append(pause)
     assert pauses == [min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR**n) for n in range(TRIES - 1)]
     assert bench.job()["state"] == "failed"
     bench.clock.tick(86_400 * 30)
-    assert bench.services.outbox.run_due(["probe"]) == 0
+    assert bench.services.job_queue.run_due(["probe"]) == 0
     assert [job["id"] for job in bench.jobs(state="failed")] == [bench.job()["id"]]
     assert bench.jobs(state="pending") == []
     assert good(bench.client.get("/health/ready"))["jobs"] == {"failed": 1}
@@ -105,20 +105,20 @@ def kill(bench: Bench) -> None:
     """Let the job fail for good."""
     bench.work = fail
     for _ in range(TRIES):
-        bench.services.outbox.run_due(["probe"])
+        bench.services.job_queue.run_due(["probe"])
         bench.clock.tick(BACKOFF_LAST)
     assert bench.job()["state"] == "failed"
 
 
 @pytest.mark.parametrize("by_hand", [True, False])
 def test_a_retry_or_new_work_gives_a_failed_job_a_new_chance(bench: Bench, by_hand: bool) -> None:
-    bench.ask("a")
+    bench.enqueue("a")
     kill(bench)
     bench.work = lambda job: None
     if by_hand:
         good(bench.client.post(f"/api/jobs/{bench.job()['id']}/retry"))
     else:
-        bench.ask("a")
+        bench.enqueue("a")
     assert (bench.job()["state"], bench.job()["attempts"]) == ("pending", 0)
     assert bench.run() == ["a"]
     assert bench.jobs() == []
@@ -129,9 +129,9 @@ def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, capl
         raise ZeroDivisionError("so this is how it ends")
 
     bench.work = work
-    bench.ask("a")
+    bench.enqueue("a")
     with caplog.at_level(logging.ERROR, "memory.jobs"):
-        bench.services.outbox.run_due(["probe"])
+        bench.services.job_queue.run_due(["probe"])
     assert bench.job()["error"].startswith("ZeroDivisionError; the log has more")
     assert "how it ends" not in bench.job()["error"]  # what it says may be what a person said
     (record,) = [record for record in caplog.records if record.name == "memory.jobs"]
@@ -140,7 +140,7 @@ def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, capl
 
 
 def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> None:
-    bench.ask("index-of-ada", owner_id=None, payload={"owner": "index-of-ada"})
+    bench.enqueue("index-of-ada", owner_id=None, payload={"owner": "index-of-ada"})
     bench.work = fail
     assert bench.run() == []
     job = bench.job()
@@ -159,7 +159,7 @@ def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> 
 @pytest.fixture
 def held(bench: Bench) -> JobRow:
     """A job that a worker took before it vanished."""
-    bench.ask("a")
+    bench.enqueue("a")
     row = bench.take()
     bench.services.leases.close()  # it renews nothing any more
     return row
@@ -183,13 +183,13 @@ def test_a_job_whose_worker_vanished_is_taken_over_after_a_pause(bench: Bench, h
 def test_a_job_that_kills_its_workers_lets_others_go_first_and_is_given_up(bench: Bench) -> None:
     """Whatever the next worker does first, it is not that."""
     bench.work = fail
-    bench.ask("killer")
+    bench.enqueue("killer")
     bench.run()
     bench.clock.tick(BACKOFF_FIRST)
     bench.work = lambda job: None
     for number in range(1, TRIES):
         assert bench.job()["error"] == "The model is down."  # what its last whole try said
-        bench.ask(f"other-{number}")
+        bench.enqueue(f"other-{number}")
         killed = bench.process(bench.app)  # each time another process
         assert bench.take(killed).key == "killer"
         killed.leases.close()
@@ -211,14 +211,14 @@ def test_a_worker_that_comes_back_too_late_changes_nothing(bench: Bench) -> None
         bench.clock.tick(LEASE_SECONDS + 1)  # this process was suspended ...
         other = bench.process(bench.app)
         bench.work = fail
-        assert other.outbox.run_due(["probe"]) == 0  # ... another noticed ...
+        assert other.job_queue.run_due(["probe"]) == 0  # ... another noticed ...
         bench.clock.tick(BACKOFF_FIRST)
-        assert other.outbox.run_due(["probe"]) == 1  # ... took over, and failed
+        assert other.job_queue.run_due(["probe"]) == 1  # ... took over, and failed
         other.stop()
 
     bench.work = work
-    bench.ask("a")
-    bench.services.outbox.run_due(["probe"])
+    bench.enqueue("a")
+    bench.services.job_queue.run_due(["probe"])
     assert (bench.job()["error"], bench.job()["attempts"]) == ("The model is down.", 2)
 
 
@@ -235,15 +235,15 @@ def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
 
     bench.work = work
     for number in range(40):
-        bench.ask(str(number))
+        bench.enqueue(str(number))
     engines = [bench.process(bench.app) for _ in range(4)]
-    threads = [threading.Thread(target=engine.outbox.run_due, args=(["probe"],)) for engine in engines]
+    threads = [threading.Thread(target=engine.job_queue.run_due, args=(["probe"],)) for engine in engines]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
     for engine in engines:
-        engine.outbox.run_due(["probe"])
+        engine.job_queue.run_due(["probe"])
         engine.stop()
     assert problems == []
     assert sorted(map(int, bench.done)) == list(range(40))
@@ -271,9 +271,9 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
 
 def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
-    bench.work = lambda job: bench.ask("b") if job.key == "a" else None
-    bench.services.outbox.start({"probe": 2, "index": 1})
-    bench.ask("a")
+    bench.work = lambda job: bench.enqueue("b") if job.key == "a" else None
+    bench.services.job_queue.start({"probe": 2, "index": 1})
+    bench.enqueue("a")
     assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 
 
@@ -282,21 +282,21 @@ def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: 
 
 def test_a_clock_that_is_put_back_makes_waiting_jobs_due(bench: Bench) -> None:
     bench.work = fail
-    bench.ask("failing")
+    bench.enqueue("failing")
     bench.run()  # it waits for its pause
     bench.work = lambda job: None
-    bench.ask("asked again", delay=60.0)
-    bench.ask("asked before", delay=60.0)
+    bench.enqueue("asked again", delay=60.0)
+    bench.enqueue("asked before", delay=60.0)
     bench.clock.tick(-3600)
-    bench.ask("asked again", delay=60.0, postpone=True)
-    bench.ask("failing")
+    bench.enqueue("asked again", delay=60.0, debounce=True)
+    bench.enqueue("failing")
     assert bench.run() == ["failing", "asked before"]
     bench.clock.tick(61)
     assert bench.run() == ["asked again"]
 
 
 def test_clocks_of_several_machines_may_differ_a_little(bench: Bench) -> None:
-    bench.ask("a", delay=30.0)
+    bench.enqueue("a", delay=30.0)
     bench.clock.tick(-CLOCK_SECONDS.total_seconds())
     assert bench.run() == []
 
@@ -318,7 +318,7 @@ def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench: Bench, err
         raise error
 
     bench.work = work
-    bench.ask("a")
+    bench.enqueue("a")
     bench.run()
     assert bench.job()["error"] == kept
 
@@ -332,7 +332,7 @@ def test_a_server_that_repeats_the_conversation_leaves_none_of_it_in_the_error(
     append(client, "s", [said("My locker's code is 4711.")])
     told = "messages[1].content: My locker's code is 4711. (key sk-very-secret)"
     model_server.mini.default = lambda body: Status(status, {"error": {"message": told}})
-    engine_of(app).outbox.run_due(["summary"])
+    engine_of(app).job_queue.run_due(["summary"])
     (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "summary"]
     shown = job["error"] + good(client.get("/api/sessions/s/summary"))["error"] + caplog.text
     assert job["error"].startswith("The ") and job["error"].endswith(".")

@@ -317,11 +317,11 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         good(client.post("/api/facts", json={"user_id": user, "text": text}))
     good(client.post(f"/api/users/{user}/consolidation"))
     services = engine_of(client.application)
-    services.outbox.run_due(["feedback", "consolidation"])
+    services.job_queue.run_due(["feedback", "consolidation"])
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     tenant = Caller(good(client.get("/api/me"))["tenant"])
     services.retention.put(tenant, Policy(sessions=1))
-    services.outbox.run_due(["retention"])
+    services.job_queue.run_due(["retention"])
     services.retention.put(tenant, Policy())
     archive, _ = read_all(client, "/api/archives", user_id=user)
     if prompt is not None:

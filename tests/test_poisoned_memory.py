@@ -48,7 +48,7 @@ class World:
         return self._planted[batch]
 
     def digest(self) -> None:
-        engine_of(self.client.application).outbox.run_due(["summary"])
+        engine_of(self.client.application).job_queue.run_due(["summary"])
 
     def sent(self, model: str = "main") -> list[Prompt]:
         return prompts(self.server, model)
@@ -282,7 +282,7 @@ def test_the_mini_model_reads_feedback_as_data(world: World, batch: int) -> None
     turn = chat(world.client, text, session_id=f"judged{batch}", user_id=f"judge{batch}")
     judged = {"session_id": turn["session_id"], "message_id": turn["message_id"]}
     good(world.client.post("/api/feedback", json={**judged, "text": text[:2_000]}))
-    engine_of(world.client.application).outbox.run_due(["feedback"])
+    engine_of(world.client.application).job_queue.run_due(["feedback"])
     (_, asked, *_) = world.sent("mini")[-1]
     read = named(blocks_of(asked["content"]), "question", "reply", "feedback")
     assert all(decoded(line) for block in read for line in block.lines) and read[0].lines
@@ -300,7 +300,7 @@ def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world: World,
     planted = world.planted(batch)
     good(world.client.post(f"/api/users/{planted.user}/profile/refresh"))
     world.server.mini.queue({"patch": []})
-    engine_of(world.client.application).outbox.run_due(["profile"])
+    engine_of(world.client.application).job_queue.run_due(["profile"])
     profile, messages = named(blocks_of(world.sent("mini")[-1][-1]["content"]), "profile", "messages")
     assert len(profile.lines) == 1 and messages.lines
     planted.all_quoted([Line(goal) for goal in json.loads(decoded(profile.lines[0]))["goals"]])

@@ -42,7 +42,7 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     who = {"session_id": "s", "user_id": "ana"}
     for message in ("My name is Ana and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
         chat(client, message, **who)
-        engine_of(nodes[0]).outbox.run_due()
+        engine_of(nodes[0]).job_queue.run_due()
     first = chat(client, "What did I say about the bakery?", key="once", **who)
     assert chat(client, "What did I say about the bakery?", key="once", **who)["id"] == first["id"]
     assert "I work at a bakery." in first["reply"]
@@ -57,7 +57,7 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     assert client.get("/api/sessions/s/summary").json["state"] in ("current", "pending")
     receipt = client.delete("/api/users/ana").json
     assert receipt["erased"]["messages"] == 10
-    engine_of(nodes[0]).outbox.run_due()
+    engine_of(nodes[0]).job_queue.run_due()
     assert client.get("/api/sessions/s").status_code == 404
     with engine_of(nodes[0]).database.engine.connect() as connection:
         assert not connection.scalar(text("SELECT count(*) FROM search_indexes"))
@@ -71,7 +71,7 @@ def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(no
     append(client, "roof", [said("I want to repair the roof of the summer house."), said("Noted.", "assistant")], **ada)
     append(client, "costs", [said("I want to repair the roof of the shed."), said("I see.", "assistant")], **ada)
     chat(client, "SECRET roof", session_id="private", remember=False, **ada)
-    services.outbox.run_due()
+    services.job_queue.run_due()
     answer = chat(client, "Where did we leave off?", temporary=True, **ada)
     assert answer["memory"]["recall"]["kind"] == "latest"
     assert {one["session_id"] for one in answer["memory"]["excerpts"]} == {"costs", "roof"}
@@ -86,19 +86,19 @@ def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_tak
     thought, words = "<think>The zebra asks.</think>\nA lion.", "A lion."
     messages = [said("How does the zebra vault open?"), said(thought, "assistant"), said("The code is 1111.")]
     ids = append(client, "s", messages, user_id="ana")["message_ids"]
-    services.outbox.run_due(["index"])
+    services.job_queue.run_due(["index"])
     assert client.get("/api/search?q=zebra&user_id=ana").json["results"]
     with services.database.write() as tx:
         mark_refused(tx, ids[:1], "model_content_refused", "It was refused.", utc_now())
-        services.outbox.ask(tx, JobRequest("thoughts", "all", "default"))
-    services.outbox.run_due(["thoughts"])
+        services.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
+    services.job_queue.run_due(["thoughts"])
     for _ in range(2):
         assert "zebra" not in other.get("/api/search?q=zebra&user_id=ana").text
         first, second, _ = read_all(other, "/api/sessions/s/messages")
         assert (first["refused"]["reason"], second["content"]) == ("It was refused.", words)
         with services.database.write() as tx:  # the index is made anew when no more changes
             tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-        services.outbox.run_due(["unindex", "index"])
+        services.job_queue.run_due(["unindex", "index"])
     (verified,) = engine_of(nodes[1]).indexing.verify()
     assert verified.consistent and verified.indexed == 2
     assert good(client.get("/api/sessions/s"))["tokens"] == sum(
@@ -163,14 +163,14 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner:
 def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes: list[Flask]) -> None:
     one, two = map(engine_of, nodes)
     with one.database.write() as tx:
-        one.outbox.ask(tx, *(JobRequest("probe", tenant, tenant) for tenant in ("a", "b")))
+        one.job_queue.enqueue(tx, *(JobRequest("probe", tenant, tenant) for tenant in ("a", "b")))
     named = {"kind": "probe", "now": utc_now(), "in_future": utc_now()}
     with one.database.write() as tx:
         first = tx.scalars(for_update(tx, NEXT, JobRow, skip=True), named).one()
-        claimed, _ = two.outbox.claim_next("probe")
+        claimed, _ = two.job_queue.claim_next("probe")
         assert claimed is not None and {first.tenant, claimed[0].tenant} == {"a", "b"}
-        assert two.outbox.claim_next("probe") == (None, 0.0), "it is not taken twice, and looked for again at once"
-    third, _ = two.outbox.claim_next("probe")
+        assert two.job_queue.claim_next("probe") == (None, 0.0), "it is not taken twice, and looked for again at once"
+    third, _ = two.job_queue.claim_next("probe")
     assert third is not None and third[0].id == first.id
 
 
@@ -221,8 +221,8 @@ def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(
 
     def work(app: Flask, over: threading.Event) -> None:
         while not over.is_set():
-            engine_of(app).outbox.run_due()
-        engine_of(app).outbox.run_due()
+            engine_of(app).job_queue.run_due()
+        engine_of(app).job_queue.run_due()
 
     with ThreadPoolExecutor(2) as background:
         working = [background.submit(work, app, over) for app, over in zip(nodes, workers, strict=True)]
@@ -297,7 +297,7 @@ def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves
 
     for number in range(3):
         chat(client, f"I like tea number {number}.", session_id="s", user_id="ana")
-    engine_of(nodes[0]).outbox.run_due()
+    engine_of(nodes[0]).job_queue.run_due()
     chat(client, "And I like coffee.", session_id="s", user_id="ana")
     event.listen(database.engine, "before_cursor_execute", note)
     try:

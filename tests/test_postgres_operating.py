@@ -123,7 +123,7 @@ def indexed_again(app: Flask, owner: str) -> bool:
 
     A job that ran when the dump was made is taken over when its lease is over and after a pause.
     """
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     (verified,) = [one for one in engine_of(app).indexing.verify() if one.owner == owner]
     return verified.consistent and verified.indexed == verified.messages
 

@@ -82,7 +82,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     put(client, "brief", "{% if first %}Start{% else %}Continue{% endif %}, in {{ max_words }} words.")
     for named in ({"prompt": "brief"}, {"prompt": "brief"}, {}):
         good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
-        engine_of(model_app).outbox.run_due(["summary"])
+        engine_of(model_app).job_queue.run_due(["summary"])
     first, second, third = (prompt[0]["content"] for prompt in prompts(model_server, "mini"))
     shape = instruction(schema(links=True, types=sorted(BUILT_IN)))
     assert first == f"Start, in 400 words.\n\n{shape}"
@@ -92,7 +92,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     assert [version["prompt"] for version in versions] == ["summary", "brief@2", "brief@2"]
     good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": "brief"}))
     good(client.delete("/api/prompts/brief"))
-    engine_of(model_app).outbox.run_due(["summary"])
+    engine_of(model_app).job_queue.run_due(["summary"])
     assert good(client.get("/api/sessions/s/summary"))["latest"]["prompt"] == "summary", "the one it named is deleted"
 
 

@@ -73,7 +73,7 @@ def test_no_thought_is_said_stored_sent_again_found_or_exported(
     assert tell(client, "Which fish?") == "A green one."
     assert said(client, "s", user_id="ann") == [("user", "Which fish?"), ("assistant", "A green one.")]
     chat(client, "And the next?", session_id="s", user_id="ann")
-    engine_of(client.application).outbox.run_due()
+    engine_of(client.application).job_queue.run_due()
     chat(client, "What did we say about the zebrafish?", session_id="t", user_id="ann")
     asked = [json.dumps(request.body) for request in model_server.requests]
     assert not any(THOUGHT in body for body in asked), "neither prompts nor digests"

@@ -106,7 +106,7 @@ def test_meanings_of_any_size_open_the_gate(start: Start, model_server: ModelSer
 
     model_server.embeddings.default = answer
     client = start(embeddings="openai")
-    engine_of(client.application).outbox.run_due(["index"])
+    engine_of(client.application).job_queue.run_due(["index"])
     assert all(TOLD[at] in shown(client, question) for question, at in NEAR)
     assert not recalled(chat(client, "Convert 12 miles to kilometres.", user_id="ada", temporary=True))
 

@@ -68,7 +68,7 @@ def test_only_ones_own_past_is_recalled(
         for text in ("1111", "2222", "3333", "4444"):
             assert (text in last(model_server)) is any(text in one for one in words(answer)), message
         assert mine or last(model_server).replace(f"{NOTES[MISSING]}\n", "") == BARE + message
-        engine_of(client.application).outbox.run_due()  # now they are indexed
+        engine_of(client.application).job_queue.run_due()  # now they are indexed
         if not who.get("temporary"):
             assert client.delete(f"/api/sessions/{answer['session_id']}").status_code == 200
 
@@ -120,7 +120,7 @@ def test_a_turn_without_memory_looks_at_its_session_alone_and_comes_up_in_no_oth
     assert answer["memory"]["facts"] == answer["memory"]["excerpts"] == []
     assert not any("1111" in str(message) or "green" in str(message) for message in prompts(model_server)[-1])
     model_server.mini.queue(digest_of(fact("Locker code is 5555", 1, "locker code is 5555"), data=["Code 5555"]))
-    engine_of(client.application).outbox.run_due(["summary"])
+    engine_of(client.application).job_queue.run_due(["summary"])
     texts = [item["text"] for item in client.get("/api/facts?user_id=ada").json["items"]]
     assert texts == ["Likes green lockers"]
     elsewhere = chat(client, "What is the locker code?", session_id="ada-4", user_id="ada", recall="always")

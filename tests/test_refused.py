@@ -89,7 +89,7 @@ def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(
     services = engine_of(ada.app)
     for session, text in (("s", "And the weather?"), ("s", "And as I said before?"), ("t", "What did I ask of zoos?")):
         assert chat(ada.client, text, session_id=session, recall="always", **ADA)["reply"] == "Fine."
-        services.outbox.run_due()
+        services.job_queue.run_due()
     assert list(marks(ada.client)) == ["And zebras?"]
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["error"]]
 
@@ -123,7 +123,7 @@ def test_the_same_words_are_tried_again_and_a_reply_takes_the_mark_away(ada: Tal
     assert good(ada.client.get("/api/sessions/s"))["title"] == BAD
     (turn,) = good(ada.client.get("/api/sessions/s/turns"))["items"]
     assert turn["state"] == "finished"
-    engine_of(ada.app).outbox.run_due(["index"])
+    engine_of(ada.app).job_queue.run_due(["index"])
     assert [one["content"] for one in find(ada.client, "zebra", role="user", **ADA)] == [BAD]
     chat(ada.client, "Thanks", session_id="s", **ADA)
     assert contents(ada.server)[0] == BAD
@@ -144,12 +144,12 @@ def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada: Talk) -> N
 def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada: Talk) -> None:
     ada.say(BAD, said("Noted.", "assistant"), "The locker code is 1111.", said("Fine.", "assistant"))
     services = engine_of(ada.app)
-    services.outbox.run_due(["index"])
+    services.job_queue.run_due(["index"])
     assert find(ada.client, "zebra vault", **ADA)
     refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
     for indexed in (False, True):
         if indexed:
-            services.outbox.run_due(["index"])
+            services.job_queue.run_due(["index"])
         assert BAD not in str(find(ada.client, "zebra vault", **ADA))
         window = str(find(ada.client, "locker code", window=3, **ADA)[0]["window"])
         assert "zebra" not in window and "Noted." in window
@@ -222,7 +222,7 @@ def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada: Talk
     assert marks(ada.client) == {} and "zebra" not in str(prompts(ada.server)[-1])
     good(ada.client.post(f"/api/sessions/s/messages/{first}/restore"))
     assert list(marks(ada.client)) == [BAD]
-    engine_of(ada.app).outbox.run_due(["index"])
+    engine_of(ada.app).job_queue.run_due(["index"])
     assert BAD not in str(find(ada.client, "zebra", **ADA))
     document, mark = good(ada.client.get("/api/users/ada/export")), marks(ada.client)
     good(ada.client.delete("/api/users/ada"))
@@ -310,7 +310,7 @@ def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(a
     good(ada.client.post("/api/feedback", json=body))
     refuse_in_a_digest(ada, again["message_id"])
     before = len(ada.digests())
-    engine_of(ada.app).outbox.run_due(["feedback"])
+    engine_of(ada.app).job_queue.run_due(["feedback"])
     assert len(ada.digests()) == before, "the mini model reads nothing of it"
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "feedback"]
 

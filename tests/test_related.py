@@ -68,7 +68,7 @@ def test_conversations_with_near_summaries_are_related_the_closest_first(
         first.client.post("/api/chat", json={"session_id": "private", "message": "Hi", "remember": False, **first.who})
     )
     model_server.mini.queue(digest_of(topic="Repairing the roof of the summer house"))
-    engine_of(model_app).outbox.run_due(["summary"])
+    engine_of(model_app).job_queue.run_due(["summary"])
     (item,) = related(first)
     assert item["session_id"] == "two" and item["why"]["entities"] == []
     assert 0 < item["why"]["summary"] <= 1

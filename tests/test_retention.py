@@ -51,7 +51,7 @@ def jobs_done(client: FlaskClient, *kinds: str) -> None:
     services = engine_of(client.application)
     with services.database.write() as tx:
         tx.execute(update(JobRow).where(JobRow.kind != "retention").values(run_at=JobRow.created_at))
-    services.outbox.run_due(kinds or None)
+    services.job_queue.run_due(kinds or None)
     assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
@@ -260,7 +260,7 @@ def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
 
     monkeypatch.setattr(erasing.Erasing, "retire", killed)
     with pytest.raises(SystemExit):
-        engine_of(client.application).outbox.run_due(["retention"])
+        engine_of(client.application).job_queue.run_due(["retention"])
     assert len(archives(client)) == 3 and sessions(client) == {"old-0", "old-1"}, "those used last"
 
     again = make_app().test_client()
@@ -278,9 +278,9 @@ def test_a_policy_that_is_taken_back_counts_for_what_is_left(
     for session in ("one", "two"):
         talked(client, session, 400)
     good(client.put("/api/retention", json={"days": 1}))
-    outbox = engine_of(client.application).outbox
+    job_queue = engine_of(client.application).job_queue
     with engine_of(client.application).database.read() as tx:
         (key,) = tx.scalars(select(JobRow.key).where(JobRow.kind == "retention"))
-    outbox.run_now("retention", key)  # one part
+    job_queue.run_now("retention", key)  # one part
     keep(client)
     assert len(sessions(client)) == len(archives(client)) == 1

@@ -41,13 +41,13 @@ def fill(client: FlaskClient, indexed: str) -> None:
     ]
     append(client, "tea", tea[:2], user_id="ada")
     if indexed == "half":
-        services.outbox.run_due(["index"])
+        services.job_queue.run_due(["index"])
     append(client, "tea", tea[2:], user_id="ada")
     append(client, "trip", [said("We fly to Lisbon in May, without the kettle.")], user_id="ada")
     append(client, "bobs", [said("Bob's kettle is red.")], user_id="bob")
     append(client, "alone", [said("Nobody's kettle is blue.")])
     if indexed == "all":
-        services.outbox.run_due(["index"])
+        services.job_queue.run_due(["index"])
         assert flask(client.application, "index", "verify").output.count("wait") == 0
 
 
@@ -173,7 +173,7 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     append(client, "alone", [said("Nobody's kettle")])
     waiting = flask(app, "index", "verify")
     assert (waiting.exit_code, "user:ada: 5 of 5 messages wait to be indexed" in waiting.output) == (0, True)
-    services.outbox.run_due()
+    services.job_queue.run_due()
 
     index = index_key(services, "ada")
     messages = good(client.get("/api/sessions/s/messages"))["items"]
@@ -199,7 +199,7 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
 def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, services: Engine) -> None:
     append(client, "s", [said("Ada's kettle")], user_id="ada")
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
-    services.outbox.run_due()
+    services.job_queue.run_due()
     index = index_key(services, "ada")
     services.index.add(index, [Document(number, 2, "user", services.sessions.now(), "Bob's kettle")])
     assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
@@ -217,12 +217,12 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
         batches.append(documents)
         if len(batches) == 1:  # another process erases it, and clears the index, before this one writes
             good(client.delete(erased))
-            services.outbox.run_due(["unindex", "scrub"])
+            services.job_queue.run_due(["unindex", "scrub"])
         return add(owner, documents)
 
     monkeypatch.setattr(services.index, "add", erased_meanwhile)
     monkeypatch.setattr("memory.erasing.erasing.SOON", 0.0)
-    services.outbox.run_due(["index"])
+    services.job_queue.run_due(["index"])
     assert batches and traces(services.settings.data_dir, "gunpowder") == {}
     assert all(one.consistent for one in services.indexing.verify())
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
@@ -252,7 +252,7 @@ def test_the_same_search_is_ranked_once_until_the_owner_writes(
     append(client, "trip", [said("We forgot the kettle.")], user_id="ada")
     more, again = ranks("kettle", user_id="ada")
     assert again == 1 and set(more) == {*first, "We forgot the kettle."}
-    services.outbox.run_due(["index"])
+    services.job_queue.run_due(["index"])
     assert ranks("kettle", user_id="ada") == (more, 1)
     (erased,) = [one["message_id"] for one in find(client, "kettle", user_id="ada") if "forgot" in one["content"]]
     good(client.delete(f"/api/sessions/trip/messages/{erased}"))

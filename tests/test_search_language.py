@@ -179,13 +179,13 @@ def test_search_and_recall_in_german(make_app: MakeApp) -> None:
         assert [m["content"] for e in answer["memory"]["excerpts"] for m in e["messages"]] == GERMAN[:1]
         nothing = chat(client, "und wie war das nun?", user_id="ida", temporary=True)["memory"]
         assert (nothing["excerpts"], nothing["recall"]["reason"]) == ([], "has no words to look for")
-        engine_of(client.application).outbox.run_due(["index"])
+        engine_of(client.application).job_queue.run_due(["index"])
 
 
 def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app: MakeApp) -> None:
     english = make_app()
     append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
-    engine_of(english).outbox.run_due()
+    engine_of(english).job_queue.run_due()
     (before,) = engine_of(english).indexing.verify()
     assert (before.indexed, before.waiting) == (2, 0)
     assert not any(one["why"]["words"] for one in find(english.test_client(), "Haus", user_id="ida"))
@@ -195,7 +195,7 @@ def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app:
     (other,) = engine_of(german).indexing.verify()
     assert (other.indexed, other.waiting, other.consistent) == (0, 2, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]  # searched as what waits to be indexed
-    engine_of(german).outbox.run_due()  # which the search has asked for
+    engine_of(german).job_queue.run_due()  # which the search has asked for
     (after,) = engine_of(german).indexing.verify()
     assert (after.indexed, after.waiting, after.consistent) == (2, 0, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]

@@ -52,7 +52,7 @@ def test_each_task_has_a_server_and_a_key_of_its_own(
     app = make_app(**{**at(model_server), **of_tasks(mini, embedder)})
     client = app.test_client()
     assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     (version,) = good(client.get("/api/sessions/s/summary/versions"))["items"]
     assert version["model"] == "mini-model"
     good(client.post("/v1/embeddings", json={"model": "e", "input": ["a"]}))
@@ -67,7 +67,7 @@ def test_the_main_key_goes_to_no_other_server(
     no_keys = of_tasks(mini, embedder, openai_summary_api_key="", embedding_api_key="")
     app = make_app(**{**at(model_server), **no_keys})
     chat(app.test_client(), "My cat is called Miso.", session_id="s")
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert mini.requests and embedder.requests
     assert mini.keys == embedder.keys == {"no-key-needed"}
 
@@ -79,12 +79,12 @@ def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
     client = app.test_client()
     answer = chat(client, "My cat is called Miso.", session_id="s")
     assert answer["model"] == "recap-extractive" and "built-in model answers" in answer["notice"]
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert "mini-model" in [one.body.get("model") for one in mini.requests]
     ready = {"main": "recap-extractive", "mini": "mini-model", "builtin": True}
     assert good(client.get("/health/ready"))["model"] == ready
     append(client, "t", [{"role": "user", "content": "The bakery opens at seven."}])
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert find(client, "when does the bakery open", session_id="t")
     assert embedder.keys == {"embedding-key"}
 
@@ -103,7 +103,7 @@ def test_a_stored_server_leaves_the_other_tasks_theirs(
     stored = good(client.put("/api/model-server", json=body))
     assert (stored["source"], stored["main"], stored["mini"]) == ("stored", "main-model", "mini-model")
     assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert (model_server.keys, mini.keys, embedder.keys) == ({"sk-stored"}, {"mini-key"}, {"embedding-key"})
 
 

@@ -350,11 +350,11 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
     assert "5 sessions have no summary. It takes the mini model about" in done.output
     good(app.test_client().delete("/api/users/ada"))
     assert run("--summarise", str(tmp_path / "exam.jsonl"), input="n\n").exit_code == 0
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     assert prompts(model_server, "mini") == [], "no model was called"
     run("--summarise", str(tmp_path / "exam.jsonl"), input="y\n")
     model_server.mini.queue(digest_of(fact("Has an exam on 2024-05-02", 1, exam, scope="user"), topic="Exam"))
-    engine_of(app).outbox.run_due()
+    engine_of(app).job_queue.run_due()
     sent = str(prompts(model_server, "mini"))
     assert f"2024-05-01 10:00 user: {exam}" in sent and "counted from the day of their message" in sent
     (held,) = read_all(app.test_client(), "/api/facts", user_id="ada")

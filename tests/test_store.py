@@ -132,7 +132,7 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
     assert set(keys(items.run(ADA, [Search(refresh=False)])[0])) == {"kept", "lasting"}
     assert items.run(ADA, [Get(("a",), "gone"), Put(("a",), "gone", 2, version=0)])[1].version == 1
     clock.tick(9 * 60)
-    bench.services.outbox.run_due(["expire"])
+    bench.services.job_queue.run_due(["expire"])
     assert rows_of(bench.services)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
 
 

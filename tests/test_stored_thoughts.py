@@ -31,12 +31,12 @@ THOUGHT, WORDS = next(iter(CASES.items()))
 def ask_for_cleaning(app: Flask) -> None:
     services = engine_of(app)
     with services.database.write() as tx:
-        services.outbox.ask(tx, JobRequest("thoughts", "all", "default"))
+        services.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
 
 
 def clean(app: Flask) -> None:
     ask_for_cleaning(app)
-    engine_of(app).outbox.run_due(["thoughts"])
+    engine_of(app).job_queue.run_due(["thoughts"])
     assert not [job for job in good(app.test_client().get("/api/jobs"))["items"] if job["kind"] == "thoughts"]
 
 
@@ -44,7 +44,7 @@ def index_again(app: Flask) -> None:
     """Run the jobs that make an index anew, which wait until no more changes."""
     with engine_of(app).database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-    engine_of(app).outbox.run_due(["unindex", "index"])
+    engine_of(app).job_queue.run_due(["unindex", "index"])
 
 
 def sums(app: Flask) -> tuple[int, int]:
@@ -62,7 +62,7 @@ def test_a_stored_reply_loses_its_thoughts_and_all_else_follows(
     client, services = model_app.test_client(), engine_of(model_app)
     question = "What colour has\n<think>it</think>?"
     append(client, "s", [said(question), said(reply, "assistant")], **ADA)
-    services.outbox.run_due(["index"])
+    services.job_queue.run_due(["index"])
     found = "zebra" in CASES[reply]
     for _ in range(2):
         clean(model_app)
@@ -105,11 +105,11 @@ def test_the_job_goes_through_many_rows_in_parts_which_another_process_goes_on_w
         append(app.test_client(), f"s{number}", exchange)
     ask_for_cleaning(app)
     for _ in range(2):
-        engine_of(app).outbox.run_now("thoughts", "all")
+        engine_of(app).job_queue.run_now("thoughts", "all")
     last = [stored(app.test_client(), f"s{number}")[1]["content"] for number in range(4)]
     assert last == [WORDS, WORDS, THOUGHT, THOUGHT]
     again = make_app(**at(model_server))
-    assert engine_of(again).outbox.run_due(["thoughts"]) == 5, "four parts with the rest, and one that finds nothing"
+    assert engine_of(again).job_queue.run_due(["thoughts"]) == 5, "four parts with the rest, and one that finds nothing"
     for number in range(4):
         contents = [one["content"] for one in stored(again.test_client(), f"s{number}")]
         assert contents == ["And?", WORDS, "Oh.", WORDS]

@@ -220,7 +220,7 @@ def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app: Flask,
     app, client = model_app, model_app.test_client()
     chat(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):
-        engine_of(app).outbox.run_due(["summary"])
+        engine_of(app).job_queue.run_due(["summary"])
         assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 2
-    engine_of(app).outbox.run_due(["summary"])
+    engine_of(app).job_queue.run_due(["summary"])
     assert client.get("/api/sessions/s/summary").json["latest"]["through"] == 4

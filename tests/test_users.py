@@ -41,7 +41,7 @@ def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
 def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 3) -> None:
     """A person's life in Recap, with `word` in whatever can have one."""
     client = app.test_client()
-    outbox = engine_of(app).outbox
+    job_queue = engine_of(app).job_queue
     for number in range(sessions):
         session = f"{word}-session-{number}"
         messages = [said(f"{word} said {'much ' * 40 * place}{number}.", name=f"{word} name") for place in range(6)]
@@ -54,11 +54,11 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
         first = fact(f"{word} is the word {number}", 2, f"{word} said", links=tied)
         second = fact(f"{word} is another word {number}", 3, f"{word} said", scope="user")
         server.mini.queue(digest_of(first, second, topic=f"About {word}"))
-        outbox.run_due(["summary", "index"])
+        job_queue.run_due(["summary", "index"])
         server.main.queue(f"{word}, says the model.")
         chat(client, f"What about {word}?", session_id=session, user_id=user)
         server.mini.queue(digest_of(topic=f"More about {word}"))
-        outbox.run_due(["summary", "index"])
+        job_queue.run_due(["summary", "index"])
         good(client.patch(f"/api/sessions/{session}", json={"title": f"{word} title", "system_prompt": f"Be {word}."}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": f"{word} summarised"}}))
     stored = {"namespace": [f"{word}s"], "key": f"{word} key", "value": {"is": word}, "ttl": 1000}
@@ -139,11 +139,11 @@ def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: Mode
     client, services = model_app.test_client(), engine_of(model_app)
     live(model_app, model_server, "bob", "Coffee")
     good(client.put("/api/retention", json={"sessions": 2}))
-    services.outbox.run_due()
+    services.job_queue.run_due()
     alone = rows_of(services)
     live(model_app, model_server, "ada", "Tea")
     good(client.put("/api/retention", json={"sessions": 2}))
-    services.outbox.run_due(["retention"])
+    services.job_queue.run_due(["retention"])
     nobodys = ("prompts", "keys", "jobs", "queues", "model_server")
     assert all(count > alone[table] for table, count in rows_of(services).items() if table not in nobodys)
     good(client.delete("/api/users/ada"))
@@ -186,7 +186,7 @@ def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_ser
     append(client, "s", [said(f"I like {SENTINEL}."), said("Noted.", "assistant")], user_id="ada")
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(fact(f"I like {SENTINEL}", 1), topic=SENTINEL)))
-    with meanwhile(lambda: engine_of(app).outbox.run_due(["summary"])):
+    with meanwhile(lambda: engine_of(app).job_queue.run_due(["summary"])):
         model_server.wait_for_requests(1)
         assert good(client.delete("/api/users/ada"))["pending"] == []
         release.set()
@@ -198,7 +198,7 @@ def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
     app: Flask, client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(client, "s", [said(f"I like {SENTINEL}.")], user_id="ada")
-    services.outbox.run_due(["index"])
+    services.job_queue.run_due(["index"])
     services.index.drop(index_key(services, "ada"))  # lost: a search asks for it to be made again
     prepare = services.index.prepare
 
@@ -230,7 +230,7 @@ def test_an_index_in_use_is_said_and_cleared_later(
     (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "unindex"]
     assert "another process writes to it" in job["error"]
     good(client.post(f"/api/jobs/{job['id']}/retry"))
-    services.outbox.run_due(["unindex"])
+    services.job_queue.run_due(["unindex"])
     assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
 
 
@@ -256,7 +256,7 @@ def test_a_log_in_use_is_said_and_emptied_later(
     (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "scrub"]
     assert "log" in job["error"]
     good(client.post(f"/api/jobs/{job['id']}/retry"))
-    services.outbox.run_due(["scrub"])
+    services.job_queue.run_due(["scrub"])
     assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
 
 

@@ -127,7 +127,7 @@ FAILURES = [  # for two texts, and what is told of it
 def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server, embeddings="openai", embedding_model="small"))
     append(app.test_client(), "s", MOVED, user_id="ada")
-    engine_of(app).outbox.run_due(["index"])
+    engine_of(app).job_queue.run_due(["index"])
     (hit, *_) = search(app, "a broken kettle again")
     assert hit["content"] == MOVED[1]["content"]
     assert hit["why"]["meaning"] > 0  # the server sends the last text's vector first
@@ -146,11 +146,11 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
     make_app: MakeApp, model_server: ModelServer, caplog: Any
 ) -> None:
     app = make_app(**at(model_server, embeddings="openai"))
-    client, outbox = app.test_client(), engine_of(app).outbox
+    client, job_queue = app.test_client(), engine_of(app).job_queue
     append(client, "s", MOVED, user_id="ada")
     for reply, complaint in FAILURES:
         model_server.embeddings.default = lambda _, reply=reply: reply
-        outbox.run_due(["index"])
+        job_queue.run_due(["index"])
         (job,) = jobs(client, "index")
         assert complaint in job["error"] and job["error"].endswith(".")
         good(client.post(f"/api/jobs/{job['id']}/retry"))
@@ -158,7 +158,7 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
     assert "test-key" not in caplog.text
     model_server.reset()
     again = make_app(**at(model_server, embeddings="openai"))
-    engine_of(again).outbox.run_due(["index"])
+    engine_of(again).job_queue.run_due(["index"])
     (one,) = engine_of(again).indexing.verify()
     assert (one.indexed, one.waiting) == (2, 0)
 
@@ -168,7 +168,7 @@ def test_vectors_have_the_models_own_size(make_app: MakeApp, model_server: Model
     model_server.embeddings.default = sized(size)
     app = make_app(**at(model_server, embeddings="openai"))
     append(app.test_client(), "s", [*MOVED, said("kkkkkkk eeeeee tttttt llllll")], user_id="ada")
-    engine_of(app).outbox.run_due(["index"])
+    engine_of(app).job_queue.run_due(["index"])
     (verified,) = engine_of(app).indexing.verify()
     assert (verified.indexed, verified.waiting, verified.missing) == (3, 0, 0)
     assert any(hit["why"]["meaning"] for hit in search(app, "the kettle is broken")) == (size > 1)
@@ -182,9 +182,9 @@ def test_an_index_is_made_again_when_the_model_or_its_size_changes(
         model_server.embeddings.default = sized(size)
         app = make_app(**settings, embedding_model=model)
         append(app.test_client(), "s", [*MOVED, said(f"The {model} one has {size}.")], user_id="ada")
-        engine_of(app).outbox.run_due(["index"])
+        engine_of(app).job_queue.run_due(["index"])
         search(app, "the kettle is broken again")  # asks for the index again
-        engine_of(app).outbox.run_due(["index"])
+        engine_of(app).job_queue.run_due(["index"])
         (verified,) = engine_of(app).indexing.verify()
         assert (verified.waiting, verified.missing, verified.surplus) == (0, 0, 0)
         blocks = (
@@ -205,9 +205,9 @@ def test_a_size_that_changes_while_recap_runs_makes_the_index_again(
     for size in (4, 9):
         model_server.embeddings.default = sized(size)
         append(app.test_client(), "s", [said(f"We moved to Tallinn {size} times.")], user_id="ada")
-        engine_of(app).outbox.run_due(["index"])
+        engine_of(app).job_queue.run_due(["index"])
         assert len(search(app, f"how often moved to Tallinn {size}")) == size // 4
-        engine_of(app).outbox.run_due(["index"])
+        engine_of(app).job_queue.run_due(["index"])
     (verified,) = engine_of(app).indexing.verify()
     assert (verified.indexed, verified.waiting, verified.missing) == (2, 0, 0)
 
@@ -216,7 +216,7 @@ def test_a_slow_embedding_server_holds_no_turn(make_app: MakeApp, model_server: 
     app = make_app(**at(model_server, embeddings="openai"))
     client = app.test_client()
     append(client, "old", MOVED, user_id="ada")
-    engine_of(app).outbox.run_due(["index"])
+    engine_of(app).job_queue.run_due(["index"])
     assert "embeddings" not in good(client.get("/health/ready"))
     before = len(model_server.requests)
     model_server.embeddings.default = lambda _: Delay(20)
@@ -243,7 +243,7 @@ def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(
     model_server.embeddings.default = answer
     app = make_app(**at(model_server, embeddings="openai"))
     append(app.test_client(), "s", [*MOVED, said("a long tale. " * 100), said("zzz is refused, always")], user_id="ada")
-    engine_of(app).outbox.run_due(["index"])
+    engine_of(app).job_queue.run_due(["index"])
     (verified,) = engine_of(app).indexing.verify()
     assert (verified.indexed, verified.waiting) == (4, 0)
     assert search(app, "zzz refused")[0]["content"] == "zzz is refused, always"
@@ -251,15 +251,15 @@ def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(
 
 def test_indexing_waits_for_the_server_however_long(make_app: MakeApp, model_server: ModelServer) -> None:
     app = make_app(**at(model_server, embeddings="openai", job_attempts=1))
-    client, outbox = app.test_client(), engine_of(app).outbox
+    client, job_queue = app.test_client(), engine_of(app).job_queue
     append(client, "s", MOVED, user_id="ada")
     model_server.embeddings.default = lambda _: Status(503)
-    outbox.run_due(["index"])
+    job_queue.run_due(["index"])
     (job,) = jobs(client, "index")
     assert job["state"] == "pending" and "503" in job["error"]
     model_server.reset()
     assert good(client.post(f"/api/jobs/{job['id']}/retry"))
-    outbox.run_due(["index"])
+    job_queue.run_due(["index"])
     (verified,) = engine_of(app).indexing.verify()
     assert (verified.indexed, verified.waiting) == (2, 0)
 
@@ -270,7 +270,7 @@ def test_a_sentence_embedder_finds_other_words_without_a_network(make_app: MakeA
     app = make_app(embeddings="minilm")
     append(app.test_client(), "s", [*MOVED, said("The dentist pulled a tooth.")], user_id="ada")
     engine_of(app).index.warm_up()
-    engine_of(app).outbox.run_due(["index"])
+    engine_of(app).job_queue.run_due(["index"])
     for query, best in (("relocation", 0), ("boil water for tea", 1)):
         assert search(app, query)[0]["content"] == MOVED[best]["content"]
     (verified,) = engine_of(app).indexing.verify()

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from config.parsers import When, when
-from memory.job_schedule import PAUSE, follow_up
+from memory.job_schedule import PAUSE, scheduled_requests
 from models import OwnerRow
 from tests.jobbing import Bench
 
@@ -47,8 +47,8 @@ def test_a_job_waits_for_a_pause_or_for_its_time(bench: Bench) -> None:
         owner_id = bench.owner(setting)
         for _ in range(3):
             with bench.services.database.write() as tx:
-                requests = follow_up(when(setting), "probe", tx.get_one(OwnerRow, owner_id), bench.clock())
-                bench.services.outbox.ask(tx, *requests)
+                requests = scheduled_requests(when(setting), "probe", tx.get_one(OwnerRow, owner_id), bench.clock())
+                bench.services.job_queue.enqueue(tx, *requests)
             bench.clock.tick(60.0)
         jobs = [job["run_at"] for job in bench.jobs(user_id=setting)]
         expected = [(began + timedelta(seconds=due[setting])).isoformat()] if setting in due else []

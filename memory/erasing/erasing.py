@@ -29,10 +29,10 @@ from memory.erasing.message import erase_message
 from memory.errors import NotFound, RecapError
 from memory.forgetting import forget_facts, forget_messages
 from memory.instructions import Instructions
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.knowledge.facts import as_fact
-from memory.knowledge.summaries import reword_newest
-from memory.knowledge.supersession import line_up_to, withdraw
+from memory.knowledge.summaries import replace_texts_in_newest
+from memory.knowledge.supersession import delete_with_history, supersession_chain
 from memory.leases import Leases
 from memory.recall import unhelpful
 from memory.store import documents
@@ -93,7 +93,7 @@ class Erasing:
     instructions: Instructions
     types: ConversationTypes
     leases: Leases
-    outbox: Outbox
+    job_queue: JobQueue
     now: Callable[[], datetime]
 
     def user(self, caller: Caller) -> Receipt:
@@ -134,11 +134,11 @@ class Erasing:
             message = _message(tx, row, message_id)
             erased = erase_message(tx, row, message, self.settings, self.now())
             index = JobRequest("index", row.owner_id, row.tenant, row.owner_id, delay=SOON)
-            self.outbox.ask(tx, index, _scrub(row.tenant, SOON))
+            self.job_queue.enqueue(tx, index, _scrub(row.tenant, SOON))
             if erased["summaries"] and row.summary_through < row.message_count:
                 delay = self.settings.summary_debounce
                 whose = row.id, row.tenant, row.owner_id, row.id
-                self.outbox.ask(tx, JobRequest("summary", *whose, delay, postpone=True))
+                self.job_queue.enqueue(tx, JobRequest("summary", *whose, delay, debounce=True))
         return self._receipt(erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
 
     def fact(self, caller: Caller, fact_id: int, *, restore: bool = False) -> Receipt:
@@ -160,18 +160,18 @@ class Erasing:
         theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
             named = tx.scalars(for_update(tx, theirs.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
-            line = line_up_to(tx, named, *([FactRow.merged.is_(True)] if restore else []))
+            line = supersession_chain(tx, named, *([FactRow.merged.is_(True)] if restore else []))
             revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(line))) or 0
             by_owner: dict[int, list[Fact]] = defaultdict(list)
             for row in tx.scalars(select(FactRow).where(FactRow.id.in_(line))):
                 by_owner[row.owner_id].append(as_fact(row, None))
             for owner_id, facts in by_owner.items():
                 nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
-                reword_newest(tx, of_owner, nothing, "erasure", self.settings, self.now())
+                replace_texts_in_newest(tx, of_owner, nothing, "erasure", self.settings, self.now())
                 forget_facts(tx, owner_id, facts, self.now())
-            withdraw(tx, line)
+            delete_with_history(tx, line)
             if named:
-                self.outbox.ask(tx, _scrub(caller.tenant, SOON))
+                self.job_queue.enqueue(tx, _scrub(caller.tenant, SOON))
         erased = {"facts": len(line), "fact_revisions": revisions}
         return self._receipt(erased, (FILES,) if named else (), forgotten=len(named))
 
@@ -206,7 +206,7 @@ class Erasing:
             row, owner = find_archive(tx, caller, archive_id)
             tx.execute(delete(ArchiveRow).where(ArchiveRow.id == row.id))
             self._drop_empty(tx, owner)
-            self.outbox.ask(tx, _scrub(owner.tenant, SOON))
+            self.job_queue.enqueue(tx, _scrub(owner.tenant, SOON))
         return self._receipt({"archives": 1}, (FILES,), archive_id=archive_id)
 
     def retire(self, tx: Transaction, row: SessionRow) -> None:
@@ -218,7 +218,7 @@ class Erasing:
         """Erase the documents of long-term memory that `find` finds, with their history."""
         with self.database.write() as tx:
             erased = documents.remove(tx, find(tx))
-            self.outbox.ask(tx, _scrub(caller.tenant, SOON))
+            self.job_queue.enqueue(tx, _scrub(caller.tenant, SOON))
         return self._receipt(erased, (FILES,), **named)
 
     def scrub(self, job: JobRow) -> None:
@@ -251,7 +251,7 @@ class Erasing:
         of, key = row.id, f"{row.owner_id}/{row.id}"
         said = select(MessageRow.id).where(MessageRow.session_id == of)
         erased = _count(tx, SessionRow.id == of, FactRow.session_id == of, JobRow.session_id == of)
-        withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == of)))
+        delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == of)))
         erased += forget_messages(tx, said, self.now())
         self._ask_to_clear(tx, row.tenant, key, owner=row.owner.index_key, session=of)
         tx.execute(delete(SessionRow).where(SessionRow.id == of))
@@ -266,14 +266,14 @@ class Erasing:
     def _ask_to_clear(self, tx: Transaction, tenant: str, key: str, **what: Any) -> None:
         """Ask for what `_finish_now` does, for the case that this process ends first."""
         unindex = JobRequest("unindex", key, tenant, delay=LATER, payload=what)
-        self.outbox.ask(tx, unindex, _scrub(tenant, LATER))
+        self.job_queue.enqueue(tx, unindex, _scrub(tenant, LATER))
 
     def _finish_now(self, erased: Mapping[str, int], tenant: str, key: str, **named: Any) -> Receipt:
         """Run the jobs that were asked for, in this thread, and write the receipt."""
         self.index.clear_caches()
         jobs = {("unindex", key): INDEX, ("scrub", tenant): FILES}
         for job in jobs:
-            self.outbox.run_now(*job)
+            self.job_queue.run_now(*job)
         with self.database.read() as tx:
             left = {tuple(job) for job in tx.execute(select(JobRow.kind, JobRow.key).where(JobRow.owner_id.is_(None)))}
         return self._receipt(erased, tuple(name for job, name in jobs.items() if job in left), **named)

@@ -20,7 +20,7 @@ from sqlalchemy import func, or_, select, update
 from config import Settings
 from memory.forgetting import forget_messages
 from memory.knowledge.summaries import use_newest_left
-from memory.knowledge.supersession import withdraw
+from memory.knowledge.supersession import delete_with_history
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import skip_unread, tombstone
 from memory.sessions.sessions import renaming
@@ -45,7 +45,7 @@ def erase_message(
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
-    withdraw(tx, facts)
+    delete_with_history(tx, facts)
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
     erased["turns"] = _empty_turn(tx, message)
     summaries = _made_from(tx, row, message)

@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, Select, case, exists, false, func, or_, se
 from memory.access.owners import find_or_make_owner, lock_session, owner_or_none
 from memory.erasing.archives import Archives
 from memory.erasing.erasing import Erasing
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.store import documents
 from models import Database, FactRow, JobRow, SessionRow, Transaction, retry_on_conflict
 from models.jobs import JobRequest
@@ -48,7 +48,7 @@ class Retention:
     """Reads and changes a tenant's policy, and takes out its sessions in jobs."""
 
     database: Database
-    outbox: Outbox
+    job_queue: JobQueue
     erasing: Erasing
     archives: Archives
     now: Callable[[], datetime]
@@ -65,7 +65,7 @@ class Retention:
         with self.database.write() as tx:
             owner = find_or_make_owner(tx, tenant, self.now())
             documents.write(tx, owner.id, Put(NAMESPACE, KEY, asdict(policy)), self.now())
-            self.outbox.ask(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, insist=True))
+            self.job_queue.enqueue(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, force=True))
         return policy
 
     def run(self, job: JobRow) -> bool:
@@ -83,7 +83,7 @@ class Retention:
             return True
         if policy.days is not None or policy.sessions is not None:
             with self.database.write() as tx:
-                self.outbox.ask(tx, JobRequest("retention", job.key, job.tenant, job.owner_id, delay=DAY))
+                self.job_queue.enqueue(tx, JobRequest("retention", job.key, job.tenant, job.owner_id, delay=DAY))
         return False
 
     @retry_on_conflict

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.budgets import Budgets
 from memory.access.owners import find_user
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.sessions.messages import VISIBLE
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
@@ -40,7 +40,7 @@ class Backlogs:
     """Reads, works off and cancels backlogs, on behalf of callers that name a user."""
 
     database: Database
-    outbox: Outbox
+    job_queue: JobQueue
     budgets: Budgets
     now: Callable[[], datetime]
 
@@ -63,9 +63,9 @@ class Backlogs:
                 left -= _cost(messages)
                 if left < 0 and requests:
                     break
-                requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, insist=True))
+                requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, force=True))
             if requests:
-                self.outbox.ask(tx, *requests)
+                self.job_queue.enqueue(tx, *requests)
             return _backlog(tx, owner)
 
     def cancel(self, caller: Caller) -> Backlog:

@@ -26,10 +26,10 @@ from sqlalchemy.orm import aliased
 from config import Settings
 from memory.access.owners import find_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
-from memory.job_schedule import follow_up
-from memory.jobs import Outbox
-from memory.knowledge.duplicates import Pair, pairs_of
-from memory.knowledge.facts import FACTS, close, held, merge, reopen
+from memory.job_schedule import scheduled_requests
+from memory.jobs import JobQueue
+from memory.knowledge.duplicates import Pair, duplicate_candidates
+from memory.knowledge.facts import FACTS, invalidate, merge, revalidate, valid_at
 from memory.knowledge.grounding import DATE
 from memory.languages import table
 from memory.llm import ConsolidationMaterial
@@ -62,7 +62,7 @@ class Run:
     expired: int = 0
 
 
-_OPEN = FactRow.scope == "user", held(None)
+_OPEN = FactRow.scope == "user", valid_at(None)
 _REOPENED = exists().where(FactRevisionRow.fact_id == FactRow.id, FactRevisionRow.action == "reopened")
 _FACTS = (
     FACTS.add_columns(MessageRow.name)
@@ -88,7 +88,7 @@ class Consolidation:
     settings: Settings
     database: Database
     prompts: Prompts
-    outbox: Outbox
+    job_queue: JobQueue
     mini: Mini
     now: Callable[[], datetime]
 
@@ -104,7 +104,7 @@ class Consolidation:
             raise InvalidRequest("consolidation_off", "CONSOLIDATION is off on this server, so no facts are merged.")
         with self.database.write() as tx:
             owner = find_user(tx, caller)
-            self.outbox.ask(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, insist=True))
+            self.job_queue.enqueue(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, force=True))
 
     def undo(self, caller: Caller) -> Run:
         """Open again what the newest run closed.  What was corrected since stays closed, with what was merged into it.
@@ -116,18 +116,20 @@ class Consolidation:
                 closed, opened = list(rows), Counter[str]()
                 while ready := [row for row in closed if _may_open(tx, row.FactRow)]:
                     for row in ready:
-                        reopen(tx, row.FactRow, self.now())
+                        revalidate(tx, row.FactRow, self.now())
                         opened[row.action] += 1
                     closed = [row for row in closed if row not in ready]
                 if opened:
                     return Run(at, **opened)
         raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
 
-    def follow(self, tx: Transaction, owner: OwnerRow) -> None:
+    def enqueue_run(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for a run at its time if facts about the person are new."""
         new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
         if owner.kind == "user" and tx.scalar(select(FactRow.id).where(*_OPEN, *new).limit(1)) is not None:
-            self.outbox.ask(tx, *follow_up(self.settings.consolidation, "consolidation", owner, self.now()))
+            self.job_queue.enqueue(
+                tx, *scheduled_requests(self.settings.consolidation, "consolidation", owner, self.now())
+            )
 
     # -- the job
 
@@ -140,7 +142,7 @@ class Consolidation:
             rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
             prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), name) for name in ("consolidation", "repair"))
         facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
-        pairs = list(pairs_of(facts, owner.consolidated_through))
+        pairs = list(duplicate_candidates(facts, owner.consolidated_through))
         doubtful = [pair for pair in pairs if not pair.verdict]
         read = self._read(owner.id, doubtful[:PAIRS_MAX], prompt, repair) if doubtful else []
         through = max((fact.id for fact, _ in facts), default=0)
@@ -155,7 +157,9 @@ class Consolidation:
             closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
             row.consolidated_through = max(through, row.consolidated_through)
             if self.settings.consolidation.mode == "schedule" and (len(read) < len(doubtful) or plans):
-                self.outbox.ask(tx, *follow_up(self.settings.consolidation, "consolidation", row, self.now()))
+                self.job_queue.enqueue(
+                    tx, *scheduled_requests(self.settings.consolidation, "consolidation", row, self.now())
+                )
         log.info("consolidation: %s", dict(closed) or "nothing to close")
 
     def _read(self, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
@@ -204,12 +208,12 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
             merge(tx, gone, stays, now)
             closed["merged"] += 1
         elif pair.verdict == "contradicts" and not older.pinned:
-            close(tx, older, now, "contradicted", "model", by=newer)
+            invalidate(tx, older, now, "contradicted", "model", by=newer)
             closed["contradicted"] += 1
     for fact_id, end in plans.items():
         row = rows.get(fact_id)
         if end <= now and row is not None and row.valid_to is None:
-            close(tx, row, now, "expired", "model", until=end)
+            invalidate(tx, row, now, "expired", "model", until=end)
             closed["expired"] += 1
     return closed
 

@@ -20,8 +20,8 @@ from memory.knowledge.grounding import (
     NEGATIVE,
     names_in,
     numbers_in,
+    plain_apostrophes,
     stems,
-    straight,
     tokens,
 )
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
@@ -68,7 +68,7 @@ class _Statement:
     @cached_property
     def particulars(self) -> tuple[object, ...]:
         """What is equal in facts that say the same.  A plan is not what came of it."""
-        text = straight(self.fact.text)
+        text = plain_apostrophes(self.fact.text)
         names = self.names.intersection(word.partition("'")[0].casefold() for word in tokens(text))
         numbers = frozenset(map(frozenset, numbers_in(text)))
         dates = frozenset(date.group().casefold() for date in DATE.finditer(text))
@@ -92,7 +92,7 @@ class _Statement:
         return Pair(older, newer, verdict, alike)
 
 
-def pairs_of(facts: Sequence[tuple[Fact, str | None]], through: int) -> Iterator[Pair]:
+def duplicate_candidates(facts: Sequence[tuple[Fact, str | None]], through: int) -> Iterator[Pair]:
     """The pairs of facts of which one has an id after `through`.  `facts` are with their speakers, by their ids."""
     names = frozenset(name for fact, _ in facts for text in (fact.text, fact.quote) for name in names_in(text))
     read: list[_Statement] = []

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from memory.quoting import one_line
-from models.facts import SELF, Link
+from models.facts import SELF, Relation
 from search_index.analysis import ENGLISH, PAIRED
 from search_index.caches import cached
 
@@ -28,7 +28,7 @@ def named(name: str, speaker: str = SELF) -> str:
     return speaker if _SELF.fullmatch(name) else _OWN.sub(lambda _: f"{speaker}'s ", name)
 
 
-def bare(name: str) -> str:
+def strip_possessive(name: str) -> str:
     """The words of a name that somebody must have said: "sister" of "user's sister"."""
     return name.rpartition("'s ")[2]
 
@@ -46,10 +46,10 @@ def _roles(relation: str) -> frozenset[str]:
     return frozenset(one for one in (role, role.rpartition(" ")[2]) if ENGLISH.terms(one))
 
 
-class Names:
+class EntityResolver:
     """Which entity each name means in a set of links.  Entities are known by their keys."""
 
-    def __init__(self, links: Iterable[Link]) -> None:
+    def __init__(self, links: Iterable[Relation]) -> None:
         self._called: dict[str, set[str]] = {}  # who may be meant by a name
         meant: dict[str, set[str]] = {}
         for link in links:
@@ -71,7 +71,7 @@ class Names:
             (found,) = meant
         return found
 
-    def ends(self, link: Link) -> set[str]:
+    def ends(self, link: Relation) -> set[str]:
         """The two entities of a link."""
         return {self.one(link.subject), self.one(link.object)}
 

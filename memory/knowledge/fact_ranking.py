@@ -35,7 +35,7 @@ class Ranking:
         words = analysis_in(settings.search_language).words
         self._words, self._asked = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
 
-    def for_head(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
+    def select_for_prefix(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
         """The facts of the head, whatever the message."""
         return self.prioritise(facts, "", budget // 2, now)
 

@@ -18,14 +18,14 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, upda
 from config import Settings
 from memory.access.owners import find_or_make_owner, find_session, owned, whose
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.entities import bare
+from memory.knowledge.entities import strip_possessive
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.grounding import Grounding, Ungrounded, named_in, repeats, stems, words_of
-from memory.knowledge.supersession import corrected_by, line_up_to
+from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, named_in, stems, words_of
+from memory.knowledge.supersession import find_superseded, supersession_chain
 from memory.llm import DigestMaterial
 from memory.paging import Page, page_of, rows_of_page
 from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, for_update
-from models.facts import SELF, Fact, FactDraft, FactRevision, Link
+from models.facts import SELF, Fact, FactDraft, FactRevision, Relation
 from models.messages import Message
 from models.owners import Caller
 from search_index import Nearness
@@ -66,7 +66,7 @@ class Facts:
         all of its words, or parts of words.  Raises NotFound.
         """
         query = _of_caller(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
-        query = query.where(held(as_of))
+        query = query.where(valid_at(as_of))
         if category is not None:
             query = query.where(FactRow.category == category)
         with self._database.read() as tx:
@@ -74,7 +74,7 @@ class Facts:
                 session = find_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit))
-            found = with_proofs(tx, [as_fact(row, public_id) for row, public_id in rows])
+            found = with_merged_facts(tx, [as_fact(row, public_id) for row, public_id in rows])
         page = page_of(found, limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
 
@@ -89,14 +89,14 @@ class Facts:
             owner = owner or find_or_make_owner(tx, caller, now)
             of_session = {"session_id": session.id, "scope": "session"} if session is not None else {"scope": "user"}
             row = FactRow(owner_id=owner.id, **of_session, **stated, valid_from=now, created_at=now)
-            _keep(tx, row, "made", "person", now)
+            _save_revision(tx, row, "made", "person", now)
             return self.ranking.scored([as_fact(row, session_id)], "", now)[0]
 
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Every change to the fact and to those it superseded, oldest first.  Raises NotFound."""
         with self._database.read() as tx:
             _find(tx, caller, fact_id)
-            line = line_up_to(tx, [fact_id])
+            line = supersession_chain(tx, [fact_id])
             rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(line)).order_by(FactRevisionRow.id)
             return list(map(as_revision, tx.scalars(rows)))
 
@@ -123,8 +123,8 @@ class Facts:
         for name, value in changes.items():
             setattr(row, name, value)
         if changes:
-            _keep(tx, row, "edited", "person", now)
-        return row, old, self.ranking.scored(with_proofs(tx, [as_fact(row, session_id)]), "", now)[0]
+            _save_revision(tx, row, "edited", "person", now)
+        return row, old, self.ranking.scored(with_merged_facts(tx, [as_fact(row, session_id)]), "", now)[0]
 
     def current(self, tx: Transaction, session: SessionRow, most: int | None = None) -> list[Fact]:
         """What holds now for a session: its own facts and its person's, at most as many as a prompt can rank.
@@ -134,12 +134,12 @@ class Facts:
         named = {"session": session.id, "owner": session.owner_id, "most": most or self._ranked_max}
         return [Fact(*row) for row in tx.execute(_CURRENT, named)]
 
-    def for_digest(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
+    def known_for_update(self, tx: Transaction, session: SessionRow, messages: Sequence[Message]) -> tuple[Fact, ...]:
         """The known facts that the mini model sees beside `messages`."""
         said = " ".join(message.content for message in messages)
         return self.ranking.prioritise(self.current(tx, session, READ_MAX), said, DIGEST_TOKENS, self._now())
 
-    def accept(
+    def add_proposed(
         self, tx: Transaction, session: SessionRow, drafts: Sequence[FactDraft], material: DigestMaterial
     ) -> tuple[dict[str, int], dict[Fact, str]]:
         """Store the drafts that are grounded in what the mini model was shown, and close the facts they correct.
@@ -153,15 +153,15 @@ class Facts:
         corrected: dict[Fact, str] = {}
         for draft in drafts:
             try:
-                source = grounding.source(draft)
+                source = grounding.check(draft)
             except Ungrounded as reason:
                 refused.append(str(reason))
                 continue
-            if repeats(draft.text, frozenset[str]().union(*map(words_of, known.values()))):
+            if is_duplicate(draft.text, frozenset[str]().union(*map(words_of, known.values()))):
                 repeated += 1
                 continue
             draft = replace(draft, links=grounding.links(draft, source) if material.links else ())
-            replaced = corrected_by(tx, draft, source, known.values())
+            replaced = find_superseded(tx, draft, source, known.values())
             new = FactRow(
                 owner_id=session.owner_id,
                 session_id=session.id,
@@ -172,9 +172,9 @@ class Facts:
                 links=list(map(vars, draft.links)) or None,
                 **{name: getattr(draft, name) for name in ("text", "quote", "category", "importance", "scope")},
             )
-            _keep(tx, new, "made", "model", now)
+            _save_revision(tx, new, "made", "model", now)
             for old in replaced:
-                close(tx, tx.get_one(FactRow, old.id), now, "superseded", "model", by=new)
+                invalidate(tx, tx.get_one(FactRow, old.id), now, "superseded", "model", by=new)
                 corrected[known.pop(old.id)] = draft.text
             known[new.id] = as_fact(new, session.public_id)
             added += 1
@@ -184,7 +184,7 @@ class Facts:
         counts = {"added": added, "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
         return counts, corrected
 
-    def count_use(self, tx: Transaction, shown: Iterable[Fact]) -> None:
+    def count_recalls(self, tx: Transaction, shown: Iterable[Fact]) -> None:
         """Count the use of those facts of a prompt that were relevant to its message."""
         used = [fact.id for fact in shown if self.ranking.is_used(fact)]
         if used:
@@ -195,7 +195,7 @@ class Facts:
 # -- rows
 
 
-def _keep(tx: Transaction, row: FactRow, action: str, author: str, now: datetime) -> None:
+def _save_revision(tx: Transaction, row: FactRow, action: str, author: str, now: datetime) -> None:
     """Write `row`, and a revision that says how it is now."""
     tx.add(row)
     tx.flush()
@@ -204,7 +204,7 @@ def _keep(tx: Transaction, row: FactRow, action: str, author: str, now: datetime
     tx.flush()
 
 
-def close(
+def invalidate(
     tx: Transaction,
     row: FactRow,
     now: datetime,
@@ -217,13 +217,13 @@ def close(
     """Let a fact hold no longer: from `until` or now on or, if another takes its place, from when that one holds."""
     row.valid_to = max(row.valid_from, by.valid_from if by is not None else until or now)
     row.superseded_by, row.merged = by.id if by is not None else None, action == "merged"
-    _keep(tx, row, action, author, now)
+    _save_revision(tx, row, action, author, now)
 
 
-def reopen(tx: Transaction, row: FactRow, now: datetime) -> None:
+def revalidate(tx: Transaction, row: FactRow, now: datetime) -> None:
     """Let a closed fact hold again, as the person says."""
     row.valid_to, row.superseded_by, row.merged = None, None, False
-    _keep(tx, row, "reopened", "person", now)
+    _save_revision(tx, row, "reopened", "person", now)
 
 
 def merge(tx: Transaction, row: FactRow, into: FactRow, now: datetime) -> None:
@@ -232,22 +232,22 @@ def merge(tx: Transaction, row: FactRow, into: FactRow, now: datetime) -> None:
     words = set(stems(f"{into.text} {into.quote}"))
     named = [one for one in links_of(row) if _names_ends(one, into.text) and words.issuperset(stems(one.relation))]
     into.links = list(map(vars, dict.fromkeys([*links_of(into), *named]))) or None
-    close(tx, row, now, "merged", "model", by=into)
+    invalidate(tx, row, now, "merged", "model", by=into)
 
 
-def with_proofs(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
+def with_merged_facts(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
     """The facts, each with all that were merged into it, the newest first."""
-    proofs: dict[int, list[Fact]] = {fact.id: [] for fact in facts}
+    merged_facts: dict[int, list[Fact]] = {fact.id: [] for fact in facts}
     stands_for = {fact.id: fact.id for fact in facts}
     wave = set(stands_for)
     while wave:
         found = [Fact(*row) for row in tx.execute(FACTS.where(FactRow.superseded_by.in_(wave), FactRow.merged))]
         for one in found:
             stands_for[one.id] = stands_for[one.superseded_by or 0]
-            proofs[stands_for[one.id]].append(one)
+            merged_facts[stands_for[one.id]].append(one)
         wave = {one.id for one in found}
-    newest = {id: sorted(found, key=lambda one: one.valid_from, reverse=True) for id, found in proofs.items()}
-    return [replace(fact, proofs=tuple(newest[fact.id])) for fact in facts]
+    newest = {id: sorted(found, key=lambda one: one.valid_from, reverse=True) for id, found in merged_facts.items()}
+    return [replace(fact, merged_facts=tuple(newest[fact.id])) for fact in facts]
 
 
 def _of_caller(caller: Caller) -> Select[Any]:
@@ -263,7 +263,7 @@ def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str |
     return found[0], found[1]
 
 
-def held(as_of: datetime | None) -> ColumnElement[bool]:
+def valid_at(as_of: datetime | None) -> ColumnElement[bool]:
     """What holds now, or held at `as_of`."""
     if as_of is None:  # without the clock, which may have been set back since a fact was said
         return FactRow.valid_to.is_(None)
@@ -275,7 +275,7 @@ def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
 
 
-_FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "proofs")]
+_FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "merged_facts")]
 FACTS = select(
     *(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS)
 ).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
@@ -293,12 +293,12 @@ def as_fact(row: FactRow, session_id: str | None) -> Fact:
     return Fact(*values)
 
 
-def _names_ends(link: Link, text: str) -> bool:
-    return all(end == SELF or named_in(bare(end), text) for end in (link.subject, link.object))
+def _names_ends(link: Relation, text: str) -> bool:
+    return all(end == SELF or named_in(strip_possessive(end), text) for end in (link.subject, link.object))
 
 
-def links_of(row: FactRow) -> tuple[Link, ...]:
-    return tuple(Link(**one) for one in row.links or ())
+def links_of(row: FactRow) -> tuple[Relation, ...]:
+    return tuple(Relation(**one) for one in row.links or ())
 
 
 def as_revision(row: FactRevisionRow) -> FactRevision:

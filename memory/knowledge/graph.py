@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, select
 
 from memory.access.owners import whose
-from memory.knowledge.entities import Names, key
-from memory.knowledge.facts import FACTS, held, in_scope
+from memory.knowledge.entities import EntityResolver, key
+from memory.knowledge.facts import FACTS, in_scope, valid_at
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRow, Transaction
-from models.facts import SELF, Fact, Link
+from models.facts import SELF, Fact, Relation
 from models.owners import Caller
 from schemas.facts import DEPTH_MAX
 
@@ -53,11 +53,11 @@ class Edge:
 LINKED = FactRow.owner_id == bindparam("owner"), FactRow.links.is_not(None)
 """True of the facts of an `owner` that have links."""
 _FACTS = FACTS.add_columns(FactRow.links).where(*LINKED).order_by(FactRow.id.desc()).limit(READ_MAX)
-_SOURCES = select(FactRow.source_message_id, FactRow.links).where(*LINKED, held(None)).order_by(FactRow.id.desc())
+_SOURCES = select(FactRow.source_message_id, FactRow.links).where(*LINKED, valid_at(None)).order_by(FactRow.id.desc())
 
 
 @dataclass(frozen=True)
-class Links:
+class Graph:
     """Reads links, on behalf of callers."""
 
     database: Database
@@ -78,7 +78,7 @@ class Links:
         With `session_id`: that session's links and those its person has everywhere.  Raises NotFound, and
         InvalidRequest when neither a session nor a user is named.
         """
-        query = _FACTS.where(held(as_of))
+        query = _FACTS.where(valid_at(as_of))
         with self.database.read() as tx:
             owner, session = whose(tx, caller, session_id)
             if session is not None:
@@ -99,8 +99,8 @@ def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]
     linked.
     """
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
-    found = [(source, Link(**one)) for source, links in rows for one in links]
-    names, weights = Names(link for _, link in found), dict[int, float]()
+    found = [(source, Relation(**one)) for source, links in rows for one in links]
+    names, weights = EntityResolver(link for _, link in found), dict[int, float]()
     if reached := names.mentioned(text):
         ends = [(source, names.ends(link)) for source, link in found]
         for step in range(DEPTH_MAX):
@@ -114,10 +114,10 @@ def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]
 
 def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge]:
     """The edges within `depth` of an entity, in order; `rows` are facts with their links, the newest first."""
-    found: list[tuple[Fact, int, Link]] = []
+    found: list[tuple[Fact, int, Relation]] = []
     for row in rows:
-        found += [(Fact(*row[:-1]), number, Link(**one)) for number, one in enumerate(row[-1])]
-    names = Names(link for *_, link in found)
+        found += [(Fact(*row[:-1]), number, Relation(**one)) for number, one in enumerate(row[-1])]
+    names = EntityResolver(link for *_, link in found)
     shown = {SELF: Entity(SELF, "person")}
     for *_, link in found:
         shown.setdefault(key(link.subject), Entity(link.subject, link.subject_kind))

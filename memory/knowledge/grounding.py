@@ -27,11 +27,11 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 
-from memory.knowledge.entities import bare, key, named
+from memory.knowledge.entities import key, named, strip_possessive
 from memory.languages import pattern, table
 from memory.llm import DigestMaterial
 from memory.quoting import normalize, one_line, without_blocks
-from models.facts import SELF, Fact, FactDraft, Link
+from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
 from search_index.analysis import ENGLISH, PAIRED
@@ -95,8 +95,8 @@ class Grounding:
         self._material = material
         self._facts_through = facts_through
 
-    def source(self, draft: FactDraft) -> Message:
-        """The message that the draft rests on.  Raises Ungrounded."""
+    def check(self, draft: FactDraft) -> Message:
+        """Return the message that the draft rests on.  Raises Ungrounded."""
         source = next((message for message in self._material.messages if message.position == draft.source), None)
         if source is None:
             raise Ungrounded(f"no message {draft.source} was shown")
@@ -109,7 +109,7 @@ class Grounding:
         if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
             raise Ungrounded("empty or too long")
         said = without_blocks(source.content)
-        if not stands_in(draft.quote, said):
+        if not contains_quote(draft.quote, said):
             raise Ungrounded("its quote is not in its source")
         if not _telling(draft.quote, said):
             raise Ungrounded("its quote says nothing by itself")
@@ -121,7 +121,7 @@ class Grounding:
             raise Ungrounded("it has a name that was not said")
         return source
 
-    def links(self, draft: FactDraft, source: Message) -> tuple[Link, ...]:
+    def links(self, draft: FactDraft, source: Message) -> tuple[Relation, ...]:
         """The links of a grounded draft that hold up, with their names as they are stored."""
         said, speaker = without_blocks(source.content), source.name or SELF
         found = []
@@ -129,7 +129,7 @@ class Grounding:
             link = replace(one, subject=named(one.subject, speaker), object=named(one.object, speaker))
             ends = {link.subject, link.object}
             short = all(0 < len(text) <= NAME_CHARS_MAX for text in (*ends, link.relation))
-            others = [bare(end) for end in ends - {speaker}]
+            others = [strip_possessive(end) for end in ends - {speaker}]
             told = all(any(named_in(name, text) for text in self._told) for name in others)
             quoted = any(named_in(name, draft.quote) for name in others)
             apart = key(link.subject) != key(link.object)
@@ -181,16 +181,16 @@ def words_of(fact: Fact) -> frozenset[str]:
     return frozenset({same_text(fact.text), same_text(fact.quote)} - {""})
 
 
-def repeats(text: str, known: Set[str]) -> bool:
+def is_duplicate(text: str, known: Set[str]) -> bool:
     """Whether a fact's text only repeats what known facts say: word for word, or told back ("You said I ...")."""
-    told, known = told_back(text), known | {""}
+    told, known = strip_framing(text), known | {""}
     parts = filter(str.strip, _PARTS.split(told))
-    return same_text(text) in known or told in known or all(told_back(part) in known for part in parts)
+    return same_text(text) in known or told in known or all(strip_framing(part) in known for part in parts)
 
 
-def told_back(text: str) -> str:
+def strip_framing(text: str) -> str:
     """`same_text` without the words that frame what somebody says again ("As I said, ...")."""
-    return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", straight(one_line(text)))))
+    return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", plain_apostrophes(one_line(text)))))
 
 
 def names_in(text: str) -> list[str]:
@@ -201,10 +201,10 @@ def names_in(text: str) -> list[str]:
 
 def named_in(name: str, text: str) -> bool:
     """Whether a name stands in a text, in any case."""
-    return stands_in(name.casefold(), text.casefold())
+    return contains_quote(name.casefold(), text.casefold())
 
 
-def stands_in(quote: str, said: str) -> bool:
+def contains_quote(quote: str, said: str) -> bool:
     """Whether a quote is in what was said, as whole words; white space and typographic marks may differ."""
     quote, said = _compared(quote), _compared(said)
     if quote not in said:
@@ -228,8 +228,8 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
     found = dict[str, tuple[int, str]]()
     for text in texts:
         longest = max(_SENTENCE_END.split(text), key=len).strip()
-        spoken = ((position, part) for part in (text, longest) for position, all in said if stands_in(part, all))
-        about = set(stems(told_back(text))) - _ABOUT_PERSON
+        spoken = ((position, part) for part in (text, longest) for position, all in said if contains_quote(part, all))
+        about = set(stems(strip_framing(text))) - _ABOUT_PERSON
         missing_max = min(len(about) - 1, len(about) // QUOTE_WORDS_PER_MISSING)
         best = min(sentences, key=lambda sentence: len(about - sentence[2]), default=(0, "", frozenset()))
         if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
@@ -258,12 +258,12 @@ def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
 
 def numbers_in(text: str) -> list[set[str]]:
     """The numbers that a fact must not invent, each in all its forms."""
-    return _figures(text) + [{str(CARDINALS[word])} for word in _words(straight(text)) if word in CARDINALS]
+    return _figures(text) + [{str(CARDINALS[word])} for word in _words(plain_apostrophes(text)) if word in CARDINALS]
 
 
 def _forms(text: str) -> set[str]:
     """Every number that `text` may be understood to say, in every form."""
-    words = _words(straight(text))
+    words = _words(plain_apostrophes(text))
     values = {NUMBER_WORDS[word] for word in (*words, *text) if word in NUMBER_WORDS}
     for first, second in pairwise(words):  # twenty-five
         tens, unit = NUMBER_WORDS.get(first, 0), NUMBER_WORDS.get(second, 0)
@@ -296,10 +296,10 @@ def _topics(text: str) -> set[str]:
 
 
 def _negations_agree(text: str, quote: str, said: str) -> bool:
-    text, said = straight(text), straight(said)
+    text, said = plain_apostrophes(text), plain_apostrophes(said)
     if NEGATION.search(text):
         return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
-    near = _around(straight(_compared(quote)), _compared(said))
+    near = _around(plain_apostrophes(_compared(quote)), _compared(said))
     if not NEGATION.search(near):
         return True  # nothing is denied
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
@@ -346,19 +346,19 @@ def _known(name: str, words: Iterable[str]) -> bool:
     )
 
 
-def straight(text: str) -> str:
+def plain_apostrophes(text: str) -> str:
     """`text` with plain apostrophes, at the same length."""
     return text.replace("’", "'").replace("‘", "'")
 
 
 def tokens(text: str) -> list[str]:
     """The words and figures of `text`, as they are written."""
-    return _TOKEN.findall(straight(text))
+    return _TOKEN.findall(plain_apostrophes(text))
 
 
 def stems(text: str) -> list[str]:
     """What `text` is about, in order: its words without endings, and without those that stand in any text."""
-    return ENGLISH.terms(straight(text))
+    return ENGLISH.terms(plain_apostrophes(text))
 
 
 def stem(word: str) -> str:

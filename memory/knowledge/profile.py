@@ -21,11 +21,11 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import find_or_make_owner, find_user, lock_owner, owner_or_none
 from memory.errors import InvalidRequest, ModelError
-from memory.job_schedule import follow_up
-from memory.jobs import Outbox
-from memory.knowledge.facts import as_fact, close
+from memory.job_schedule import scheduled_requests
+from memory.jobs import JobQueue
+from memory.knowledge.facts import as_fact, invalidate
 from memory.knowledge.grounding import stems
-from memory.knowledge.profile_patch import Operation, Profile, Value, accept
+from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.llm import ProfileMaterial
@@ -75,7 +75,7 @@ class Profiles:
     settings: Settings
     database: Database
     prompts: Prompts
-    outbox: Outbox
+    job_queue: JobQueue
     mini: Mini
     now: Callable[[], datetime]
 
@@ -111,7 +111,7 @@ class Profiles:
                     profile = profile.patched(operation, source, schema)
             except Unusable as problem:
                 raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
-            _close_facts(tx, owner, before, profile, now)
+            _invalidate_facts(tx, owner, before, profile, now)
             return self._write(tx, owner, profile, "person")
 
     def rollback(self, caller: Caller, version: int) -> ProfileVersion:
@@ -128,7 +128,7 @@ class Profiles:
         with self.database.write() as tx:
             owner = find_user(tx, caller)
             self.mini.budgets.check(tx, owner.id)
-            self.outbox.ask(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, insist=True))
+            self.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
             return next(iter(self._versions(tx, caller)), ProfileVersion())
 
     def schema(self, caller: Caller) -> dict[str, Any]:
@@ -150,10 +150,10 @@ class Profiles:
 
     # -- the job
 
-    def follow(self, tx: Transaction, owner: OwnerRow) -> None:
+    def enqueue_update(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for an update at its time if facts about the person are new; a session without a user has no profile."""
         if owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
-            self.outbox.ask(tx, *follow_up(self.settings.profile_mode, "profile", owner, self.now()))
+            self.job_queue.enqueue(tx, *scheduled_requests(self.settings.profile_mode, "profile", owner, self.now()))
 
     def run(self, job: JobRow) -> bool:
         """Read the messages of facts that are new since the last update, as many as one call can read; whether there
@@ -175,7 +175,7 @@ class Profiles:
         request = request_for(told, _blocks(before, messages), material, ANSWER)
 
         def usable(text: str) -> tuple[Profile, set[int]]:
-            return accept(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
+            return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
 
         try:
             profile, used = self.mini.ask(owner.id, request, repair, usable).made
@@ -230,14 +230,14 @@ def _new_facts(owner: OwnerRow) -> Any:
     return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
 
 
-def _close_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
+def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
     """Close the facts that the profile said before, and does not say any more."""
-    said, says = (ShownProfile(values=tuple(one.values())).says for one in (before, after))
+    said, states = (ProfileBlock(values=tuple(one.values())).states for one in (before, after))
     held = select(FactRow).where(FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None))
     for row in tx.scalars(held).all():
         fact = as_fact(row, None)
-        if said(fact) and not says(fact):
-            close(tx, row, now)
+        if said(fact) and not states(fact):
+            invalidate(tx, row, now)
 
 
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
@@ -263,7 +263,7 @@ def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class ShownProfile:
+class ProfileBlock:
     """What of a profile fits a budget of tokens, value by value in the document's order."""
 
     version: int = 0
@@ -271,7 +271,7 @@ class ShownProfile:
     values: tuple[Value, ...] = ()
 
     @classmethod
-    def of(cls, version: int, stored: Any, budget: int) -> ShownProfile:
+    def of(cls, version: int, stored: Any, budget: int) -> ProfileBlock:
         values, lines = Profile.of(stored).values(), list[str]()
         for one in values:
             line = profile_line(one.name, one.value, datetime.fromisoformat(one.source["since"]))
@@ -281,7 +281,7 @@ class ShownProfile:
             lines.append(line)
         return cls(version, tuple(lines), tuple(values[: len(lines)]))
 
-    def says(self, fact: Fact) -> bool:
+    def states(self, fact: Fact) -> bool:
         """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
         since = fact.valid_from.isoformat()
         same = [f"{one.name} {one.value}" for one in self.values if one.source["since"] == since]

@@ -23,7 +23,7 @@ from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
 from jsonschema import Draft202012Validator
 
-from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, stems, straight
+from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, plain_apostrophes, stems
 from memory.knowledge.supersession import CORRECTS
 from memory.llm import DigestMaterial
 from memory.llm.mini import Unusable
@@ -38,16 +38,16 @@ Operation = Mapping[str, Any]
 
 
 class Value(NamedTuple):
-    """A value of a profile, its place in the document, and what it rests on."""
+    """A value of a profile, its path in the document, and what it rests on."""
 
-    place: tuple[str | int, ...]
+    path: tuple[str | int, ...]
     value: Any
     source: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """What its place is called, without places in lists."""
-        return " ".join(part.replace("_", " ") for part in self.place if isinstance(part, str))
+        """What its place is called, without indexes of lists."""
+        return " ".join(part.replace("_", " ") for part in self.path if isinstance(part, str))
 
     @property
     def statement(self) -> tuple[str, Any]:
@@ -96,7 +96,7 @@ class Profile:
 
         Raises Unusable.
         """
-        beside = {**operation, "value": _like(operation["value"], source)} if "value" in operation else operation
+        beside = {**operation, "value": with_source(operation["value"], source)} if "value" in operation else operation
         name, _, place = operation["path"][1:].partition("/")
         begun: dict[str, Any] = {name: []} if place == "-" and name not in self.document else {}
         try:
@@ -114,7 +114,7 @@ class Profile:
         return Profile(document, sources).without(lambda _: False)
 
 
-def accept(
+def apply_patch(
     profile: Profile, operations: Sequence[Operation], messages: Sequence[Message], schema: Mapping[str, Any]
 ) -> tuple[Profile, set[int]]:
     """The profile with what a model's operations say, and the ids of the messages that this rests on.
@@ -138,16 +138,16 @@ def accept(
         added = [f"{each.name} {each.value}" for each in after.values() if not profile.has(each)]
         try:
             for text in added or [quote]:
-                grounding.source(FactDraft(text, one["source"], quote))
+                grounding.check(FactDraft(text, one["source"], quote))
         except Ungrounded as reason:
             if lost:
                 raise Unusable(f"At {path!r} it takes a value away, and {reason}.") from None
             log.info("an addition to a profile is left out: %s", reason)
             continue
-        replaced = {each.place for each in after.values() if isinstance(each.place[-1], str)}  # not items of lists
+        replaced = {each.path for each in after.values() if isinstance(each.path[-1], str)}  # not items of lists
         for each in lost:
             older = message.created_at <= datetime.fromisoformat(each.source["since"])
-            if older or not (each.place in replaced or _contradicts(quote, message, each.value)):
+            if older or not (each.path in replaced or _contradicts(quote, message, each.value)):
                 raise Unusable(f"At {path!r} it takes a value away, and its quote does not contradict that value.")
         profile = after
         used |= {message.id} if added else set()
@@ -168,7 +168,7 @@ def _patched(profile: Profile, one: Operation, message: Message, schema: Mapping
 
 def _contradicts(quote: str, message: Message, value: Any) -> bool:
     """Whether words deny or correct a value: they name it, and deny or correct something."""
-    said = straight(message.content)
+    said = plain_apostrophes(message.content)
     named = not set(stems(str(value))).isdisjoint(stems(quote))
     return named and any(pattern.search(said) for pattern in (NEGATIVE, CORRECTS))
 
@@ -194,8 +194,8 @@ def _kept(value: Any, sources: Any, rests: Callable[[Mapping[str, Any]], bool]) 
     return [one for _, one, _ in kept], [source for *_, source in kept]
 
 
-def _like(value: Any, source: Mapping[str, Any]) -> Any:
+def with_source(value: Any, source: Mapping[str, Any]) -> Any:
     """`source` in the place of every value."""
     if isinstance(value, dict):
-        return {key: _like(one, source) for key, one in value.items()}
-    return [_like(one, source) for one in value] if isinstance(value, list) else source
+        return {key: with_source(one, source) for key, one in value.items()}
+    return [with_source(one, source) for one in value] if isinstance(value, list) else source

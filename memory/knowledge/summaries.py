@@ -17,10 +17,10 @@ from memory import tokens
 from memory.access.budgets import Budgets
 from memory.access.owners import find_session
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.knowledge.facts import Facts
-from memory.knowledge.grounding import told_back, words_of
-from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, item_text
+from memory.knowledge.grounding import strip_framing, words_of
+from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
@@ -75,7 +75,7 @@ class Summaries:
 
     settings: Settings
     database: Database
-    outbox: Outbox
+    job_queue: JobQueue
     budgets: Budgets
     facts: Facts
     now: Callable[[], datetime]
@@ -147,7 +147,7 @@ class Summaries:
         with self.database.write() as tx:
             row = find_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
-            self.outbox.ask(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, insist=True))
+            self.job_queue.enqueue(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, force=True))
             return state_of(tx, row)
 
     @retry_on_conflict
@@ -162,7 +162,7 @@ class Summaries:
             if new.text != old.text:
                 own, all_of_them = SessionRow.id == row.session_id, SessionRow.owner_id == row.owner_id
                 where = own if new.scope == "session" else all_of_them
-                reword_newest(tx, where, {old: new.text}, "correction", self.settings, self.now())
+                replace_texts_in_newest(tx, where, {old: new.text}, "correction", self.settings, self.now())
                 self.forget(tx, row.owner_id, [old], self.now())
             return new
 
@@ -200,25 +200,25 @@ def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str
         row.summary_through = newest.through
 
 
-def reword(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
+def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
     """`sections` with other words, or without them, for each text that says just what one of these facts said.
 
     Other texts are for the mini model to write anew: a sentence may rightly speak of how things were before.
     """
-    words = {old: item_text(new) for fact, new in instead.items() for old in words_of(fact)}
+    words = {old: one_line_item(new) for fact, new in instead.items() for old in words_of(fact)}
     changed: dict[str, Any] = {}
     for section in SECTIONS:
         value = getattr(sections, section.name)
         if section.kind == "items":
             changed[section.name] = tuple(
-                dict.fromkeys(filter(None, (words.get(told_back(one), one) for one in value)))
+                dict.fromkeys(filter(None, (words.get(strip_framing(one), one) for one in value)))
             )
         elif section.kind == "line":
-            changed[section.name] = words.get(told_back(value), value)
+            changed[section.name] = words.get(strip_framing(value), value)
     return replace(sections, **changed)
 
 
-def reword_newest(
+def replace_texts_in_newest(
     tx: Transaction,
     which: ColumnElement[bool],
     instead: Mapping[Fact, str],
@@ -230,7 +230,7 @@ def reword_newest(
     newest = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
     for row, version in tx.execute(select(SessionRow, SummaryRow).join(SummaryRow, newest).where(which)).all():
         sections = Sections.from_dict(version.sections)
-        reworded = reword(sections, instead)
+        reworded = replace_texts(sections, instead)
         if reworded != sections:
             add_version(tx, row, reworded, row.summary_through, now, author=author)
             use_newest_summary(tx, row, settings)

@@ -22,8 +22,8 @@ from memory import tokens
 from memory.access.owners import find_session, lock_session
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge.facts import Facts
-from memory.knowledge.summaries import add_version, find_version, reword
-from memory.knowledge.summary_update import CUT_OFF, Digest, digest
+from memory.knowledge.summaries import add_version, find_version, replace_texts
+from memory.knowledge.summary_update import CUT_OFF, SummaryUpdate, update_summary
 from memory.leases import Leases
 from memory.llm import DigestMaterial
 from memory.llm.mini import Answer, Mini
@@ -70,7 +70,7 @@ class Preview:
 
 
 @dataclass(frozen=True)
-class _Step:
+class Batch:
     """What one call of the mini model digests, and the session as it was then, up to its `last` message to digest."""
 
     version: int
@@ -86,13 +86,13 @@ class _Step:
     def through(self) -> int:
         return self.material.messages[-1].position
 
-    def of(self, messages: Sequence[Message]) -> _Step:
+    def of(self, messages: Sequence[Message]) -> Batch:
         """The step with other messages, whose number the next steps keep to."""
         return replace(self, material=replace(self.material, messages=messages), most=len(messages))
 
 
 @dataclass(frozen=True)
-class Updates:
+class SummaryJob:
     """Has the mini model update summaries."""
 
     settings: Settings
@@ -104,7 +104,7 @@ class Updates:
     mini: Mini
     metrics: Metrics
     now: Callable[[], datetime]
-    follow: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
+    enqueue_update: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
     type_names: Callable[[Transaction, SessionRow], Sequence[str]]  # the types that a session's conversation may have
 
     def run(self, job: JobRow) -> bool:
@@ -115,11 +115,11 @@ class Updates:
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
         Idempotent.  Raises ModelError.
         """
-        step = self._next_step(job)
-        if step is None:
+        batch = self._next_batch(job)
+        if batch is None:
             return False
-        step, answer = self._digest_fewer(step)
-        return not self._store(job, step, answer) or step.through < step.last
+        batch, answer = self._update_fewer(batch)
+        return not self._store(job, batch, answer) or batch.through < batch.last
 
     def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
         """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,
@@ -140,13 +140,13 @@ class Updates:
                 self.prompts.check(GIVEN, text)
                 instruction = Prompt(GIVEN, 0, text, source="given")
             since = _starting_point(tx, row)
-            step = self._step(tx, row, since, instruction)
-        if step is None:
+            batch = self._make_batch(tx, row, since, instruction)
+        if batch is None:
             raise InvalidRequest(
                 "nothing_to_summarise",
                 f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
             )
-        answer = self._digest(step)
+        answer = self._update(batch)
         return Preview(
             sections=answer.made.sections,
             tokens=tokens.estimate(str(answer.made.sections)),
@@ -154,11 +154,11 @@ class Updates:
             prompt=instruction.label if text is None else None,
             usage=_usage(answer),
             since=since.version if since else 0,
-            through=step.through,
-            current_version=step.version,
+            through=batch.through,
+            current_version=batch.version,
         )
 
-    def _next_step(self, job: JobRow) -> _Step | None:
+    def _next_batch(self, job: JobRow) -> Batch | None:
         """The next messages to digest; None when there are none, or the session was erased."""
         with self.database.read() as tx:
             row = tx.get(SessionRow, job.session_id)
@@ -168,19 +168,19 @@ class Updates:
             named = (job.payload or {}).get("prompt") or default
             prompt = self.prompts.find(tx, Caller(row.tenant), named, default)
             since = find_version(tx, row, row.summary_version)
-            return self._step(tx, row, since, prompt, (job.payload or {}).get(_MOST, BATCH_MESSAGES))
+            return self._make_batch(tx, row, since, prompt, (job.payload or {}).get(_MOST, BATCH_MESSAGES))
 
-    def _step(
+    def _make_batch(
         self,
         tx: Transaction,
         row: SessionRow,
         since: SummaryRow | None,
         prompt: Prompt,
         most: int = BATCH_MESSAGES,
-    ) -> _Step | None:
+    ) -> Batch | None:
         """The next messages after version `since` (None: from the first one), so many at most; None when there are
         none."""
-        messages, last = _batch(tx, row, since.through if since else 0, most), row.message_count
+        messages, last = _read_messages(tx, row, since.through if since else 0, most), row.message_count
         if messages and messages[-1].role == "user" and not self.leases.is_free(row):
             last = messages.pop().position - 1  # a turn is about to answer it
         if not messages:
@@ -189,80 +189,80 @@ class Updates:
         material = DigestMaterial(
             previous,
             tuple(messages),
-            self.facts.for_digest(tx, row, messages),
+            self.facts.known_for_update(tx, row, messages),
             links=self.settings.links == "on",
             types=self.type_names(tx, row),
         )
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
-        return _Step(row.summary_version, last, row.owner_id, material, prompt, repair, most)
+        return Batch(row.summary_version, last, row.owner_id, material, prompt, repair, most)
 
-    def _digest(self, step: _Step) -> Answer[Digest]:
+    def _update(self, batch: Batch) -> Answer[SummaryUpdate]:
         """What the mini model makes of a step."""
-        return digest(partial(self.mini.ask, step.owner_id), step.prompt, step.repair, step.material)
+        return update_summary(partial(self.mini.ask, batch.owner_id), batch.prompt, batch.repair, batch.material)
 
-    def _digest_fewer(self, step: _Step) -> tuple[_Step, Answer[Digest]]:
+    def _update_fewer(self, batch: Batch) -> tuple[Batch, Answer[SummaryUpdate]]:
         """Digest a step, or as many of its first messages as the model can digest.  Raises ModelError."""
         while True:
             try:
-                return step, self._digest(step)
+                return batch, self._update(batch)
             except ModelError as error:
-                messages = step.material.messages
+                messages = batch.material.messages
                 if error.code not in TOO_MUCH:
                     raise
                 if len(messages) > 1:
-                    step = step.of(messages[: len(messages) // 2])
+                    batch = batch.of(messages[: len(messages) // 2])
                 elif error.code == CONTENT_REFUSED:
-                    return replace(step, most=BATCH_MESSAGES, refused=error), self._leave_out(step)
+                    return replace(batch, most=BATCH_MESSAGES, refused=error), self._leave_out(batch)
                 elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
-                    step = replace(step.of([_shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
+                    batch = replace(batch.of([_shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
                 else:
                     raise
 
-    def _leave_out(self, step: _Step) -> Answer[Digest]:
+    def _leave_out(self, batch: Batch) -> Answer[SummaryUpdate]:
         """Go on without a step's only message, which the model server refuses: the summary covers it unread."""
-        log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=step.through))
-        return Answer(Digest(step.material.previous), self.mini.model_server.models.mini.name, ())
+        log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=batch.through))
+        return Answer(SummaryUpdate(batch.material.previous), self.mini.model_server.models.mini.name, ())
 
-    def _store(self, job: JobRow, step: _Step, answer: Answer[Digest]) -> bool:
+    def _store(self, job: JobRow, batch: Batch, answer: Answer[SummaryUpdate]) -> bool:
         """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
             row = lock_session(tx, job.session_id)
-            read = [message.id for message in step.material.messages]
+            read = [message.id for message in batch.material.messages]
             there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *VISIBLE))
-            if row is None or row.summary_version != step.version or there != len(read):
+            if row is None or row.summary_version != batch.version or there != len(read):
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
-            if step.refused is not None:
-                mark_refused(tx, read, step.refused.code, reason_of(step.refused), self.now())
+            if batch.refused is not None:
+                mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), self.now())
                 self.sessions.enqueue_follow_ups(tx, row, summarise=False)
-            counts, corrected = self.facts.accept(tx, row, answer.made.facts, step.material)
-            sections = reword(answer.made.sections, corrected)
+            counts, corrected = self.facts.add_proposed(tx, row, answer.made.facts, batch.material)
+            sections = replace_texts(answer.made.sections, corrected)
             usage = {**_usage(answer), "facts": counts}
-            about = {"model": answer.model, "prompt": step.prompt.label, "usage": usage}
-            add_version(tx, row, sections, step.through, self.now(), author="model", **about)
-            if answer.made.type in (*step.material.types, "") and step.material.types:
+            about = {"model": answer.model, "prompt": batch.prompt.label, "usage": usage}
+            add_version(tx, row, sections, batch.through, self.now(), author="model", **about)
+            if answer.made.type in (*batch.material.types, "") and batch.material.types:
                 row.recognised_type = answer.made.type
-            for follow in self.follow:
-                follow(tx, row.owner)
+            for enqueue_update in self.enqueue_update:
+                enqueue_update(tx, row.owner)
             if corrected:
                 use_newest_summary(tx, row, self.settings)  # a true head matters more than a stable one
-            _remember_most(tx, job, step)
+            _remember_most(tx, job, batch)
         self.metrics.count_facts(counts)
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
-        of_version = logs.fields(version=step.version + 1, through=step.through, model=answer.model, **figures)
+        of_version = logs.fields(version=batch.version + 1, through=batch.through, model=answer.model, **figures)
         log.info("summary", extra=of_version)
         return True
 
 
-def _remember_most(tx: Transaction, job: JobRow, step: _Step) -> None:
+def _remember_most(tx: Transaction, job: JobRow, batch: Batch) -> None:
     """Let the job's next step be no larger than this one could be."""
-    if step.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
+    if batch.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
         row = tx.get(JobRow, job.id, with_for_update=True)
         if row is not None:
-            row.payload = {**(row.payload or {}), _MOST: step.most if step.through < step.last else BATCH_MESSAGES}
+            row.payload = {**(row.payload or {}), _MOST: batch.most if batch.through < batch.last else BATCH_MESSAGES}
 
 
-def _usage(answer: Answer[Digest]) -> dict[str, Any]:
+def _usage(answer: Answer[SummaryUpdate]) -> dict[str, Any]:
     total = sum(answer.spent, Usage(0, 0))
     of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
     return {**of_tokens, "calls": len(answer.spent)}
@@ -274,7 +274,7 @@ def _shortened(message: Message, window: int | None) -> Message:
     return message._replace(content=f"{message.content[:part]}\n{GAP}\n{message.content[-part:]}")
 
 
-def _batch(tx: Transaction, row: SessionRow, through: int, most: int = BATCH_MESSAGES) -> list[Message]:
+def _read_messages(tx: Transaction, row: SessionRow, through: int, most: int = BATCH_MESSAGES) -> list[Message]:
     """The messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself."""
     batch: list[Message] = []
     budget = BATCH_TOKENS

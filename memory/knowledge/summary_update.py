@@ -15,14 +15,14 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import SummaryRefused
-from memory.knowledge.grounding import find_quotes, straight
+from memory.knowledge.grounding import find_quotes, plain_apostrophes
 from memory.languages import pattern
 from memory.llm import DigestMaterial, ModelRequest
 from memory.llm.mini import INTEGER, TEXT, Answer, CutOff, Unusable, json_objects, list_of, object_of, request_for
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.quoting import block, fact_line, message_lines, one_line, summary_json
-from models.facts import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Link
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
@@ -76,7 +76,7 @@ def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Digest:
+class SummaryUpdate:
     """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
 
     whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
@@ -89,7 +89,7 @@ class Digest:
     whole: bool = field(default=False, compare=False)
 
 
-Ask = Callable[[ModelRequest, Prompt, Callable[[str], Digest]], Answer[Digest]]
+Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], Answer[SummaryUpdate]]
 
 
 def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ())
     return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
 
 
-def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[Digest]:
+def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[SummaryUpdate]:
     """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini`).
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
@@ -112,7 +112,7 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
         block("messages", message_lines(material.messages, numbered=True)),
     )
 
-    def usable(text: str) -> Digest:
+    def usable(text: str) -> SummaryUpdate:
         return read(text, previous, material.messages, may_be_empty=previous.empty and not said)
 
     try:
@@ -131,7 +131,9 @@ def digest(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -
     return answer
 
 
-def read(answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False) -> Digest:
+def read(
+    answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False
+) -> SummaryUpdate:
     """Read the digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
 
     messages: what it is about; facts without a quote get one from them.
@@ -143,7 +145,7 @@ def read(answer: str, previous: Sections, messages: Sequence[Message] = (), *, m
     made = _in_json(answer, previous, messages)
     if made is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise Unusable("It holds no complete JSON object with a `summary`.")
-    made = made or Digest(_from_text(without_thoughts(answer), previous))
+    made = made or SummaryUpdate(_from_text(without_thoughts(answer), previous))
     if made.sections.empty and not may_be_empty:
         raise Unusable("Its summary is empty.")
     before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
@@ -154,7 +156,7 @@ def read(answer: str, previous: Sections, messages: Sequence[Message] = (), *, m
     return made
 
 
-def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Digest | None:
+def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> SummaryUpdate | None:
     """Read the digest in an answer's JSON objects, the first of which counts; None if they hold none."""
     data, repaired = dict[str, Any](), False
     for found in json_objects(answer):
@@ -168,13 +170,13 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Di
     named = data.get("type")
     kind = named.strip() if isinstance(named, str) else None
     if isinstance(summary, str | list) and summary:
-        text = "\n".join(map(item_text, _listed(summary)))
-        return Digest(_from_text(text, previous), facts, kind, whole=not repaired)
+        text = "\n".join(map(one_line_item, _listed(summary)))
+        return SummaryUpdate(_from_text(text, previous), facts, kind, whole=not repaired)
     written = _by_name(summary) if isinstance(summary, dict) else {}
     if not any(section.name in written for section in SECTIONS):
         return None
     sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
-    return Digest(_bounded(Sections(**sections)), facts, kind, whole=not repaired)
+    return SummaryUpdate(limit_size(Sections(**sections)), facts, kind, whole=not repaired)
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
@@ -190,19 +192,19 @@ def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _from_text(text: str, previous: Sections) -> Sections:
     """The previous summary with a text as its last section.  Raises Unusable."""
-    if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(straight(text).lstrip(" \n\t\"'*#>_“«")):
+    if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(plain_apostrophes(text).lstrip(" \n\t\"'*#>_“«")):
         raise Unusable("It declines the task in words and is no summary.")
-    return _bounded(replace(previous, discussed=_paragraphs(text)))
+    return limit_size(replace(previous, discussed=_paragraphs(text)))
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    items = dict.fromkeys(filter(None, map(item_text, _listed(value))))  # without repetitions
+    items = dict.fromkeys(filter(None, map(one_line_item, _listed(value))))  # without repetitions
     return tuple(items)[-ITEMS_MAX:]
 
 
 def _options(value: Any) -> tuple[Excluded, ...]:
     items = (item if isinstance(item, Mapping) else {"option": item} for item in _listed(value))
-    options = (Excluded(item_text(item.get("option")), item_text(item.get("reason"))) for item in items)
+    options = (Excluded(one_line_item(item.get("option")), one_line_item(item.get("reason"))) for item in items)
     return tuple(option for option in options if option.option)[-ITEMS_MAX:]
 
 
@@ -212,7 +214,7 @@ def _listed(value: Any) -> list[Any]:
     return [] if value in (None, "", {}) else [value]
 
 
-def item_text(value: Any) -> str:
+def one_line_item(value: Any) -> str:
     """A text on one line, not too long.  The values of a JSON object are joined; a number becomes its text."""
     if isinstance(value, Mapping):
         value = ": ".join(str(part) for part in value.values() if isinstance(part, str | int | float))
@@ -222,7 +224,7 @@ def item_text(value: Any) -> str:
     return line if len(line) <= ITEM_CHARS_MAX else line[: ITEM_CHARS_MAX - 1] + "…"
 
 
-_READERS: Mapping[Kind, Callable[[Any], Any]] = {"line": item_text, "items": _texts, "options": _options}
+_READERS: Mapping[Kind, Callable[[Any], Any]] = {"line": one_line_item, "items": _texts, "options": _options}
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -242,9 +244,9 @@ def _facts(value: Any, messages: Sequence[Message]) -> tuple[FactDraft, ...]:
 
 
 def _fact(item: Mapping[str, Any]) -> FactDraft:
-    category = item_text(item.get("category")).lower()
+    category = one_line_item(item.get("category")).lower()
     return FactDraft(
-        text=item_text(next((item[name] for name in _TEXT_NAMES if name in item), None)),
+        text=one_line_item(next((item[name] for name in _TEXT_NAMES if name in item), None)),
         source=_integer(item.get("source"), 0),
         quote=item["quote"] if isinstance(item.get("quote"), str) else "",
         category=category if category in FACT_CATEGORIES else "other",
@@ -255,10 +257,10 @@ def _fact(item: Mapping[str, Any]) -> FactDraft:
     )
 
 
-def _link(item: Mapping[str, Any]) -> Link:
-    kinds = (item_text(item.get(name)).lower() for name in ("subject_kind", "object_kind"))
-    ends = (item_text(item.get(name)) for name in ("subject", "relation", "object"))
-    return Link(*ends, *(kind if kind in ENTITY_KINDS else "thing" for kind in kinds))
+def _link(item: Mapping[str, Any]) -> Relation:
+    kinds = (one_line_item(item.get(name)).lower() for name in ("subject_kind", "object_kind"))
+    ends = (one_line_item(item.get(name)) for name in ("subject", "relation", "object"))
+    return Relation(*ends, *(kind if kind in ENTITY_KINDS else "thing" for kind in kinds))
 
 
 def _integer(value: Any, otherwise: int) -> int:
@@ -269,7 +271,7 @@ def _integer(value: Any, otherwise: int) -> int:
     return int(found.group()) if found else otherwise
 
 
-def _bounded(sections: Sections) -> Sections:
+def limit_size(sections: Sections) -> Sections:
     """`sections` within SUMMARY_TOKENS_MAX.  The last sections lose items first, each its oldest first."""
     for section in reversed(SECTIONS):
         items = getattr(sections, section.name)

@@ -18,10 +18,10 @@ from itertools import takewhile
 
 from sqlalchemy import ColumnElement, delete, select
 
-from memory.knowledge.entities import Names
-from memory.knowledge.grounding import DATE, NEGATION, stems, straight, tokens
+from memory.knowledge.entities import EntityResolver
+from memory.knowledge.grounding import DATE, NEGATION, plain_apostrophes, stems, tokens
 from models import FactRow, MessageRow, Transaction
-from models.facts import Fact, FactDraft, Link
+from models.facts import Fact, FactDraft, Relation
 from models.messages import Message
 
 SAID_MAX = 4000  # characters of a message in which a correction is looked for
@@ -46,10 +46,10 @@ _LIVES = re.compile(r"(?:now )?(?:lives?|living|based) in|住在", re.I)
 _STATES = frozenset(("is", "are", ":", "：", "是"))
 
 
-def corrected_by(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
+def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
     """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
     older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
-    corrects = CORRECTS.search(straight(source.content[:SAID_MAX])) is not None
+    corrects = CORRECTS.search(plain_apostrophes(source.content[:SAID_MAX])) is not None
     sole, moved = sole_value(draft.text), _moved(tx, draft, older)
     contradicted = [
         fact
@@ -82,8 +82,8 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
         return set()
     linked = FactRow.id.in_([fact.id for fact in older]), FactRow.links.is_not(None)
     rows = tx.execute(select(FactRow.id, FactRow.links).where(*linked))
-    known = [(fact_id, Link(**one)) for fact_id, links in rows for one in links or ()]
-    names = Names([link for _, link in known])
+    known = [(fact_id, Relation(**one)) for fact_id, links in rows for one in links or ()]
+    names = EntityResolver([link for _, link in known])
     now = {names.one(link.subject): names.one(link.object) for link in homes}
     before = ((fact_id, link) for fact_id, link in known if _LIVES.fullmatch(link.relation))
     return {
@@ -94,7 +94,7 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
 def sole_value(text: str) -> Sole:
     """Which thing a text states of which a person has one at a time, and the words of its value."""
     for thing, stating in _SOLE.items():
-        if match := stating.match(straight(text).strip()):
+        if match := stating.match(plain_apostrophes(text).strip()):
             return thing, frozenset(word.casefold() for word in tokens(match["value"]))
     return None
 
@@ -112,7 +112,7 @@ def _another_value(mine: list[str], theirs: list[str]) -> bool:
 
 def _opposite(text: str, other: str) -> bool:
     """Whether two texts are one statement, denied in one of them."""
-    denied = [NEGATION.search(straight(one)) is not None for one in (text, other)]
+    denied = [NEGATION.search(plain_apostrophes(one)) is not None for one in (text, other)]
     return denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []
 
 
@@ -125,7 +125,7 @@ def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
 
 
-def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:
+def delete_with_history(tx: Transaction, fact_ids: Iterable[int]) -> None:
     """Erase these facts, with their histories; nothing that they alone corrected stays corrected.
 
     Of several facts that were merged into an erased one, the newest takes its place.
@@ -149,7 +149,7 @@ def withdraw(tx: Transaction, fact_ids: Iterable[int]) -> None:
     tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))
 
 
-def line_up_to(tx: Transaction, fact_ids: Iterable[int], *which: ColumnElement[bool]) -> set[int]:
+def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *which: ColumnElement[bool]) -> set[int]:
     """The ids of these facts and of all (or `which`) that they took the place of, one after the other."""
     line = wave = set(fact_ids)
     while wave:

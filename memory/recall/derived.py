@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import null, select
 
-from memory.knowledge.facts import held
+from memory.knowledge.facts import valid_at
 from models import FactRow, SessionRow, SummaryRow, Transaction
 from models.sections import Sections
 from search_index import Document
@@ -24,7 +24,7 @@ _SESSION = _S.id.label("session"), _S.public_id, _S.title
 _KINDS = {
     "fact": select(_F.id, _F.text, _F.valid_from, _F.source_message_id, *_SESSION, _F.owner_id)
     .outerjoin(SessionRow, _S.id == _F.session_id)
-    .where(held(None)),
+    .where(valid_at(None)),
     "summary": select(_V.id, _V.sections, _V.created_at, null(), *_SESSION, _S.owner_id).join(
         SessionRow, (_S.id == _V.session_id) & (_S.summary_version == _V.version)
     ),

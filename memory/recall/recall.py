@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
 from memory.access.owners import whose
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.knowledge.graph import sources_about
 from memory.languages import analysis_in
 from memory.llm.mini import Mini
@@ -107,14 +107,14 @@ class Recall:
     """Searches, for callers and for turns."""
 
     def __init__(
-        self, settings: Settings, database: Database, index: SearchIndex, outbox: Outbox, mini: Mini | None = None
+        self, settings: Settings, database: Database, index: SearchIndex, job_queue: JobQueue, mini: Mini | None = None
     ) -> None:
         """With `mini`, that model re-ranks what a turn recalls."""
         self._settings = settings
         self._analysis = analysis_in(settings.search_language)
         self._database = database
         self._index = index
-        self._outbox = outbox
+        self._job_queue = job_queue
         self._mini = mini
 
     def search(
@@ -358,7 +358,7 @@ class Recall:
             with self._database.write() as tx:
                 owner = tx.get(OwnerRow, owner_id)
                 if owner is not None:  # else they were erased a moment ago
-                    self._outbox.ask(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
+                    self._job_queue.enqueue(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
         except SQLAlchemyError as error:  # what was found is found; the next search asks again
             log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.safe_message(error)))
 

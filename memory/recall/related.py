@@ -15,20 +15,20 @@ from datetime import datetime
 from sqlalchemy import select
 
 from memory.access.owners import find_session
-from memory.knowledge.entities import Names, key
-from memory.knowledge.facts import held
+from memory.knowledge.entities import EntityResolver, key
+from memory.knowledge.facts import valid_at
 from memory.knowledge.graph import LINKED, READ_MAX
 from memory.recall.derived import derived
 from memory.recall.endings import PRIVATE
 from models import Database, FactRow, SessionRow, Transaction
-from models.facts import SELF, Link
+from models.facts import SELF, Relation
 from models.owners import Caller
 from search_index import NO_INDEX, Query, SearchIndex
 
 SUMMARIES = 50  # of the nearest that are compared
 NEAR = 0.5  # from which a summary is near
 NAMED_MAX = 8  # entities that are named for one session
-_LINKS = select(FactRow.session_id, FactRow.links).where(*LINKED, held(None), FactRow.session_id.is_not(None))
+_LINKS = select(FactRow.session_id, FactRow.links).where(*LINKED, valid_at(None), FactRow.session_id.is_not(None))
 _LINKS = _LINKS.order_by(FactRow.id.desc()).limit(READ_MAX)
 
 
@@ -92,8 +92,8 @@ class RelatedSessions:
 def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int, tuple[float, tuple[str, ...]]]:
     """Return the other sessions that share entities with one, their share of its own by rarity, and names."""
     rows = tx.execute(_LINKS, {"owner": owner_id}).all()
-    links = [(session_id, Link(**one)) for session_id, found in rows for one in found]
-    names, called = Names(link for _, link in links), dict[str, str]()
+    links = [(session_id, Relation(**one)) for session_id, found in rows for one in found]
+    names, called = EntityResolver(link for _, link in links), dict[str, str]()
     entities: dict[int, set[str]] = {}
     for session_id, link in links:
         for name in (link.subject, link.object):

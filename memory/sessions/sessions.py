@@ -20,7 +20,7 @@ from sqlalchemy import ColumnDefault, and_, or_, select
 from config import Settings
 from memory.access.owners import find_session, owned, session_or_none
 from memory.errors import Conflict, NotFound
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
 from memory.sessions.compaction import summary_is_urgent
@@ -79,7 +79,7 @@ class Sessions:
 
     settings: Settings
     database: Database
-    outbox: Outbox
+    job_queue: JobQueue
     leases: Leases
     now: Callable[[], datetime]
     check_type: Callable[[Transaction, SessionRow, str], None]  # refuses a type that there is not
@@ -268,8 +268,8 @@ class Sessions:
             debounce = 0.0 if full else self.settings.summary_debounce
             payload = {"prompt": prompt} if prompt else None
             whose = session.id, session.tenant, session.owner_id, session.id
-            jobs.append(JobRequest("summary", *whose, debounce, postpone=True, payload=payload))
-        self.outbox.ask(tx, *jobs)
+            jobs.append(JobRequest("summary", *whose, debounce, debounce=True, payload=payload))
+        self.job_queue.enqueue(tx, *jobs)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """A new session's row, stored."""

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, case, select, update
 
 from memory import tokens
 from memory.access.owners import lock_session
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.llm.thoughts import without_thoughts
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 from models.jobs import JobRequest
@@ -64,7 +64,7 @@ class Cleaning:
     """Cleans what is stored."""
 
     database: Database
-    outbox: Outbox
+    job_queue: JobQueue
 
     def run(self, job: JobRow) -> bool:
         """Clean the next batch of messages or, when these are done, of summaries; return whether there is more.
@@ -108,11 +108,11 @@ class Cleaning:
             session.head_tokens += change if message.position <= session.head_through else 0
         owner = session.owner
         erased = {"owner": owner.index_key}
-        self.outbox.ask(
+        self.job_queue.enqueue(
             tx,
             # An index never takes other words for a message that it holds, so it is made anew.
-            JobRequest("unindex", owner.index_key, owner.tenant, delay=QUIET, postpone=True, payload=erased),
-            JobRequest("index", owner.id, owner.tenant, owner.id, delay=2 * QUIET, postpone=True),
+            JobRequest("unindex", owner.index_key, owner.tenant, delay=QUIET, debounce=True, payload=erased),
+            JobRequest("index", owner.id, owner.tenant, owner.id, delay=2 * QUIET, debounce=True),
         )
 
 

@@ -18,7 +18,7 @@ from sqlalchemy import select
 
 from memory.access.owners import find_or_make_owner, owner_or_none
 from memory.errors import InvalidRequest, NotFound
-from memory.jobs import Outbox
+from memory.jobs import JobQueue
 from memory.store import documents
 from memory.store.filters import condition
 from models import Database, ItemRow, JobRow, Transaction
@@ -50,7 +50,7 @@ class Items:
 
     database: Database
     index: SearchIndex
-    outbox: Outbox
+    job_queue: JobQueue
     now: Callable[[], datetime]
 
     def run(self, caller: Caller, operations: Sequence[Operation]) -> list[Any]:
@@ -74,7 +74,7 @@ class Items:
             owner_id = owner.id if owner is not None else NOBODY
             results = [self._run(tx, owner_id, *one, now) for one in zip(operations, questions, strict=True)]
             done = list(zip(operations, results, strict=True))
-            self.outbox.ask(tx, *_jobs(owner_id, caller.tenant, done, now))
+            self.job_queue.enqueue(tx, *_jobs(owner_id, caller.tenant, done, now))
         read = [item for one, result in done for item in _refreshed(one, result)]
         if read:
             with self.database.write(durable=False) as tx:
@@ -97,7 +97,7 @@ class Items:
         with self.database.write() as tx:
             following = documents.remove_expired(tx, job.owner_id, now)
             if following is not None:
-                self.outbox.ask(tx, _expire(job.owner_id, job.tenant, following, now))
+                self.job_queue.enqueue(tx, _expire(job.owner_id, job.tenant, following, now))
 
     def _question(self, operation: Operation) -> Prepared | None:
         """What a search with a query looks for."""

@@ -38,7 +38,7 @@ from models import (
     Transaction,
     TurnRow,
 )
-from models.facts import Fact, FactRevision, Link
+from models.facts import Fact, FactRevision, Relation
 from models.messages import MessageDraft
 from models.store import Item, ItemVersion, Source
 
@@ -101,7 +101,7 @@ class FactRecord:
     fact: Fact
     source_position: int | None
     revisions: tuple[FactRevision, ...]
-    links: tuple[Link, ...] = ()
+    links: tuple[Relation, ...] = ()
     by_text: bool = False
 
 

@@ -23,7 +23,7 @@ from memory.knowledge.summary_update import LINKS_MAX
 from memory.quoting import format_time, normalize, one_line
 from memory.transfer.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.turn.values import TurnUsage
-from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Link
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Relation
 from models.facts import Fact as FactValue
 from models.facts import FactRevision as FactRevisionValue
 from models.messages import MessageDraft
@@ -168,7 +168,7 @@ class ExportedRevision(_Record):
 class ExportedLink(_Record):
     """What a fact ties together."""
 
-    value = Link
+    value = Relation
 
     subject = Text(required=True, validate=_NAMED)
     relation = Text(required=True, validate=_NAMED)

@@ -20,9 +20,9 @@ from memory.access.owners import WHOSE
 from memory.conversation_types import Approach
 from memory.errors import TooLarge
 from memory.knowledge import profile
-from memory.knowledge.facts import held, in_scope
+from memory.knowledge.facts import in_scope, valid_at
 from memory.knowledge.graph import LINKED
-from memory.knowledge.profile import ShownProfile
+from memory.knowledge.profile import ProfileBlock
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.quoting import block, fact_line, summary_block, to_prompt_message
 from memory.recall import unhelpful
@@ -72,7 +72,9 @@ _OTHER_SUMMARIES = select(SessionRow.id).where(
 _HEAD = (
     select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS)
     .add_columns(
-        exists(select(FactRow.id).where(held(None), in_scope(bindparam("session"), bindparam("owner")))).label("facts"),
+        exists(select(FactRow.id).where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))).label(
+            "facts"
+        ),
         exists(select(FactRow.id).where(*LINKED)).label("links"),
         exists(examples.OF_BOTH).label("examples"),
         exists(unhelpful.OF_OWNER).label("unhelpful"),
@@ -152,14 +154,16 @@ def _head(
         row.head_at = engine.now()
     stored = read_stored(tx, row)
     approach = engine.types.approach(row, stored.types, said, choosing=choosing)
-    profile = ShownProfile()
+    profile = ProfileBlock()
     if stored.profile is not None and request.remember and engine.settings.profile_mode.mode != "off":
-        profile = ShownProfile.of(*stored.profile, engine.settings.profile_tokens)
+        profile = ProfileBlock.of(*stored.profile, engine.settings.profile_tokens)
     held_now = engine.facts.current(tx, row) if stored.facts and request.remember else []
-    told = tuple(fact for fact in held_now if profile.says(fact))
+    told = tuple(fact for fact in held_now if profile.states(fact))
     others = {fact.id: fact for fact in held_now if fact not in told}
     if choosing:
-        chosen = engine.facts.ranking.for_head(tuple(others.values()), approach.settings.fact_tokens, engine.now())
+        chosen = engine.facts.ranking.select_for_prefix(
+            tuple(others.values()), approach.settings.fact_tokens, engine.now()
+        )
         row.head_facts = [fact.id for fact in chosen]
     facts = tuple(others.pop(fact_id) for fact_id in row.head_facts or () if fact_id in others)
     remembered = [

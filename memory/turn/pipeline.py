@@ -261,7 +261,7 @@ def _store(engine: Engine, admitted: Admitted, finished: TurnFinished) -> int:
         engine.budgets.spend(tx, session.owner_id, [finished.usage.spent])
         shown = finished.started.memory.facts
         if shown and admitted.began is None:
-            engine.facts.count_use(tx, shown)
+            engine.facts.count_recalls(tx, shown)
     return reply_id
 
 
@@ -271,7 +271,7 @@ def _run_inline(engine: Engine, admitted: Admitted, finished: TurnFinished, cour
     if admitted.lease is None or finished.reply_message_id is None:
         return
     if profile or engine.settings.summary_mode == "inline":
-        engine.outbox.run_now("summary", admitted.lease.row_id)
+        engine.job_queue.run_now("summary", admitted.lease.row_id)
         if profile:
-            engine.outbox.run_now("profile", admitted.past.owner_id)
+            engine.job_queue.run_now("profile", admitted.past.owner_id)
         course.ended["summary"] = perf_counter()

@@ -17,7 +17,7 @@ from memory.access.owners import lock_session
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.forgetting import forget_messages
 from memory.hidden_messages import follow_shown
-from memory.knowledge.supersession import withdraw
+from memory.knowledge.supersession import delete_with_history
 from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.ops import logs
 from memory.sessions.refusals import mark_refused, reason_of
@@ -60,7 +60,7 @@ def _mark(engine: Engine, turn: Admitted, ids: Sequence[int], code: str, reason:
             return False  # erased, or another process took the turn
         now = engine.now()
         mark_refused(tx, ids, code, reason, now)
-        withdraw(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))))
+        delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))))
         forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
         engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         return True

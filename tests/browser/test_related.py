@@ -16,7 +16,7 @@ from tests.resources import digest_of
 def summarised(live: Live, server: ModelServer, session: str, words: str) -> list[int]:
     ids = talk(live.client, session, words, "Noted.")
     server.mini.queue(digest_of(topic=words))
-    engine_of(live.app).outbox.run_due(["summary"])
+    engine_of(live.app).job_queue.run_due(["summary"])
     return ids
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, straight, terms
 from memory.quoting import one_line
-from models.facts import Link
+from models.facts import Relation
 
 MAX_READ, MAX_SENTENCE = 20_000, 400
 MOST_WORDS = 14  # of an object
@@ -175,7 +175,7 @@ def _complete(part: str, cuts: re.Pattern[str]) -> str:
     return part if part and len(part.split()) <= MOST_WORDS and not _READING["vague"].search(part) else ""
 
 
-def links(text: str) -> Iterator[Link]:
+def links(text: str) -> Iterator[Relation]:
     """What the text of a statement ties together."""
     for subject, relation, object, kinds, source in _LINKS:
         match = source.fullmatch(text)
@@ -183,4 +183,4 @@ def links(text: str) -> Iterator[Link]:
         if parts and all(parts.values()):
             parts["k"] = parts.get("k", "").lower()
             whose, what, whom = (text.format(**parts) for text in (subject, relation, object))
-            yield Link(whose, what, whom, *kinds.split())
+            yield Relation(whose, what, whom, *kinds.split())

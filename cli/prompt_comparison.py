@@ -1,0 +1,103 @@
+"""Comparing summary prompts: one conversation, replayed with each prompt as a session would be.
+
+Nothing is stored.  Words judge what a summary holds, not a model: it holds a stated fact when it has all the numbers
+and HELD_SHARE of the other searchable words of the fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from memory import tokens
+from memory.errors import SummaryRefused
+from memory.knowledge.grounding import Grounding, Ungrounded
+from memory.knowledge.summary_update import update_summary
+from memory.languages import analysis_in
+from memory.llm import DigestMaterial, LanguageModel
+from memory.llm.mini import ask
+from memory.prompts.prompts import Prompt
+from models.facts import Fact
+from models.messages import Message
+from models.owners import Usage
+from models.sections import Sections
+from search_index.analysis import Analysis
+
+HELD_SHARE = 0.6
+KNOWN_FACTS_MAX = 40
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What one prompt cost and kept over the conversation; `held` runs along the stated facts."""
+
+    prompt: str
+    calls: int
+    usage: Usage
+    summary_tokens: int
+    facts: int
+    refused: int
+    held: tuple[bool, ...]
+
+
+def read_messages(data: Any) -> list[Message]:
+    """The messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
+        raise ValueError('A conversation is a JSON object with a list of "messages".')
+    messages: list[Message] = []
+    for position, item in enumerate(data["messages"], start=1):
+        if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
+            raise ValueError(f'Message {position} has no "content".')
+        said = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
+        said = said if said.tzinfo else said.replace(tzinfo=UTC)
+        role, content, name = item.get("role", "user"), item["content"], item.get("name")
+        messages.append(Message(position, "", position, role, content, said, tokens.estimate_message(content), name))
+    return messages
+
+
+def compare(
+    prompt: Prompt,
+    repair: Prompt,
+    mini: LanguageModel,
+    messages: Sequence[Message],
+    extract_facts: Sequence[str],
+    language: str,
+    every: int,
+) -> Comparison:
+    """Replay `messages` with a prompt, updating the summary every `every` messages; facts are compared as words of
+    the `language` of the search.
+
+    An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
+    """
+    summary, refused = Sections(), 0
+    spent, facts, unread = list[Usage](), list[Fact](), list[Message]()
+    for start in range(0, len(messages), every):
+        unread += messages[start : start + every]
+        material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
+        try:
+            made = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, material).made
+        except SummaryRefused:
+            continue
+        grounding = Grounding(material)
+        for draft in made.facts:
+            try:
+                said = grounding.check(draft).created_at
+                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said, created_at=said))
+            except Ungrounded:
+                refused += 1
+        summary, unread = made.sections, []
+    analysis, total = analysis_in(language), sum(spent, Usage(0, 0))
+    held = tuple(_holds(str(summary), fact, analysis) for fact in extract_facts)
+    size = tokens.estimate(str(summary))
+    return Comparison(prompt.label, len(spent), total, size, len(facts), refused, held)
+
+
+def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
+    """Whether the summary still says the fact, judged by words."""
+    there, wanted = analysis.words(summary), analysis.words(fact)
+    numbers = {term for term in wanted if any(character.isdigit() for character in term)}
+    words = wanted - numbers
+    return numbers <= there and len(words & there) >= HELD_SHARE * len(words)
