@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Boolean, CompoundSelect, Select, bindparam, case, event, func, literal, or_, select, union_all
+from sqlalchemy import Boolean, CompoundSelect, Connection, Select, bindparam, case, func, literal, or_, select, union_all
 
 from memory.errors import RecapError
 from memory.job_schedule import NEXT, next_round, note_taken
@@ -132,7 +132,7 @@ class JobQueue:
         """Say what runs jobs of `kind`."""
         self._handlers[kind] = handler
 
-    def enqueue(self, tx: Transaction, *requests: JobRequest) -> None:
+    def enqueue(self, tx: Transaction | Connection, *requests: JobRequest) -> None:
         """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist.
 
         Its commit wakes this process's workers for what is due soon.
@@ -154,10 +154,11 @@ class JobQueue:
             }
             for request in requests
         ]
-        tx.flush()  # other rows first: those of jobs are locked last
+        if not isinstance(tx, Connection):
+            tx.flush()  # other rows first: those of jobs are locked last
         _ENQUEUE.execute(tx, rows)
         if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
-            event.listen(tx, "after_commit", lambda _: self._wake(soon), once=True)
+            self._database.after_commit(partial(self._wake, soon))
 
     def _wake(self, kinds: set[str]) -> None:
         if not kinds.isdisjoint(self._free):

@@ -22,7 +22,7 @@ from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Engine, Insert, Select, event, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, Insert, Select, event, func, make_url, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError, OperationalError
@@ -63,6 +63,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._queue = threading.Lock()
+        self._thread = threading.local()  # what a thread's write calls once it has committed
         # The caller says when changed rows are flushed, not the next query; they can be read after the commit.
         self._session = sessionmaker(autoflush=False, expire_on_commit=False)
         self._file = SQLiteFile(engine) if engine.dialect.name == "sqlite" else None
@@ -97,6 +98,7 @@ class Database:
             engine = self._durable if durable else self._relaxed
             with self._session(bind=engine, info={"locks": not alone}) as tx:
                 opened = self._begin(tx, lock_timeout, durable)
+                callbacks = self._thread.callbacks = list[Callable[[], None]]()
                 yield tx
                 tx.flush()
                 try:
@@ -104,6 +106,8 @@ class Database:
                 except DBAPIError:
                     tx.invalidate()  # SQLAlchemy would pool the connection with the transaction still open
                     raise
+            for callback in callbacks:
+                callback()
             if self._file is not None:
                 self._file.confirm(opened)
         finally:
@@ -126,6 +130,10 @@ class Database:
             except OperationalError as error:
                 if not _is_busy(error) or time.monotonic() >= until:
                     raise
+
+    def after_commit(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once the write of this thread has committed, and not if it rolls back."""
+        self._thread.callbacks.append(callback)
 
     def close(self) -> None:
         """Close idle connections.  The last process to do so writes SQLite's log into its file."""
@@ -218,9 +226,10 @@ class Upsert:
             "postgresql": on_postgresql.on_conflict_do_update(index_elements=key, set_=changes(on_postgresql.excluded)),
         }
 
-    def execute(self, tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Insert or change these rows."""
-        tx.execute(self._statements[tx.get_bind().dialect.name], rows)
+    def execute(self, tx: Transaction | Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert or change these rows with one statement."""
+        dialect = tx.dialect if isinstance(tx, Connection) else tx.get_bind().dialect
+        tx.execute(self._statements[dialect.name], rows)
 
 
 def _set_up(connection: Any, _record: Any) -> None:
