@@ -18,7 +18,19 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Boolean, CompoundSelect, Connection, Select, bindparam, case, func, literal, or_, select, union_all
+from sqlalchemy import (
+    Boolean,
+    CompoundSelect,
+    Connection,
+    Select,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
 
 from memory.errors import RecapError
 from memory.job_schedule import NEXT, next_round, note_taken
