@@ -45,8 +45,8 @@ prompts = Commands("prompts", help="The instructions the models are given.")
 def compare_prompts(conversation: Path, names: str, every: int) -> None:
     """Replay CONVERSATION through several summary prompts and compare what each keeps.
 
-    CONVERSATION is JSON: {"messages": [{"role", "content", "name"?, "created_at"?}], "extract_facts"?: ["..."]}.
-    Without extract_facts, those the built-in rules find in it are looked for.
+    CONVERSATION is JSON: {"messages": [{"role", "content", "name"?, "created_at"?}], "stated_facts"?: ["..."]}.
+    Without stated_facts, those the built-in rules find in it are looked for.
     """
     engine = current_engine()
     try:
@@ -54,7 +54,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
         messages = read_messages(data)
     except ValueError as error:
         raise click.ClickException(str(error)) from error
-    facts = tuple(data.get("extract_facts") or extract_facts(messages))
+    facts = tuple(data.get("stated_facts") or extract_facts(messages))
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     repair = engine.prompts.get(Caller(), "repair")
     language = engine.settings.search_language
@@ -115,7 +115,7 @@ def compare(
     repair: Prompt,
     mini: LanguageModel,
     messages: Sequence[Message],
-    extract_facts: Sequence[str],
+    stated_facts: Sequence[str],
     language: str,
     every: int,
 ) -> Comparison:
@@ -142,7 +142,7 @@ def compare(
                 refused += 1
         summary, unread = made.sections, []
     analysis, total = analysis_in(language), sum(spent, Usage(0, 0))
-    held = tuple(_holds(str(summary), fact, analysis) for fact in extract_facts)
+    held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
     size = tokens.estimate(str(summary))
     return Comparison(prompt.label, len(spent), total, size, len(facts), refused, held)
 
