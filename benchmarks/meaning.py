@@ -43,7 +43,7 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.quoting import excerpt_block
-from memory.recall.recall import Past
+from memory.recall.recall import SearchScope
 from memory.recall.triggers import about
 from models import OwnerRow
 from models.facts import Fact
@@ -106,7 +106,7 @@ class Person:
         self.now = datetime.fromisoformat(last) + timedelta(days=1)
         with self.services.database.read() as tx:
             owner = tx.query(OwnerRow).filter_by(name=WHO["user_id"]).one()
-            self.past = Past(owner.id, owner.index_key)
+            self.past = SearchScope(owner.id, owner.index_key)
 
     def search(self, text: str) -> list[str]:
         found = self.services.recall.search(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))

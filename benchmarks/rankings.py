@@ -16,26 +16,26 @@ from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
 from memory.quoting import excerpt_block
-from memory.recall.excerpts import Stored, cost_of, fit, shown_in_part
+from memory.recall.excerpts import LocatedMessage, fit_budget, line_tokens, truncate_message
 from memory.recall.gate import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from models.messages import Message
-from search_index import RECIPES, Document, Embedder, Hit, Query, Recipe, SearchIndex
-from search_index.vectors import cosines, lengths_of, packed, rows_of
+from search_index import RANKING_PROFILES, Document, Embedder, Hit, Query, RankingProfile, SearchIndex
+from search_index.embeddings import cosines, norms, quantize, rows_of
 
 ENGLISH = analysis_in("en")
 BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
 BUDGETS = (500, 1_000, 2_000)  # prompt tokens
 
 _DEFAULTS = Settings()
-DEFAULT = RECIPES["context"]
-"""The recipe of the default settings."""
+DEFAULT = RANKING_PROFILES["context"]
+"""The profile of the default settings."""
 
 MEANING_ALONE = "WordLlama alone"
 COMPARED = {
-    "fuzzy (the study's)": RECIPES["fuzzy"],
-    "BM25": RECIPES["words"],
+    "fuzzy (the study's)": RANKING_PROFILES["fuzzy"],
+    "BM25": RANKING_PROFILES["words"],
     "BM25 + meaning, rrf": replace(DEFAULT.only("words", "meaning"), fusion="rrf"),
     "BM25 + context": DEFAULT.only("words", "neighbours", "session"),
     "all by rrf": replace(DEFAULT, fusion="rrf"),
@@ -91,23 +91,23 @@ def search(index: SearchIndex, owner: str, query: Query) -> list[Hit]:
     return index.search(owner, index.prepare(query), index.generation(owner), [])
 
 
-def by_index(root: Path, recipe: Recipe, embedder: Embedder | None, owner: str) -> Search:
+def by_index(root: Path, profile: RankingProfile, embedder: Embedder | None, owner: str) -> Search:
     """A search through `SearchIndex` when all messages are indexed."""
-    index = SearchIndex(root, recipe=recipe, embedder=embedder, analysis=ENGLISH)
+    index = SearchIndex(root, profile=profile, embedder=embedder, analysis=ENGLISH)
     return lambda query: search(index, owner, query)
 
 
 def by_meaning(embedder: Embedder, documents: Sequence[Document]) -> Search:
-    """A search by cosine alone, for comparison with services that only use embeddings.  No recipe does this."""
-    vectors = packed(embedder, [f"{one.name}: {one.content}" for one in documents])
+    """A search by cosine alone, for comparison with services that only use embeddings.  No profile does this."""
+    vectors = quantize(embedder, [f"{one.name}: {one.content}" for one in documents])
     rows = rows_of(vectors)
-    lengths = lengths_of(rows)
+    lengths = norms(rows)
     ids = np.array([one.message_id for one in documents])
 
     def search(query: Query) -> list[Hit]:
-        likeness = cosines(rows, packed(embedder, [query.text])[0], lengths)
-        best = np.lexsort((-ids, -likeness))[: query.limit]
-        return [Hit(documents[at].message_id, documents[at].session_id, likeness[at], {}) for at in best]
+        cosine_similarity = cosines(rows, quantize(embedder, [query.text])[0], lengths)
+        best = np.lexsort((-ids, -cosine_similarity))[: query.limit]
+        return [Hit(documents[at].message_id, documents[at].session_id, cosine_similarity[at], {}) for at in best]
 
     return search
 
@@ -120,7 +120,7 @@ class Scorer:
         self._session = {document.message_id: document.session_id for document in corpus.documents}
         self._window = _DEFAULTS.recall_window
         self._costs: dict[tuple[int, bool, bool], int] = {}
-        self._stored = {one.message_id: Stored(_message(one), one.session_id, "") for one in corpus.documents}
+        self._stored = {one.message_id: LocatedMessage(_message(one), one.session_id, "") for one in corpus.documents}
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
         """The figures of one question: shares of its evidence in percent, and scores of the ranking of sessions."""
@@ -141,7 +141,7 @@ class Scorer:
         best = hits[: _DEFAULTS.recall_limit]
         is_open = gate_for(best, is_personal=about(question.text) is not None).is_open(best)
         best = relevant(best) if is_open else []
-        excerpts = fit(self._stored, best, budget=_DEFAULTS.recall_tokens, reach=_DEFAULTS.recall_window)
+        excerpts = fit_budget(self._stored, best, budget=_DEFAULTS.recall_tokens, window_size=_DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}
         return {
             "in the prompt": _share(self._corpus.evidence(question), shown),
@@ -170,8 +170,8 @@ class Scorer:
     def _cost(self, message_id: int, found: bool, first: bool) -> int:
         key = (message_id, found, first)
         if key not in self._costs:
-            message = shown_in_part(self._stored[message_id].message, found=found)
-            self._costs[key] = cost_of(message, first=first)
+            message = truncate_message(self._stored[message_id].message, found=found)
+            self._costs[key] = line_tokens(message, first=first)
         return self._costs[key]
 
 

@@ -39,7 +39,7 @@ from benchmarks.rankings import (
 from benchmarks.resources import folder_bytes
 from benchmarks.results import Row, by_name, machine_line, percentiles
 from benchmarks.tuning import STEPS, leave_one_out
-from search_index import Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RankingProfile, SearchIndex, WordLlamaEmbedder
 
 LIMIT = 10  # results of a timed search
 
@@ -56,8 +56,8 @@ _COLUMNS: tuple[Row, ...] = (
 )
 
 
-def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]) -> dict[str, Any]:
-    """The figures of each of `recipes` over all questions, and the size and speed of the indexes."""
+def compare(corpora: Sequence[Corpus], root: Path, profiles: Mapping[str, RankingProfile]) -> dict[str, Any]:
+    """The figures of each of `profiles` over all questions, and the size and speed of the indexes."""
     embedder = WordLlamaEmbedder()
     embedder.embed(["loaded before anything is timed"])
     # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
@@ -69,10 +69,10 @@ def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]
         feed(SearchIndex(roots[False], analysis=ENGLISH), corpus.owner, corpus.documents)
     asked = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
-    with progress((len(recipes) + 1) * asked, "question") as bar:
-        for name in (MEANING_ALONE, *recipes):
+    with progress((len(profiles) + 1) * asked, "question") as bar:
+        for name in (MEANING_ALONE, *profiles):
             bar.set_postfix_str(name.strip())
-            figures[name] = _measured(corpora, recipes.get(name), roots, embedder, bar)
+            figures[name] = _measured(corpora, profiles.get(name), roots, embedder, bar)
     return {
         "messages": messages,
         "questions": asked,
@@ -87,30 +87,30 @@ def compare(corpora: Sequence[Corpus], root: Path, recipes: Mapping[str, Recipe]
 
 def _measured(
     corpora: Sequence[Corpus],
-    recipe: Recipe | None,
+    profile: RankingProfile | None,
     roots: Mapping[bool, Path],
     embedder: WordLlamaEmbedder,
     bar: Any,
 ) -> dict[str, float]:
-    """The figures of one ranking; without a `recipe`, those of the ranking by meaning alone."""
+    """The figures of one ranking; without a `profile`, those of the ranking by meaning alone."""
     answerable: list[dict[str, float]] = []
     every: list[dict[str, float]] = []
     by_category: dict[int, list[float]] = {}
     took: list[float] = []
     for corpus in corpora:
         scorer = Scorer(corpus)
-        if recipe is None:
+        if profile is None:
             search = by_meaning(embedder, corpus.documents)
         else:
-            with_vectors = recipe.uses("meaning")
-            search = by_index(roots[with_vectors], recipe, embedder if with_vectors else None, corpus.owner)
+            with_vectors = profile.uses("meaning")
+            search = by_index(roots[with_vectors], profile, embedder if with_vectors else None, corpus.owner)
         for question in corpus.conversation.questions:
             begun = perf_counter()
             search(corpus.query(question, LIMIT))
             took.append((perf_counter() - begun) * 1000)
             hits = search(corpus.query(question, len(corpus.documents)))
             scores = scorer.scores(question, [hit.message_id for hit in hits])
-            if recipe is not None:
+            if profile is not None:
                 scores |= scorer.in_prompt(question, hits)
             every.append(scores)
             if question.category in ANSWERABLE:
@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
         results |= compare(corpora, Path(folder), COMPARED)
         first_person = [Corpus.of(one) for corpus in corpora for one in corpus.conversation.in_first_person()]
-        compared = {name: recipe for name, recipe in COMPARED.items() if name == "default" or name.startswith(" ")}
+        compared = {name: profile for name, profile in COMPARED.items() if name == "default" or name.startswith(" ")}
         results["first person"] = compare(first_person, Path(folder) / "first person", compared)["rankings"]
         if options.leave_one_out:
             results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")

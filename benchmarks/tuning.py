@@ -97,7 +97,7 @@ def leave_one_out(corpora: Sequence[Corpus], root: Path) -> dict[str, Any]:
 
 def _asked(corpus: Corpus, root: Path) -> list[_Asked]:
     bare = DEFAULT.weighing(**dict.fromkeys(_NAMES, 1.0))
-    index = SearchIndex(root, recipe=bare, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
+    index = SearchIndex(root, profile=bare, embedder=WordLlamaEmbedder(), analysis=ENGLISH)
     asked = []
     for question in corpus.conversation.questions:
         hits = search(index, corpus.owner, corpus.query(question, len(corpus.documents)))

@@ -60,7 +60,7 @@ from memory.users import Users
 from models import Database
 from models.messages import Message
 from models.sections import Sections
-from search_index import RECIPES, Embedder, MiniLMEmbedder, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RANKING_PROFILES, Embedder, MiniLMEmbedder, RankingProfile, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
     from memory.llm.client import Endpoint
@@ -103,7 +103,7 @@ class Engine:
         self.embedder = embedder = _embedder(settings, models.embedding_endpoint, metrics)
         self.index = index = SearchIndex(
             database_engine if settings.searches_database else settings.index_dir,
-            recipe=_recipe(settings),
+            profile=_ranking_profile(settings),
             embedder=embedder,
             analysis=analysis_in(settings.search_language),
         )
@@ -146,8 +146,8 @@ class Engine:
         self.archives = archives = Archives(database, imports, write_export, now)
         self.erasing = erasing = Erasing(settings, database, index, items, instructions, types, leases, job_queue, now)
         self.retention = Retention(database, job_queue, erasing, archives, now)
-        job_queue.register("index", self.indexing.feed)
-        job_queue.register("unindex", self.indexing.clear)
+        job_queue.register("index", self.indexing.index_batch)
+        job_queue.register("unindex", self.indexing.remove_erased)
         job_queue.register("scrub", self.erasing.scrub)
         job_queue.register("expire", items.expire)
         job_queue.register("retention", self.retention.run)
@@ -188,9 +188,9 @@ def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(fact.text for fact in read(text, Sections()).facts)
 
 
-def _recipe(settings: Settings) -> Recipe:
-    recipe = RECIPES[settings.ranking]
-    return replace(recipe, fusion=settings.fusion) if settings.ranking == "context" else recipe
+def _ranking_profile(settings: Settings) -> RankingProfile:
+    profile = RANKING_PROFILES[settings.ranking]
+    return replace(profile, fusion=settings.fusion) if settings.ranking == "context" else profile
 
 
 def _metrics(collector: str) -> Metrics:

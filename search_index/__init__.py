@@ -6,17 +6,17 @@ A damaged index is deleted and a new, empty generation takes its place.
 """
 
 from search_index.arrays import Document
+from search_index.embeddings import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 from search_index.index import Hit, SearchIndex
-from search_index.likeness import Nearness
+from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost
 from search_index.minilm import MiniLMEmbedder
-from search_index.query import Prepared, Query
-from search_index.ranking import RECIPES, Recipe
-from search_index.store import NO_INDEX, IndexBusy, IndexLost
-from search_index.vectors import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
+from search_index.nearness import Nearness
+from search_index.query import PreparedQuery, Query
+from search_index.ranking import RANKING_PROFILES, RankingProfile
 
 __all__ = [
     "NO_INDEX",
-    "RECIPES",
+    "RANKING_PROFILES",
     "Document",
     "Embedder",
     "EmbeddingUnavailable",
@@ -25,9 +25,9 @@ __all__ = [
     "IndexLost",
     "MiniLMEmbedder",
     "Nearness",
-    "Prepared",
+    "PreparedQuery",
     "Query",
-    "Recipe",
+    "RankingProfile",
     "SearchIndex",
     "WordLlamaEmbedder",
 ]

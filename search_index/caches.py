@@ -31,7 +31,7 @@ def cached(maxsize: int) -> Callable[[F], F]:
     return decorate
 
 
-class SizedCache:
+class ByteLRU:
     """The most recently used values, at most `maxsize` bytes of them.  Thread-safe."""
 
     def __init__(self, maxsize: int) -> None:
@@ -65,4 +65,4 @@ def clear_all() -> None:
 
 def sizes() -> list[int]:
     """How many values each cache of this process has."""
-    return [len(cache) if isinstance(cache, SizedCache) else cache.cache_info().currsize for cache in list(_caches)]
+    return [len(cache) if isinstance(cache, ByteLRU) else cache.cache_info().currsize for cache in list(_caches)]

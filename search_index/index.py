@@ -19,15 +19,24 @@ from numpy.typing import NDArray
 from sqlalchemy import Engine
 
 from search_index.analysis import ENGLISH, Analysis
-from search_index.arrays import EMPTY, Block, Candidates, Document, Entry, code, gather, microseconds
-from search_index.caches import SizedCache, clear_all
-from search_index.likeness import Nearness
+from search_index.arrays import (
+    EMPTY,
+    Candidates,
+    Document,
+    IndexedMessage,
+    Segment,
+    load_candidates,
+    microseconds,
+    term_hash,
+)
+from search_index.caches import ByteLRU, clear_all
+from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
+from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot
+from search_index.nearness import Nearness
 from search_index.operators import NONE, parsed
 from search_index.postgres_store import PostgresStore
-from search_index.query import Prepared, Query
-from search_index.ranking import ALONE, MEANING, WORDS, Asked, Recipe, alone, found, rank
-from search_index.store import FORMAT, NO_INDEX, IndexBusy, IndexLost, Snapshot, Store
-from search_index.vectors import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, packed
+from search_index.query import PreparedQuery, Query
+from search_index.ranking import ALONE, MEANING, WORDS, RankingProfile, ScoringContext, alone, found, rank
 from search_index.whoosh_store import WhooshStore
 from search_index.yardstick import Space
 
@@ -66,7 +75,7 @@ class SearchIndex:
         place: Path | Engine,
         busy_after: float = 10.0,
         *,
-        recipe: Recipe = WORDS,
+        profile: RankingProfile = WORDS,
         embedder: Embedder | None = None,
         analysis: Analysis = ENGLISH,
     ) -> None:
@@ -79,25 +88,25 @@ class SearchIndex:
         """
         self._embedder = embedder
         self._analysis = analysis
-        self._store: Store = (
+        self._store: IndexStore = (
             WhooshStore(place, busy_after, self._made_with)
             if isinstance(place, Path)
             else PostgresStore(place, busy_after, self._made_with)
         )
-        # These need nothing of the analysis or the ranking: see `Store`.
+        # These need nothing of the analysis or the ranking: see `IndexStore`.
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
-        self._recipe, self._parts = recipe, [part.name for part in recipe.parts]
-        self._by_age = recipe.uses("age")
+        self._profile, self._parts = profile, [part.name for part in profile.parts]
+        self._by_age = profile.uses("age")
         # A service would take too long for texts without an index.  Messages that wait for theirs are compared by their
         # words, what stands alone by the local model.
         self._written = Space(embedder) if embedder is not None else None
-        self._space = self._written if recipe.uses("meaning") else None
+        self._space = self._written if profile.uses("meaning") else None
         is_service = self._space is not None and not self._space.embedder.instant
         self._quick_space = None if is_service else self._space
         self._alone_space = Space(WordLlamaEmbedder()) if is_service else self._space
         self.nearness = Nearness(analysis, self._alone_space)
-        self._snapshots, self._entries = SizedCache(ARRAYS_BYTES), SizedCache(ENTRIES_BYTES)
-        self._found = SizedCache(FOUND_BYTES)
+        self._snapshots, self._entries = ByteLRU(ARRAYS_BYTES), ByteLRU(ENTRIES_BYTES)
+        self._found = ByteLRU(FOUND_BYTES)
         self._notice = ""  # when all processes last had to clear their caches
 
     def warm_up(self) -> None:
@@ -131,23 +140,23 @@ class SearchIndex:
         return f"{FORMAT} {self._analysis.language} {self._embedder.name} {size}"
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
-        """Analyse and index those of `documents` that are not there yet (see `Store.add`)."""
+        """Analyse and index those of `documents` that are not there yet (see `IndexStore.add`)."""
         if self._written is not None:
             self._written.measure()
         return self._store.add(owner, documents, lambda new: self.analysed(new, self._written))
 
-    def prepare(self, query: Query, owner: str = "") -> Prepared:
+    def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
         """The query, ready for `search`.  May call an embedding service; `search` never does.
 
         An owner's same query again has the vector that the service made before.
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
-        prepared = Prepared(query, text, self._analysis.query_terms(text), typed)
+        prepared = PreparedQuery(query, text, self._analysis.query_terms(text), typed)
         if self._space is None or self._space is self._quick_space or query.alone or not text.strip():
             return prepared
         key = owner, " ".join(text.split())
         try:
-            vectors = self._found.get(key) or packed(self._space.embedder, [text], WAIT_SECONDS)
+            vectors = self._found.get(key) or quantize(self._space.embedder, [text], WAIT_SECONDS)
             self._found.put(key, vectors, len(text) + _HIT_BYTES)
         except EmbeddingUnavailable as error:
             log.warning("searching by words alone: %s", error)
@@ -156,7 +165,12 @@ class SearchIndex:
         return prepared._replace(vector=vectors[0], content=vectors[0])
 
     def search(
-        self, owner: str, prepared: Prepared, generation: str, waiting: Sequence[Document], gone: Collection[int] = ()
+        self,
+        owner: str,
+        prepared: PreparedQuery,
+        generation: str,
+        waiting: Sequence[Document],
+        gone: Collection[int] = (),
     ) -> list[Hit]:
         """The best `limit` messages, best first; ties go to the newer message (the higher id).
 
@@ -180,8 +194,8 @@ class SearchIndex:
             key = owner, there, asked, prepared.vector, clock, measured
             hits: list[Hit] | None = self._found.get(key)
             if hits is None:
-                blocks, accepted = self._blocks(owner, generation, indexed, prepared) if indexed else ([], set())
-                hits = self._ranked(prepared, blocks, accepted, waiting, gone)
+                segments, accepted = self._segments(owner, generation, indexed, prepared) if indexed else ([], set())
+                hits = self._ranked(prepared, segments, accepted, waiting, gone)
                 self._found.put(key, hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
@@ -190,33 +204,33 @@ class SearchIndex:
 
     def _ranked(
         self,
-        prepared: Prepared,
-        blocks: Sequence[Block],
+        prepared: PreparedQuery,
+        segments: Sequence[Segment],
         accepted: set[int],
         waiting: Sequence[Document],
         gone: Collection[int],
     ) -> list[Hit]:
-        """The best of the indexed messages in `blocks`, of which operators leave the `accepted`, and those waiting."""
+        """Rank indexed and unindexed messages.  accepted: ids that pass the query's operators."""
         query, typed = prepared.query, prepared.operators
         exclude = {*query.exclude, *gone}
-        entries, unindexed = list[Entry](), EMPTY
+        entries, unindexed = list[IndexedMessage](), EMPTY
         if shown := [one for one in waiting if one.message_id not in exclude]:
             entries = self.analysed(shown, self._alone_space if query.alone else self._quick_space)
             columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
-            unindexed = Block.of(*columns)
-        candidates = gather(blocks, unindexed, prepared.terms, exclude)
+            unindexed = Segment.of(*columns)
+        candidates = load_candidates(segments, unindexed, prepared.terms, exclude)
         if not len(candidates.rows):
             return []
         asked = self._asked(prepared, candidates)
-        ranked = alone(asked) if query.alone else rank(asked, self._recipe)
-        eligible = _passing(query, candidates)
+        ranked = alone(asked) if query.alone else rank(asked, self._profile)
+        eligible = filter_mask(query, candidates)
         if typed != NONE:
             accepted.difference_update(one.message_id for one in waiting)
             accepted.update(one.document.message_id for one in entries if typed.match(one.terms))
             eligible &= np.isin(candidates.rows["id"], np.fromiter(accepted, np.int64, len(accepted)))
         if not typed.required:
-            eligible &= found(asked, self._recipe, ranked.total)
-        at, limit = eligible.nonzero()[0], min(query.limit, self._recipe.most)
+            eligible &= found(asked, self._profile, ranked.total)
+        at, limit = eligible.nonzero()[0], min(query.limit, self._profile.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
         at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
@@ -234,39 +248,39 @@ class SearchIndex:
             )
         ]
 
-    def _space_of(self, prepared: Prepared) -> Space | None:
+    def _space_of(self, prepared: PreparedQuery) -> Space | None:
         """What compares the meaning of a query; None: nothing does, or its service gave no vector."""
         if prepared.query.alone:
             return self._alone_space
         return self._space if self._space is self._quick_space or prepared.content else None
 
-    def _asked(self, prepared: Prepared, candidates: Candidates) -> Asked:
+    def _asked(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """The query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
         speakers = np.ascontiguousarray(candidates.rows["speaker"])
-        named = [term for term in prepared.terms if (speakers == code(term)).any()]
+        named = [term for term in prepared.terms if (speakers == term_hash(term)).any()]
         space = self._space_of(prepared)
         if space is not None and space.embedder.instant:
             text = self._analysis.without(prepared.text, named) if named else prepared.text
-            vector, content = packed(space.embedder, [text, self._analysis.content(prepared.text, named)])
+            vector, content = quantize(space.embedder, [text, self._analysis.content(prepared.text, named)])
         yardstick = space.yardstick if space is not None and content else None
-        return Asked(
+        return ScoringContext(
             candidates,
-            candidates.likeness(vector),
+            candidates.cosine_similarity(vector),
             candidates.near(content, yardstick) if yardstick is not None else np.zeros(len(candidates.rows)),
             query.nearest,
             time_ns() // 1_000,
             [(microseconds(after), microseconds(before)) for after, before in query.times],
-            code(named[0]) if len(named) == 1 else 0,
-            code(query.about) if query.about else 0,
+            term_hash(named[0]) if len(named) == 1 else 0,
+            term_hash(query.about) if query.about else 0,
             query.linked,
         )
 
-    def alike(self, prepared: Prepared, texts: Sequence[str]) -> list[bool]:
+    def similar(self, prepared: PreparedQuery, texts: Sequence[str]) -> list[bool]:
         """Which of these texts ask for much the same as the query."""
-        return self.nearness.alike(prepared.text, texts)
+        return self.nearness.similar(prepared.text, texts)
 
-    def highlights(self, prepared: Prepared, text: str) -> list[str]:
+    def highlights(self, prepared: PreparedQuery, text: str) -> list[str]:
         """The words of `text` that a query looked for, as they are written there, in their order."""
         prefixes = tuple(part.prefix for part in prepared.operators.required if part.prefix)
         return self._analysis.highlights(text, prepared.terms, prefixes)
@@ -280,21 +294,23 @@ class SearchIndex:
         except OSError as error:
             log.error("other processes could not be told to clear their caches: %s", error)
 
-    def _blocks(
-        self, owner: str, generation: str, indexed: Snapshot, prepared: Prepared
-    ) -> tuple[list[Block], set[int]]:
+    def _segments(
+        self, owner: str, generation: str, indexed: Snapshot, prepared: PreparedQuery
+    ) -> tuple[list[Segment], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.
 
         Raises IndexLost, and IndexBusy or OSError where it can't be read.
         """
-        if indexed.blocks is None:
+        if indexed.segments is None:
             vector = prepared.vector
             if self._quick_space is not None:
-                (vector,) = packed(self._quick_space.embedder, [prepared.text])
-            block, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES)
-            return [block], ids
+                (vector,) = quantize(self._quick_space.embedder, [prepared.text])
+            segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES)
+            return [segment], ids
         typed = prepared.operators
-        return list(indexed.blocks.values()), self._store.matching(owner, generation, typed) if typed != NONE else set()
+        return list(indexed.segments.values()), self._store.matching(
+            owner, generation, typed
+        ) if typed != NONE else set()
 
     def _snapshot(self, owner: str, generation: str) -> Snapshot:
         """The latest commit of the index."""
@@ -302,12 +318,12 @@ class SearchIndex:
         known: Snapshot = self._snapshots.get(key) or Snapshot()
         snapshot = self._store.snapshot(owner, generation, known, RANKED_WHOLE)
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
-            snapshot = snapshot._replace(blocks=None)
+            snapshot = snapshot._replace(segments=None)
         if snapshot is not known:
             self._snapshots.put(key, snapshot, snapshot.nbytes)
         return snapshot
 
-    def analysed(self, documents: Sequence[Document], space: Space | None) -> list[Entry]:
+    def analysed(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
         """The documents, analysed, with their vectors in `space`.
 
         The same ones wait search after search, and are then indexed: they are cached.
@@ -321,23 +337,23 @@ class SearchIndex:
             if entry is None or entry.document != documents[at] or len(entry.vector) not in (0, size)
         ]
         said = [documents[at].content for at in new]
-        for at, vector in zip(new, packed(embedder, said) if embedder else [NO_VECTOR] * len(new), strict=True):
+        for at, vector in zip(new, quantize(embedder, said) if embedder else [NO_VECTOR] * len(new), strict=True):
             one = documents[at]
             name = self._analysis.terms(one.name or "")
             terms = self._analysis.terms(one.content, one.name, singles=True)
-            entries[at] = entry = Entry.of(one, terms, vector, code(name[0]) if name else 0)
+            entries[at] = entry = IndexedMessage.of(one, terms, vector, term_hash(name[0]) if name else 0)
             self._entries.put((one.message_id, size), entry, entry.nbytes)
         return entries
 
 
-def _passing(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
+def filter_mask(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
     """Which messages are what the query asks for beside its words."""
     rows = candidates.rows
     passing = np.ones(len(rows), bool)
     if query.session_id is not None:
         passing &= rows["session"] == query.session_id
     if query.role is not None:
-        passing &= rows["role"] == code(query.role)
+        passing &= rows["role"] == term_hash(query.role)
     if query.after is not None:
         passing &= rows["created"] >= microseconds(query.after)
     if query.before is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.vectors import EmbeddingUnavailable
+from search_index.embeddings import EmbeddingUnavailable
 
 
 class MiniLMEmbedder:

@@ -21,13 +21,13 @@ from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError
 
 from config import SettingsError
 from search_index import postgres_tables as tables
-from search_index.arrays import Document, code, microseconds
+from search_index.arrays import Document, microseconds, term_hash
+from search_index.embeddings import NO_VECTOR
+from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.operators import NONE, Operators
-from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, block_of, quoted, tsquery, tsvector, written
-from search_index.query import Prepared
+from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, quoted, segment_of, tsquery, tsvector, written
+from search_index.query import PreparedQuery
 from search_index.ranking import REACH
-from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
-from search_index.vectors import NO_VECTOR
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class PostgresStore:
             log.error("the tables of the search index can't be made yet: %s", error.orig)
 
     def state(self, owner: str) -> tuple[str, str]:
-        """See Store."""
+        """See IndexStore."""
         self._ready()
         with self._at_once.connect() as connection:
             notice, generation = connection.execute(
@@ -82,13 +82,13 @@ class PostgresStore:
         return generation or NO_INDEX, str(notice or "")
 
     def notify(self) -> None:
-        """See Store."""
+        """See IndexStore."""
         self._ready()
         with self._at_once.connect() as connection:
             connection.execute(select(tables.NOTICES.next_value()))
 
     def held(self, owner: str) -> tuple[str, set[int]]:
-        """See Store."""
+        """See IndexStore."""
         self._ready()
         with self._unchanging.connect() as connection:
             index = self._current(connection, owner)
@@ -97,7 +97,7 @@ class PostgresStore:
             return index.generation, set(connection.scalars(select(_M.id).where(_M.index == index.id)))
 
     def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
-        """See Store."""
+        """See IndexStore."""
         with self._writing(owner) as connection:
             given = {document.message_id: document for document in documents}
             index = self._current(connection, owner)
@@ -135,7 +135,7 @@ class PostgresStore:
     def remove(
         self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
     ) -> None:
-        """See Store.  Rows go at once, whether `scrub` or not."""
+        """See IndexStore.  Rows go at once, whether `scrub` or not."""
         with self._writing(owner) as connection:
             index = self._current(connection, owner)
             if index is None:  # one that was made otherwise: what it holds can't be told
@@ -147,12 +147,12 @@ class PostgresStore:
             connection.execute(update(INDEXES).where(_I.id == index.id).values(counted))
 
     def drop(self, owner: str) -> None:
-        """See Store."""
+        """See IndexStore."""
         with self._writing(owner) as connection:
             connection.execute(delete(INDEXES).where(_I.owner == owner))
 
     def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
-        """See Store.  A block has the messages of one run of commits."""
+        """See IndexStore.  A segment has the messages of one run of commits."""
         with self._at_once.connect() as connection:
             index = self._current(connection, owner, generation)
             if known.commit == (index.commits, index.removals):
@@ -163,25 +163,25 @@ class PostgresStore:
             if index.messages > most:
                 return Snapshot(commit)
             keys = [(*run, index.removals) for run in _runs(index.commits)]
-            blocks = {key: block for key, block in (known.blocks or {}).items() if key in keys}
-            new = [key for key in keys if key not in blocks]  # the last ones
+            segments = {key: segment for key, segment in (known.segments or {}).items() if key in keys}
+            new = [key for key in keys if key not in segments]  # the last ones
             after = min((key[0] for key in new), default=index.commits)
             wanted = COLUMNS.where(_M.index == index.id, _M.commit > after).order_by(_M.commit, _M.id)
             rows = connection.execute(wanted).all()
         for key in new:
             after, through, _ = key
             if said := [row for row in rows if after < row.commit <= through]:
-                blocks[key] = block_of(said)
-        return Snapshot(commit, blocks)
+                segments[key] = segment_of(said)
+        return Snapshot(commit, segments)
 
     def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
-        """See Store."""
+        """See IndexStore."""
         with self._unchanging.connect() as connection:
             index = self._current(connection, owner, generation)
             found = _M.terms.bool_op("@@")(cast(tsquery(operators), TSQUERY))
             return set(connection.scalars(select(_M.id).where(_M.index == index.id, found)))
 
-    def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
+    def best(self, owner: str, generation: str, prepared: PreparedQuery, vector: bytes, limit: int) -> Best:
         """Those with the rarest terms of the query, those nearest by cosine, and those said beside them.
 
         Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
@@ -213,7 +213,7 @@ class PostgresStore:
                 found.update(connection.scalars(tables.BY_MEANING, asked))
             beside = connection.scalars(tables.BESIDE, {"index": index.id, "found": [*found], "reach": REACH})
             wanted = COLUMNS.where(_M.index == index.id, _M.id.in_(set(beside))).order_by(_M.id)
-            return block_of(connection.execute(wanted).all()), found
+            return segment_of(connection.execute(wanted).all()), found
 
     def _ready(self) -> None:
         if not self._opened:
@@ -234,7 +234,7 @@ class PostgresStore:
         with self._engine.begin() as connection:
             connection.execute(text(f"SET LOCAL lock_timeout = {int(self._wait * 1000)}"))
             try:
-                connection.execute(select(func.pg_advisory_xact_lock(code(owner))))
+                connection.execute(select(func.pg_advisory_xact_lock(term_hash(owner))))
             except OperationalError as error:
                 if getattr(error.orig, "sqlstate", None) == _BUSY:
                     raise IndexBusy("another process writes to the index") from error
@@ -243,8 +243,8 @@ class PostgresStore:
 
 
 def _rarest(held: Sequence[Any], enough: int) -> list[str]:
-    """Of terms with the numbers of their holders, rarest first, those with `enough` holders together; at least one."""
-    together = itertools.accumulate(holders for _, holders in held)
+    """Return the terms, rarest first, that `enough` messages have together; at least one."""
+    together = itertools.accumulate(doc_freqs for _, doc_freqs in held)
     return [term for (term, _), so_far in zip(held, together, strict=True) if so_far <= enough or term == held[0][0]]
 
 

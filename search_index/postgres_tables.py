@@ -14,9 +14,9 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import UserDefinedType
 
 from search_index.analysis import MAX_TERM
-from search_index.arrays import Block
+from search_index.arrays import Segment
+from search_index.embeddings import NO_VECTOR
 from search_index.operators import Operators, Part
-from search_index.vectors import NO_VECTOR
 
 # A tsvector keeps 16,383 positions and a mebibyte of distinct terms.  In a message that has more, no phrase is found
 # after the positions end, and no operator or choice of candidates knows a later term.  The ranking reads all of it.
@@ -75,9 +75,9 @@ STATE = sa.text(
     " LEFT JOIN search_indexes i ON i.owner = :owner AND starts_with(i.made_with, :made_with)"
 )
 HOLDERS = sa.text(
-    "SELECT t.term, c.holders FROM unnest(CAST(:terms AS text[])) AS t(term), LATERAL (SELECT count(*) AS holders"
+    "SELECT t.term, c.doc_freqs FROM unnest(CAST(:terms AS text[])) AS t(term), LATERAL (SELECT count(*) AS doc_freqs"
     " FROM search_messages m WHERE m.index = :index AND m.terms @@ CAST(t.term AS tsquery)) AS c"
-    " WHERE c.holders > 0 ORDER BY c.holders"
+    " WHERE c.doc_freqs > 0 ORDER BY c.doc_freqs"
 )
 BY_WORDS = sa.text(
     "SELECT m.id FROM search_messages m WHERE m.index = :index AND m.created >= :after AND m.created < :before"
@@ -97,12 +97,12 @@ BESIDE = sa.text(
 )
 
 
-def block_of(rows: Sequence[Any]) -> Block:
+def segment_of(rows: Sequence[Any]) -> Segment:
     """The messages of these rows of COLUMNS."""
     vectors = [
         np.frombuffer(row[3], ">f2", offset=_HEAD).astype(np.int8).tobytes() if row[3] else NO_VECTOR for row in rows
     ]
-    return Block.of([row.row for row in rows], [row.bag for row in rows], vectors)
+    return Segment.of([row.row for row in rows], [row.bag for row in rows], vectors)
 
 
 def written(packed: bytes) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from search_index.embeddings import NO_VECTOR
 from search_index.operators import Operators
-from search_index.vectors import NO_VECTOR
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Query:
     alone: bool = False
 
 
-class Prepared(NamedTuple):
+class PreparedQuery(NamedTuple):
     """A query, its plain text, the terms to rank by, and the operators.  If a service makes vectors, the text's and
     that of its `content`, without stop words.
 

@@ -1,6 +1,6 @@
-"""How well messages answer a query: recipes, and the parts they add.
+"""How well messages answer a query: profiles, and the parts they add.
 
-A part is a pure function that gives each message a number of 0 or more; its docstring says why it is there.  A recipe
+A part is a pure function that gives each message a number of 0 or more; its docstring says why it is there.  A profile
 is data: the parts, each with its weight.  To add or drop a part is one entry of CONTEXT.
 
 BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
@@ -38,17 +38,19 @@ FUZZY_HOURS = 24.0
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A query beside its candidates, and what several parts need of them, computed once.
+class ScoringContext:
+    """A query beside its candidates, and values that several features need, computed once.
 
-    `likeness` is the cosine of each message's vector with the query's; `near` how near it is (see `yardstick`).  With
-    `nearest`, the nearest are asked for if the query's words are hardly there.  `speaker` and `role` are hashes of
-    whose words are asked for, or 0; `times` the half-open ranges the query speaks of, in microseconds since 1970 like
-    `now`.  `linked` are weights of messages about what belongs to somebody or something that the query names, by ids.
+    cosine_similarity: the cosine of each message's vector with the query's.
+    near: how near each message is (see `yardstick`).
+    nearest: the nearest are wanted if the query's words are hardly there.
+    now, times: microseconds since 1970, and half-open ranges of them that the query speaks of.
+    speaker, role: hashes of whose words are wanted, or 0.
+    linked: weights, by id, of messages about what belongs to somebody or something that the query names.
     """
 
     candidates: Candidates
-    likeness: Floats
+    cosine_similarity: Floats
     near: Floats
     nearest: bool = False
     now: int = 0
@@ -111,7 +113,11 @@ class Asked:
         columns = np.arange(len(session)) + REACH * session
         rows = np.zeros((len(self.counts) + 3, int(columns[-1]) + 1 + REACH))
         rows[:-3, columns] = self.counts
-        rows[-3, columns], rows[-2, columns], rows[-1, columns] = self.rows["length"], np.maximum(self.likeness, 0), 1.0
+        rows[-3, columns], rows[-2, columns], rows[-1, columns] = (
+            self.rows["length"],
+            np.maximum(self.cosine_similarity, 0),
+            1.0,
+        )
         line = rows.reshape(-1)
         total = line.copy()
         for distance in range(1, REACH + 1):
@@ -124,33 +130,33 @@ class Asked:
 # The parts.  Each figure is what recall@10, and the evidence in 1,000 tokens, lose without the part.
 
 
-def words(asked: Asked) -> Floats:
+def words(asked: ScoringContext) -> Floats:
     """It has the words of the question: its BM25."""
     return asked.words
 
 
-def meaning(asked: Asked) -> Floats:
+def meaning(asked: ScoringContext) -> Floats:
     """It says something similar in other words: the cosine of the vectors, averaged with the neighbours' at half
     weight, above the mean of all messages."""
     _, (_, likenesses, messages) = asked.around
-    together = (likenesses + np.maximum(asked.likeness, 0)) / (messages + 1)  # the message itself counts twice
+    together = (likenesses + np.maximum(asked.cosine_similarity, 0)) / (messages + 1)  # the message itself counts twice
     return np.maximum(together - np.add.reduce(together) / len(together), 0)
 
 
-def neighbours(asked: Asked) -> Floats:
+def neighbours(asked: ScoringContext) -> Floats:
     """An answer seldom repeats its question: BM25 of the message together with REACH messages on either side."""
     counts, (lengths, _, _) = asked.around
     return _bm25(counts, lengths, _rarity(np.minimum(counts, 1.0)))
 
 
-def session(asked: Asked) -> Floats:
+def session(asked: ScoringContext) -> Floats:
     """Its session was about this: BM25 of the whole session."""
     starts, of = asked.sessions
     counts = np.add.reduceat(asked.counts, starts, axis=1)
     return _bm25(counts, np.add.reduceat(asked.rows["length"], starts), _rarity(np.minimum(counts, 1.0)))[of]
 
 
-def time(asked: Asked) -> Floats:
+def time(asked: ScoringContext) -> Floats:
     """It was said in a time that the question speaks of, or in the GRACE_DAYS after it."""
     created, grace = asked.rows["created"], int(GRACE_DAYS * 86_400e6)
     inside = np.zeros(len(created), bool)
@@ -159,14 +165,14 @@ def time(asked: Asked) -> Floats:
     return inside.astype(float)
 
 
-def speaker(asked: Asked) -> Floats:
+def speaker(asked: ScoringContext) -> Floats:
     """It was said by who is asked about: the one speaker that the question names, else the role it asks for."""
     if asked.speaker:
         return (asked.rows["speaker"] == asked.speaker).astype(float)
     return ((asked.rows["role"] == asked.role) & (asked.role != 0)).astype(float)
 
 
-def linked(asked: Asked) -> Floats:
+def linked(asked: ScoringContext) -> Floats:
     """It tells of what belongs to somebody or something that the question names ("my sister's city"), maybe without
     any of the question's words."""
     weights = np.zeros(len(asked.rows))
@@ -175,18 +181,18 @@ def linked(asked: Asked) -> Floats:
     return weights
 
 
-def rare(asked: Asked) -> Floats:
-    """It says something that is seldom said: the idf of its rarest term, whatever the question."""
-    holders = asked.candidates.rarest()
-    return np.where(holders > 0, np.log1p(len(holders) / (holders + 1)), 0.0)
+def rare(asked: ScoringContext) -> Floats:
+    """It says something that is seldom said: the idf of its rarest_term term, whatever the question."""
+    doc_freqs = asked.candidates.rarest_term()
+    return np.where(doc_freqs > 0, np.log1p(len(doc_freqs) / (doc_freqs + 1)), 0.0)
 
 
-def tells(asked: Asked) -> Floats:
+def tells(asked: ScoringContext) -> Floats:
     """It tells something: the share of its text that is no question."""
     return 1 - asked.rows["asks"].astype(float)
 
 
-def nearest(asked: Asked) -> Floats:
+def nearest(asked: ScoringContext) -> Floats:
     """It is among the nearest in meaning, if they are asked for and hardly any message has the query's words."""
     if not asked.nearest or not asked.near.any() or asked.nearby.max() >= FEW_WORDS:
         return np.zeros(len(asked.rows))
@@ -195,27 +201,27 @@ def nearest(asked: Asked) -> Floats:
     return NEAREST_SPAN / (NEAREST_SPAN + place)
 
 
-def jaccard(asked: Asked) -> Floats:
+def jaccard(asked: ScoringContext) -> Floats:
     """How many of its and the query's distinct words both have, by their stems: other forms of a word match."""
     common = np.minimum(asked.counts, 1.0).sum(axis=0)
     return common / np.maximum(asked.candidates.sizes + asked.candidates.asked - common, 1)
 
 
-def cosine(asked: Asked) -> Floats:
+def cosine(asked: ScoringContext) -> Floats:
     """The cosine of the word counts."""
     return asked.counts.sum(axis=0) / np.sqrt(np.maximum(asked.rows["squares"], 1) * asked.candidates.asked)
 
 
-def age(asked: Asked) -> Floats:
+def age(asked: ScoringContext) -> Floats:
     """1 for what was said now, falling to 0.7 in FUZZY_HOURS."""
     hours = np.maximum(asked.now - asked.rows["created"], 0) / 3.6e9
     return 1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1)
 
 
-class Part(NamedTuple):
+class Feature(NamedTuple):
     """A part of a ranking, under its function's name."""
 
-    score: Callable[[Asked], Floats]
+    score: Callable[[ScoringContext], Floats]
     weight: float = 1.0
 
     @property
@@ -224,82 +230,82 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class RankingProfile:
     """The parts of a score, which `fusion` adds: `plain`, as they are; `weighted`, each divided by its maximum for this
     query; or `rrf`, by their ranks.  At most `most` messages are found, with scores of `least` or more."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Feature, ...]
     fusion: str = "weighted"
     least: float = 0.0
     most: int = sys.maxsize
 
-    def weighing(self, **weights: float) -> Recipe:
-        """The recipe with these weights; a part of weight 0 is left out."""
+    def weighing(self, **weights: float) -> RankingProfile:
+        """The profile with these weights; a part of weight 0 is left out."""
         parts = [part._replace(weight=weights.get(part.name, part.weight)) for part in self.parts]
         return replace(self, parts=tuple(part for part in parts if part.weight))
 
-    def only(self, *names: str) -> Recipe:
-        """The recipe with only these parts."""
+    def only(self, *names: str) -> RankingProfile:
+        """The profile with only these parts."""
         return replace(self, parts=tuple(part for part in self.parts if part.name in names))
 
     def uses(self, name: str) -> bool:
         return any(part.name == name for part in self.parts)
 
 
-CONTEXT = Recipe(
+CONTEXT = RankingProfile(
     (
-        Part(words),
-        Part(meaning),
-        Part(neighbours),
-        Part(session, 0.5),
-        Part(time, 1.75),
-        Part(speaker, 0.65),
-        Part(linked, 1.5),
-        Part(rare, 2.0),
-        Part(tells, 0.9),
-        Part(nearest, 2.0),
+        Feature(words),
+        Feature(meaning),
+        Feature(neighbours),
+        Feature(session, 0.5),
+        Feature(time, 1.75),
+        Feature(speaker, 0.65),
+        Feature(linked, 1.5),
+        Feature(rare, 2.0),
+        Feature(tells, 0.9),
+        Feature(nearest, 2.0),
     )
 )
-WORDS = Recipe((Part(words),), "plain")
+WORDS = RankingProfile((Feature(words),), "plain")
 # For comparison: a study's formula, with its threshold and its number of hits.
-FUZZY = Recipe((Part(jaccard, 0.4), Part(cosine, 0.4), Part(age, 0.2)), "plain", least=0.3, most=5)
+FUZZY = RankingProfile((Feature(jaccard, 0.4), Feature(cosine, 0.4), Feature(age, 0.2)), "plain", least=0.3, most=5)
 MEANING = ("meaning", "nearest")  # the parts that need vectors
-RECIPES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
+RANKING_PROFILES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 
 
-class Ranked(NamedTuple):
-    """Scores of all messages, and the parts they are the sum of, a row for each of the recipe's."""
+class Scores(NamedTuple):
+    """Scores of all messages, and the parts they are the sum of, a row for each of the profile's."""
 
     total: Floats
     parts: Floats
 
 
-def rank(asked: Asked, recipe: Recipe) -> Ranked:
+def rank(asked: ScoringContext, profile: RankingProfile) -> Scores:
     """Score every candidate, of which there has to be one."""
-    parts = np.array([part.score(asked) for part in recipe.parts])
-    if recipe.fusion != "plain":
-        parts = _ranks(parts) if recipe.fusion == "rrf" else _relative(parts)
-    parts *= np.array([part.weight for part in recipe.parts])[:, None]
-    return Ranked(np.add.reduce(parts), parts)
+    parts = np.array([part.score(asked) for part in profile.parts])
+    if profile.fusion != "plain":
+        parts = _ranks(parts) if profile.fusion == "rrf" else _relative(parts)
+    parts *= np.array([part.weight for part in profile.parts])[:, None]
+    return Scores(np.add.reduce(parts), parts)
 
 
 ALONE = ("words", "meaning")
 
 
-def alone(asked: Asked) -> Ranked:
+def alone(asked: ScoringContext) -> Scores:
     """Score texts that have nothing around them by how well they fit; the parts are ALONE."""
     less = 1.1 - np.minimum(asked.own, 1.0) - np.clip(asked.near, 0.0, 1.0) / 10  # several may fit wholly
     total = asked.fit * (1 - TIE * less)
-    return Ranked(total, np.array([asked.own, np.clip(NEAR_WEIGHT * asked.near, 0.0, 1.0)]))
+    return Scores(total, np.array([asked.own, np.clip(NEAR_WEIGHT * asked.near, 0.0, 1.0)]))
 
 
-def found(asked: Asked, recipe: Recipe, total: Floats) -> NDArray[np.bool_]:
+def found(asked: ScoringContext, profile: RankingProfile, total: Floats) -> NDArray[np.bool_]:
     """Which messages a query finds: all, if meaning tells how near each is; else those with its words around them."""
-    if recipe.fusion == "plain":
-        return (asked.words > 0) & (total >= recipe.least)
+    if profile.fusion == "plain":
+        return (asked.words > 0) & (total >= profile.least)
     if asked.near.any():
         return np.ones(len(total), bool)
-    has_words = asked.nearby if recipe.uses("neighbours") else asked.own
+    has_words = asked.nearby if profile.uses("neighbours") else asked.own
     return (has_words > 0) | (linked(asked) > 0)
 
 
@@ -313,8 +319,8 @@ def _bm25(counts: Floats, lengths: Ints | Floats, idf: Floats) -> Floats:
 
 def _rarity(has: Floats) -> Floats:
     """The idf beside neighbours and in sessions, of terms that some of the texts have: 1, the others 0."""
-    holders = np.add.reduce(has, axis=1)
-    idf: Floats = np.log(1 + (has.shape[1] - holders + 0.5) / (holders + 0.5))
+    doc_freqs = np.add.reduce(has, axis=1)
+    idf: Floats = np.log(1 + (has.shape[1] - doc_freqs + 0.5) / (doc_freqs + 0.5))
     return idf
 
 

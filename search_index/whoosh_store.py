@@ -37,11 +37,11 @@ from whoosh.searching import Searcher
 from whoosh.util.filelock import FileLock, try_for
 from whoosh.writing import SegmentWriter
 
-from search_index.arrays import ROW, Block, Document, checksum
+from search_index.arrays import ROW, Document, Segment, checksum
+from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.operators import Operators
-from search_index.query import Prepared
+from search_index.query import PreparedQuery
 from search_index.ranking import K1, REACH, B
-from search_index.store import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.whoosh_queries import likely, query_of
 
 log = logging.getLogger(__name__)
@@ -101,8 +101,8 @@ class WhooshStore:
         """The generation and the ids of all messages, read from the disk; a damaged index is deleted first."""
         while (generation := self._token(owner)) != NO_INDEX:
             with suppress(IndexLost):
-                blocks = self._read(owner, generation, lambda: _blocks_of(self._index(owner))) or {}
-                return generation, {one for block in blocks.values() for one in block.rows["id"].tolist()}
+                segments = self._read(owner, generation, lambda: _segments_of(self._index(owner))) or {}
+                return generation, {one for segment in segments.values() for one in segment.rows["id"].tolist()}
         return NO_INDEX, set()
 
     def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
@@ -111,14 +111,14 @@ class WhooshStore:
         commit = index.latest_generation()  # a commit between this and the read is read once more next time
         if commit == known.commit:
             return known
-        blocks = self._read(owner, generation, lambda: _blocks_of(index, known.blocks, most))
-        return Snapshot(commit, blocks, index)
+        segments = self._read(owner, generation, lambda: _segments_of(index, known.segments, most))
+        return Snapshot(commit, segments, index)
 
     def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
         """The ids of the messages that the operators leave.  Raises OSError as well."""
         return self._read(owner, generation, lambda: _matching(self._index(owner), query_of(operators)))
 
-    def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
+    def best(self, owner: str, generation: str, prepared: PreparedQuery, vector: bytes, limit: int) -> Best:
         """The best by BM25, and those stored beside them.  Raises OSError as well."""
         query = likely(prepared.operators, prepared.terms)
         return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))
@@ -160,7 +160,7 @@ class WhooshStore:
         raise IndexLost("the index was damaged")
 
     def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
-        """See Store.  Raises OSError as well, when the disk is full or forbidden."""
+        """See IndexStore.  Raises OSError as well, when the disk is full or forbidden."""
         with self._locked(owner, self._wait):
             given = {document.message_id: document for document in documents}
             try:
@@ -190,7 +190,7 @@ class WhooshStore:
     def remove(
         self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
     ) -> None:
-        """See Store.  Without `scrub` the segments keep what is only not found."""
+        """See IndexStore.  Without `scrub` the segments keep what is only not found."""
         with self._locked(owner, self._wait):
             if self._token(owner) == NO_INDEX:  # of another format, or no index: what it holds can't be told
                 self._delete(owner)
@@ -284,22 +284,22 @@ def _recognised() -> Iterator[None]:
         raise
 
 
-def _blocks_of(
-    index: FileIndex, known: dict[Any, Block] | None = None, most: int = sys.maxsize
-) -> dict[Any, Block] | None:
+def _segments_of(
+    index: FileIndex, known: dict[Any, Segment] | None = None, most: int = sys.maxsize
+) -> dict[Any, Segment] | None:
     """The messages of each segment; None if there are more than `most`.
 
     What is `known` is not read again: a segment never changes but by losing messages.
     """
-    blocks = {}
+    segments = {}
     with closing(index.reader()) as reader:
         if reader.doc_count() > most:
             return None
         for leaf, _ in reader.leaf_readers():
             if leaf.doc_count():
                 key = leaf.segment().segment_id(), leaf.doc_count()
-                blocks[key] = (known or {}).get(key) or _block(leaf, leaf.all_doc_ids())
-    return blocks
+                segments[key] = (known or {}).get(key) or _segment(leaf, leaf.all_doc_ids())
+    return segments
 
 
 def _matching(index: FileIndex, query: Query) -> set[int]:
@@ -308,14 +308,14 @@ def _matching(index: FileIndex, query: Query) -> set[int]:
         return _ids(reader, Searcher(reader).docs_for_query(query)) if reader.doc_count() else set()
 
 
-def _best(index: FileIndex, query: Query, limit: int) -> tuple[Block, set[int]]:
+def _best(index: FileIndex, query: Query, limit: int) -> tuple[Segment, set[int]]:
     """The best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
     with closing(index.reader()) as reader:
         hits = Searcher(reader, weighting=BM25F(B=B, K1=K1)).search(query, limit=limit // (2 * REACH + 1))
         found = [number for number, _ in hits.items()]
         beside = {number + step for number in found for step in range(-REACH, REACH + 1)}
         there = [number for number in sorted(beside) if 0 <= number < reader.doc_count_all()]
-        return _block(reader, [number for number in there if not reader.is_deleted(number)]), _ids(reader, found)
+        return _segment(reader, [number for number in there if not reader.is_deleted(number)]), _ids(reader, found)
 
 
 def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
@@ -324,12 +324,12 @@ def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
     return {int.from_bytes(rows[number][:8], "little", signed=True) for number in numbers}
 
 
-def _block(reader: IndexReader, numbers: Iterable[int]) -> Block:
+def _segment(reader: IndexReader, numbers: Iterable[int]) -> Segment:
     """The messages with these document numbers.  Raises Damaged."""
     wanted = list(numbers)
     columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
     rows, bags, vectors = ([column[number] for number in wanted] for column in columns)
-    block = Block.of(rows, bags, vectors)
-    if list(map(checksum, rows, bags, vectors)) != block.rows["checksum"].tolist():
+    segment = Segment.of(rows, bags, vectors)
+    if list(map(checksum, rows, bags, vectors)) != segment.rows["checksum"].tolist():
         raise Damaged("a message in the index is not as it was written")
-    return block
+    return segment

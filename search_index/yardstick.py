@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.analysis import ENGLISH
-from search_index.vectors import UNIT, Embedder, EmbeddingUnavailable, packed, products, rows_of
+from search_index.embeddings import UNIT, Embedder, EmbeddingUnavailable, products, quantize, rows_of
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Yardstick:
         pairs = json.loads(PAIRS.read_text("utf-8"))
         asked = ENGLISH.content if embedder.instant else str
         texts = [asked(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
-        vectors = _units(rows_of(packed(embedder, texts)).astype(float))
+        vectors = _units(rows_of(quantize(embedder, texts)).astype(float))
         questions, answers = vectors[: len(pairs)], vectors[len(pairs) :]
         common = answers.mean(axis=0)
         cosines = _units(questions - common) @ _units(answers - common).T

@@ -13,19 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_index import RECIPES, Document, Hit, Query, Recipe, SearchIndex, WordLlamaEmbedder
+from search_index import RANKING_PROFILES, Document, Hit, Query, RankingProfile, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
 from search_index.ranking import GRACE_DAYS
 from tests.searching import T0, WORDS, Rows, message
 from tests.searching import search as asked
 
-DEFAULT, WORDS_ALONE = RECIPES["context"], RECIPES["words"]
+DEFAULT, WORDS_ALONE = RANKING_PROFILES["context"], RANKING_PROFILES["words"]
 EMBEDDER = WordLlamaEmbedder()
 
 
-def search(root: Path, recipe: Recipe, query: Query, documents: Sequence[Document], indexed: Any = ()) -> list[Hit]:
+def search(
+    root: Path, profile: RankingProfile, query: Query, documents: Sequence[Document], indexed: Any = ()
+) -> list[Hit]:
     """What an index of its own finds among `documents`, of which those with the ids `indexed` are in it."""
-    index = SearchIndex(root, recipe=recipe, embedder=EMBEDDER if recipe.uses("meaning") else None)
+    index = SearchIndex(root, profile=profile, embedder=EMBEDDER if profile.uses("meaning") else None)
     index.drop("ana")
     rows = Rows(*documents)
     rows.index(index, ids=[one.message_id for one in documents if one.message_id in indexed])
@@ -137,8 +139,8 @@ PREFERRED: dict[str, tuple[str, list[Document], Query, list[int]]] = {  # the pa
 @pytest.mark.parametrize("name", PREFERRED)
 def test_what_each_part_prefers(tmp_path: Path, indexed: Any, name: str) -> None:
     part, messages, query, expected = PREFERRED[name]
-    recipe = DEFAULT.only("words", part).weighing(**{part: 3.0})
-    assert ids(search(tmp_path, recipe, query, messages, indexed)) == expected
+    profile = DEFAULT.only("words", part).weighing(**{part: 3.0})
+    assert ids(search(tmp_path, profile, query, messages, indexed)) == expected
     assert ids(search(tmp_path, WORDS_ALONE, query, messages, indexed)) != expected
 
 
@@ -152,7 +154,7 @@ def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about() ->
     said = said_by(
         ("Rose", "user", "The puppy is from a shelter for animals."), ("Rose", "user", "A tulip blooms red.")
     )
-    index = SearchIndex(Path("nowhere"), recipe=DEFAULT, embedder=EMBEDDER)
+    index = SearchIndex(Path("nowhere"), profile=DEFAULT, embedder=EMBEDDER)
     hits = asked(index, Rows(*said), Query("Where did Rose adopt the dog?"))
     assert hits[0].message_id == 1
     assert hits[0].why["meaning"] > hits[1].why["meaning"]
@@ -166,7 +168,7 @@ def test_fuzzy_is_the_studys_formula(tmp_path: Path) -> None:
     said = (("kettle tea", 0), ("kettle kettle boat", 12), ("tea boat", 48), ("boat", 0))
     now = datetime.now(UTC)
     messages = [message(n, text, created_at=now - timedelta(hours=age)) for n, (text, age) in enumerate(said, 1)]
-    found = {hit.message_id: hit for hit in search(tmp_path, RECIPES["fuzzy"], Query("kettle tea"), messages)}
+    found = {hit.message_id: hit for hit in search(tmp_path, RANKING_PROFILES["fuzzy"], Query("kettle tea"), messages)}
     assert {number: tuple(hit.why.values()) for number, hit in found.items()} == {
         1: pytest.approx((0.4, 0.4, 0.2), abs=0.001),  # since time goes on
         2: pytest.approx((0.4 / 3, 0.4 * 2 / math.sqrt(5 * 2), 0.2 * 0.85), abs=0.001),
@@ -188,7 +190,7 @@ RANKINGS = st.one_of(
         WEIGHTS,
         st.sampled_from(["weighted", "rrf"]),
     ),
-    st.just(RECIPES["fuzzy"]),
+    st.just(RANKING_PROFILES["fuzzy"]),
 )
 ASKED = st.lists(st.sampled_from(WORDS[:7]), min_size=1, max_size=4).map(" ".join)
 
@@ -202,13 +204,13 @@ def said_in(talk: Sequence[tuple[str, int, int]]) -> list[Document]:
 @settings(deadline=None, max_examples=60)
 @given(TALK, RANKINGS, ASKED, st.randoms(use_true_random=False))
 def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts(
-    talk: Any, recipe: Recipe, text: str, shuffled: Any
+    talk: Any, profile: RankingProfile, text: str, shuffled: Any
 ) -> None:
     documents = said_in(talk)
     other = documents.copy()
     shuffled.shuffle(other)
     query = Query(text, limit=100, times=times(2, 4))
-    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.uses("meaning") else None)
+    index = SearchIndex(Path("nowhere"), profile=profile, embedder=EMBEDDER if profile.uses("meaning") else None)
     hits = asked(index, Rows(*documents), query)
     assert hits == asked(index, Rows(*other), query)
     for hit in hits:
@@ -221,15 +223,15 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
 @settings(deadline=None, max_examples=60)
 @given(TALK, RANKINGS, ASKED, st.sets(st.integers(0, 8)))
 def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
-    talk: Any, recipe: Recipe, text: str, excluded: set[int]
+    talk: Any, profile: RankingProfile, text: str, excluded: set[int]
 ) -> None:
     documents = said_in(talk)
     left = [one for one in documents if one.message_id not in excluded]
-    index = SearchIndex(Path("nowhere"), recipe=recipe, embedder=EMBEDDER if recipe.uses("meaning") else None)
+    index = SearchIndex(Path("nowhere"), profile=profile, embedder=EMBEDDER if profile.uses("meaning") else None)
     query = Query(text, limit=100, times=times(2, 4), exclude=excluded)
     hits = asked(index, Rows(*documents), query)
     assert ids(hits) == ids(asked(index, Rows(*left), replace(query, exclude=())))
-    if recipe.uses("words"):
+    if profile.uses("words"):
         assert set(ids(asked(index, Rows(*documents), replace(query, times=())))) <= set(ids(hits))
         held = {one.message_id for one in left if set(ENGLISH.terms(one.content)) & set(ENGLISH.terms(text))}
         assert held <= set(ids(hits))

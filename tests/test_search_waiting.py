@@ -14,18 +14,18 @@ import pytest
 from sqlalchemy import Engine
 
 import search_index.index
-from search_index import RECIPES, Hit, Query, SearchIndex, WordLlamaEmbedder
+from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from search_index.caches import sizes
 from tests.searching import T0, WORDS, Rows, found, message, search, seeded
 
-RECIPE = RECIPES["context"]
+PROFILE = RANKING_PROFILES["context"]
 EMBEDDER = WordLlamaEmbedder()
 TEXTS = [" ".join(pair) for pair in zip(WORDS[:3], WORDS[3:6], strict=True)] + [f'"{WORDS[0]} {WORDS[1]}" -tiger riv*']
 
 
 def opened(place: Path | Engine, fusion: str = "weighted") -> SearchIndex:
     """An index as another process has it, which has searched for nothing yet."""
-    return SearchIndex(place, recipe=replace(RECIPE, fusion=fusion), embedder=EMBEDDER)
+    return SearchIndex(place, profile=replace(PROFILE, fusion=fusion), embedder=EMBEDDER)
 
 
 def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from search_index.likeness import Nearness
 
 from app import engine_of
 from search_index import Embedder, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
-from search_index.likeness import Nearness
 from search_index.yardstick import Space
 from tests.model_server import ModelServer
 from tests.resources import Body, append, error, good, read_all, rows_of, said
@@ -84,8 +84,8 @@ def test_a_marked_excerpt_counts_half_for_similar_questions_until_that_is_taken_
 @pytest.mark.parametrize(("embedder", "by_meaning"), [(WordLlamaEmbedder(), True), (None, False)])
 def test_questions_are_alike_by_their_words_or_by_what_they_mean(embedder: Embedder | None, by_meaning: bool) -> None:
     nearness = Nearness(ENGLISH, Space(embedder) if embedder is not None else None)
-    assert nearness.alike(QUESTION, [AGAIN, OTHERWISE, ANOTHER, ""]) == [True, by_meaning, False, False]
-    assert nearness.alike("", [QUESTION]) == [False]
+    assert nearness.similar(QUESTION, [AGAIN, OTHERWISE, ANOTHER, ""]) == [True, by_meaning, False, False]
+    assert nearness.similar("", [QUESTION]) == [False]
 
 
 @pytest.mark.parametrize(

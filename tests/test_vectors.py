@@ -20,8 +20,8 @@ from app import engine_of
 from benchmarks.serving import ROOT
 from config import SettingsError
 from search_index import WordLlamaEmbedder
-from search_index.vectors import NO_VECTOR, lengths_of, packed, rows_of
-from search_index.vectors import cosines as cosines_of
+from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
+from search_index.embeddings import cosines as cosines_of
 from tests.conftest import MakeApp
 from tests.model_server import Body, Delay, HangUp, Json, ModelServer, Status
 from tests.resources import append, find, good, index_key, said
@@ -42,7 +42,7 @@ class Given:
 
 def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
     rows = rows_of(vectors)
-    return cosines_of(rows, query, lengths_of(rows))
+    return cosines_of(rows, query, norms(rows))
 
 
 # How they are kept
@@ -53,7 +53,7 @@ def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
 def test_packing_keeps_cosines(seed: int, scale: float, size: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(8, size)) * scale
     vectors += vectors.mean(axis=0)  # some likeness
-    kept = packed(Given(vectors), ["a text of words"] * len(vectors))
+    kept = quantize(Given(vectors), ["a text of words"] * len(vectors))
     assert {len(vector) for vector in kept} == {size}
     units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(cosines(kept, kept[0]) - units @ units[0]).max() < 0.02
@@ -61,7 +61,7 @@ def test_packing_keeps_cosines(seed: int, scale: float, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "👍 👍 👍", "...", "\x00"])
 def test_a_text_without_a_word_has_none(text: str) -> None:
-    short, long = packed(WordLlamaEmbedder(), [text, "we moved to Tallinn"])
+    short, long = quantize(WordLlamaEmbedder(), [text, "we moved to Tallinn"])
     assert short == NO_VECTOR != long
     assert cosines([short, long], long)[0] == 0.0
     assert cosines([short, long], short).tolist() == [0.0, 0.0]
@@ -70,14 +70,14 @@ def test_a_text_without_a_word_has_none(text: str) -> None:
 THREE_THOUSAND_TEXTS = """
 import re
 from pathlib import Path
-from search_index.vectors import WordLlamaEmbedder, packed
+from search_index.embeddings import WordLlamaEmbedder, quantize
 def megabytes():
     return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 embedder = WordLlamaEmbedder()
-packed(embedder, ["a text of words"])
+quantize(embedder, ["a text of words"])
 before = megabytes()
 for number in range(3_000):
-    packed(embedder, [f"note {number} of a boat that came to the harbour at noon" * 2])
+    quantize(embedder, [f"note {number} of a boat that came to the harbour at noon" * 2])
 print(megabytes() - before)
 """
 
@@ -193,7 +193,7 @@ def test_an_index_is_made_again_when_the_model_or_its_size_changes(
                 index_key(engine_of(app), "ada"),
                 engine_of(app).index.generation(index_key(engine_of(app), "ada")),
             )
-            .blocks
+            .segments
         )
         assert {block.vectors.shape[1] for block in (blocks or {}).values()} == {size}
 

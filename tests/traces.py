@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from search_index.analysis import ENGLISH
-from search_index.arrays import code
+from search_index.arrays import term_hash
 
 _ZLIB_BEGINS = tuple(bytes((0x78, level)) for level in (0x01, 0x5E, 0x9C, 0xDA))
 _GZIP_BEGINS = b"\x1f\x8b\x08"
@@ -30,9 +30,8 @@ def traces(folder: Path, word: str) -> dict[str, int]:
 
 
 def _count(content: bytes, word: str) -> int:
-    numbers = [
-        code(term).to_bytes(8, order, signed=True) for term in set(ENGLISH.terms(word)) for order in ("little", "big")
-    ]
+    hashes = {term_hash(term) for term in ENGLISH.terms(word)}
+    numbers = [value.to_bytes(8, order, signed=True) for value in hashes for order in ("little", "big")]
     return _spelled(content.lower(), word) + sum(content.count(number) for number in numbers)
 
 

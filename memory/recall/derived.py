@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-class Derived(NamedTuple):
+class FactOrSummary(NamedTuple):
     """A fact or a summary, since when it holds, and where it comes from: for a fact the id of its message, and the
     session by row id, public id and title, if there is one."""
 
@@ -48,9 +48,9 @@ class Derived(NamedTuple):
         return Document(self.id, self.session_row_id or 0, "", self.created_at, self.text)
 
 
-def derived(
+def facts_and_summaries(
     tx: Transaction, kind: str, owner_id: int, session_row_id: int | None, limit: int = READ_MAX
-) -> list[Derived]:
+) -> list[FactOrSummary]:
     """The newest facts or summaries of an owner, or of one session, by `kind`."""
     query = _KINDS[kind]
     query = query.where(query.selected_columns.owner_id == owner_id)
@@ -58,5 +58,6 @@ def derived(
         query = query.where(_S.id == session_row_id)
     rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit))
     return [
-        Derived(id, text if kind == "fact" else str(Sections.from_dict(text)), *more) for id, text, *more, _ in rows
+        FactOrSummary(id, text if kind == "fact" else str(Sections.from_dict(text)), *more)
+        for id, text, *more, _ in rows
     ]

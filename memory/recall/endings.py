@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, exists, select
 
 from memory import tokens
 from memory.quoting import excerpt_block, one_line
-from memory.recall.excerpts import shown_in_part
+from memory.recall.excerpts import truncate_message
 from memory.sessions.messages import MESSAGES, VISIBLE
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Excerpt, Gist, Message
@@ -111,7 +111,7 @@ def _excerpt(row: Any, rank: int, *, in_full: bool) -> Excerpt:
 def _last(tx: Transaction, session_row_id: int, shown: Collection[int] = ()) -> tuple[Message, ...]:
     """Return the last messages of a session, each cut."""
     rows = tx.execute(_LAST, {"session": session_row_id, "shown": list(shown)}).all()
-    return tuple(shown_in_part(Message._make(row), found=False) for row in reversed(rows))
+    return tuple(truncate_message(Message._make(row), found=False) for row in reversed(rows))
 
 
 def _within(excerpts: Sequence[Excerpt], budget: int, page: str) -> tuple[Excerpt, ...]:

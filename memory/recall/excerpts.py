@@ -34,7 +34,7 @@ _NEAR = (
     .join(
         _HITS,
         (_HIT.session_id == _M.session_id)
-        & _M.position.between(_HIT.position - bindparam("reach"), _HIT.position + bindparam("reach")),
+        & _M.position.between(_HIT.position - bindparam("window_size"), _HIT.position + bindparam("window_size")),
     )
     # The hits by their ids: with the owner's column alone SQLite would go through all that this owner has.
     .where(_HIT.id.in_(bindparam("ids", expanding=True)), _HIT.owner_id + 0 == bindparam("owner"))
@@ -43,7 +43,7 @@ _NEAR = (
 )
 
 
-class Stored(NamedTuple):
+class LocatedMessage(NamedTuple):
     """A message, and its session's row id and title."""
 
     message: Message
@@ -51,15 +51,19 @@ class Stored(NamedTuple):
     title: str
 
 
-def load(tx: Transaction, owner_id: int, ids: Sequence[int], reach: int) -> dict[int, Stored]:
-    """The owner's messages among `ids` and all within `reach` positions of them, by id, in the order they were said.
+def load(tx: Transaction, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
+    """Load the owner's messages with these `ids` and their neighbours, by id, in their order.
+
+    window_size: positions on either side of a message that its neighbours have.
 
     Another owner's, replaced, erased and refused messages are left out.
     """
     if not ids:
         return {}
-    rows = tx.execute(_NEAR, {"ids": ids, "owner": owner_id, "reach": reach})
-    return {columns[0]: Stored(Message._make(columns), session_id, title) for session_id, title, *columns in rows}
+    rows = tx.execute(_NEAR, {"ids": ids, "owner": owner_id, "window_size": window_size})
+    return {
+        columns[0]: LocatedMessage(Message._make(columns), session_id, title) for session_id, title, *columns in rows
+    }
 
 
 def latest(
@@ -77,10 +81,12 @@ def latest(
     return [message_id for message_id in newest if message_id not in exclude][:limit]
 
 
-def windows(near: Mapping[int, Stored], ids: Collection[int], reach: int) -> dict[int, list[Stored]]:
-    """For each of `ids`, the message and those within `reach` positions of it, the nearest first."""
+def windows(
+    near: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
+) -> dict[int, list[LocatedMessage]]:
+    """For each of `ids`, the message and those within `window_size` positions of it, the nearest first."""
     places = {(one.session_id, one.message.position): one for one in near.values()}
-    steps = sorted(range(-reach, reach + 1), key=abs)
+    steps = sorted(range(-window_size, window_size + 1), key=abs)
     found = {}
     for message_id in ids:
         hit = near[message_id]
@@ -89,29 +95,34 @@ def windows(near: Mapping[int, Stored], ids: Collection[int], reach: int) -> dic
     return found
 
 
-def fit(
-    near: Mapping[int, Stored], hits: Sequence[Hit], *, budget: int, reach: int, exclude: Collection[int] = ()
+def fit_budget(
+    near: Mapping[int, LocatedMessage],
+    hits: Sequence[Hit],
+    *,
+    budget: int,
+    window_size: int,
+    exclude: Collection[int] = (),
 ) -> tuple[Excerpt, ...]:
     """Excerpts of at most `budget` tokens, as they are quoted, for those of `hits` (the best first) that are `near`.
 
-    `reach` messages on either side of a hit are shown with it; those in `exclude` never are.
+    `window_size` messages on either side of a hit are shown with it; those in `exclude` never are.
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in near}
-    shown: dict[int, list[Stored]] = {}  # by session
+    shown: dict[int, list[LocatedMessage]] = {}  # by session
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
 
     def worth(message_id: int) -> float:
-        cost = cost_of(shown_in_part(near[message_id].message, found=True), first=False)
+        cost = line_tokens(truncate_message(near[message_id].message, found=True), first=False)
         return best[message_id].score / cost**LENGTH_POWER
 
-    for window in windows(near, sorted(best, key=worth, reverse=True), reach).values():
+    for window in windows(near, sorted(best, key=worth, reverse=True), window_size).values():
         for one in window:
             if one.message.id in seen:
                 continue
-            message = shown_in_part(one.message, found=one.message.id in best)
+            message = truncate_message(one.message, found=one.message.id in best)
             day, on = message.created_at.date(), days.setdefault(one.session_id, set())
-            cost = cost_of(message, first=not on, same_day=on == {day})
+            cost = line_tokens(message, first=not on, same_day=on == {day})
             if cost > budget:
                 break
             budget -= cost
@@ -129,13 +140,13 @@ def fit(
     return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
 
 
-def shown_in_part(message: Message, *, found: bool) -> Message:
+def truncate_message(message: Message, *, found: bool) -> Message:
     """A message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
     content = tokens.truncate(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
     return message if content == message.content else message._replace(content=content)
 
 
-def cost_of(message: Message, *, first: bool, same_day: bool = True) -> int:
+def line_tokens(message: Message, *, first: bool, same_day: bool = True) -> int:
     """Tokens of one more message in an excerpt: of a line and a gap, or as the `first` of a session, of a block.
 
     Unless it was said on the `same_day` as all the others, it and two lines more may have to name their days.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, or_, select, update
 
-from memory.recall.waiting import Waiting, waiting
+from memory.recall.waiting import Unindexed, waiting
 from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow
 from search_index import NO_INDEX, Document, SearchIndex
@@ -58,15 +58,15 @@ class Indexing:
         self._database = database
         self._index = index
 
-    def feed(self, job: JobRow) -> bool:
+    def index_batch(self, job: JobRow) -> bool:
         """Index the first of what the job's owner has that is not indexed yet; whether there is more.  Idempotent."""
         with self._database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
-        return owner is not None and self._feed(owner)[1]
+        return owner is not None and self._index_batch(owner)[1]
 
-    def _feed(self, owner: OwnerRow) -> tuple[int, bool]:
+    def _index_batch(self, owner: OwnerRow) -> tuple[int, bool]:
         """Index a batch: how many messages, and whether there are more."""
-        before, batch = self._index.generation(owner.index_key), Waiting()
+        before, batch = self._index.generation(owner.index_key), Unindexed()
 
         def documents() -> Iterator[Document]:
             """Is read when the index holds its lock, so what was erased before that is not brought back."""
@@ -86,7 +86,7 @@ class Indexing:
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
         return len(noted), len(noted) + len(batch.gone) == BATCH or replaced
 
-    def clear(self, job: JobRow) -> None:
+    def remove_erased(self, job: JobRow) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
         erased = job.payload or {}
         if "session" in erased:
@@ -124,7 +124,7 @@ class Indexing:
             self._index.drop(owner.index_key)
             count, more = 0, True
             while more:
-                fed, more = self._feed(owner)
+                fed, more = self._index_batch(owner)
                 count += fed
             yield f"{owner.kind}:{owner.name}", count
 

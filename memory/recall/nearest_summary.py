@@ -14,12 +14,12 @@ from sqlalchemy import bindparam, select
 
 from memory import tokens
 from memory.quoting import address, excerpt_block
-from memory.recall.derived import derived
+from memory.recall.derived import facts_and_summaries
 from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
 from memory.recall.gate import OTHER
 from models import Database, SessionRow
 from models.messages import Excerpt
-from search_index import NO_INDEX, Prepared, SearchIndex
+from search_index import NO_INDEX, PreparedQuery, SearchIndex
 
 SUMMARIES_MAX = 100  # of the newest that a turn searches
 ROOM_MIN = 25  # tokens below which no line fits
@@ -31,7 +31,7 @@ _TOLD = select(*COLUMNS).outerjoin(*NEWEST).where(_S.id == bindparam("session"),
 def nearest_summary(
     database: Database,
     index: SearchIndex,
-    prepared: Prepared,
+    prepared: PreparedQuery,
     owner: tuple[int, str],
     unwanted: Collection[int | str],
     room: int,
@@ -45,7 +45,7 @@ def nearest_summary(
     if room < ROOM_MIN:
         return None
     with database.read() as tx:
-        found = derived(tx, "summary", owner_id, None, SUMMARIES_MAX)
+        found = facts_and_summaries(tx, "summary", owner_id, None, SUMMARIES_MAX)
     candidates = {one.id: one for one in found if {one.session_row_id, one.session_id}.isdisjoint(unwanted)}
     alone = prepared._replace(query=replace(prepared.query, alone=True, limit=1))
     hits = index.search(owner_key, alone, NO_INDEX, [one.document for one in candidates.values()])

@@ -18,7 +18,7 @@ from memory.access.owners import find_session
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.facts import valid_at
 from memory.knowledge.graph import LINKED, READ_MAX
-from memory.recall.derived import derived
+from memory.recall.derived import facts_and_summaries
 from memory.recall.endings import PRIVATE
 from models import Database, FactRow, SessionRow, Transaction
 from models.facts import SELF, Relation
@@ -61,7 +61,7 @@ class RelatedSessions:
             session = find_session(tx, caller, session_id)
             owner_id, owner_key = session.owner_id, session.owner.index_key
             shared = _shared(tx, owner_id, session.id)
-            summaries = {one.id: one for one in derived(tx, "summary", owner_id, None)}
+            summaries = {one.id: one for one in facts_and_summaries(tx, "summary", owner_id, None)}
         near: dict[int, float] = {}
         own = next((one for one in summaries.values() if one.session_row_id == session.id), None)
         if own is not None and len(summaries) > 1:

@@ -18,7 +18,7 @@ from memory.llm import Interrupted, ModelRequest, RankMaterial, estimate_prompt
 from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
 from memory.ops import logs
 from memory.quoting import block, escape, message_line
-from memory.recall.excerpts import Stored
+from memory.recall.excerpts import LocatedMessage
 from models.owners import Usage
 from search_index import Hit
 
@@ -35,7 +35,7 @@ _TOLD = (
 )
 
 
-def request_of(question: str, said: Sequence[Stored]) -> ModelRequest:
+def request_of(question: str, said: Sequence[LocatedMessage]) -> ModelRequest:
     """What the model is asked; the messages count from 1."""
     shown = [one.message._replace(content=tokens.truncate(one.message.content, MESSAGE_TOKENS)) for one in said]
     lines = [f"[{number}] {one.created_at:%Y-%m-%d} {message_line(one)}" for number, one in enumerate(shown, 1)]
@@ -59,7 +59,9 @@ def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
     ]
 
 
-def rerank(mini: Mini, owner_id: int, question: str, hits: list[Hit], near: Mapping[int, Stored]) -> list[Hit] | None:
+def rerank(
+    mini: Mini, owner_id: int, question: str, hits: list[Hit], near: Mapping[int, LocatedMessage]
+) -> list[Hit] | None:
     """The hits, the best first, which are all `near`, of which the mini model orders the first MOST.
 
     Returns no hits if the model says that none helps, None if it says nothing usable in time.

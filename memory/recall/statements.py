@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from memory.languages import pattern
-from memory.recall.excerpts import Stored
+from memory.recall.excerpts import LocatedMessage
 from models.messages import Message
 from search_index import Hit
 
@@ -31,7 +31,7 @@ def is_denial(message: Message) -> bool:
     return short and _DENIAL.search(message.content) is not None
 
 
-def empty_exchanges(near: Mapping[int, Stored]) -> frozenset[int]:
+def empty_exchanges(near: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
     denied = {(one.session_id, one.message.position) for one in near.values() if is_denial(one.message)}
     return frozenset(
@@ -42,7 +42,7 @@ def empty_exchanges(near: Mapping[int, Stored]) -> frozenset[int]:
     )
 
 
-def statements(hits: Sequence[Hit], near: Mapping[int, Stored]) -> list[Hit]:
+def statements(hits: Sequence[Hit], near: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits that tell something; all of them if none does."""
     telling = [hit for hit in hits if not is_question(near[hit.message_id].message)]
     return telling or list(hits)

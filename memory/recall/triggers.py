@@ -67,7 +67,7 @@ class Trigger(NamedTuple):
     looks_back: bool = True
 
 
-class LookBack(NamedTuple):
+class RecallPlan(NamedTuple):
     """What to look for, and why: `text` if there is any, else whatever was said at the `times` that a message names.
 
     `kind` is the trigger's, or what decided instead: "time" (the message names one) or "always".  `share` is how much
@@ -86,21 +86,21 @@ class LookBack(NamedTuple):
     latest: bool = False
 
 
-def decide(
+def plan_recall(
     message: str, before: Sequence[str], now: datetime, zone: tzinfo, analysis: Analysis, *, always: bool = False
-) -> LookBack:
+) -> RecallPlan:
     """Whether and how a message looks back; `always` looks for everything that has words to look for.
 
     `before` are the texts the prompt shows anyway, the newest last.  Days begin in `zone`.
     """
     message = message[:READ_CHARS]
-    trigger = read(message, before, analysis)
+    trigger = classify(message, before, analysis)
     looks_back = always or trigger.looks_back
     times = time_ranges(message, now, zone) if always or trigger.kind != "small_talk" else []
     reasons = [trigger.reason] if looks_back or not times else []
     reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
     if not (looks_back or times):
-        return LookBack(trigger.kind, reason)
+        return RecallPlan(trigger.kind, reason)
     kind = trigger.kind if trigger.looks_back else "time" if times else "always"
     spans = [(time.after, time.before) for time in times]
     empty = not times and without_content(message, trigger, analysis)
@@ -108,14 +108,14 @@ def decide(
     if empty and dangling:
         # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
         text = message if trigger.kind == "implicit" and about(message) else ""
-        return LookBack(kind, reason, ALL, text, spans, dangling, latest=True)
+        return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=True)
     if times and _is_vague(keywords(_without(message, times), analysis)):  # "what did we do yesterday?"
-        return LookBack(kind, reason, ALL, "", spans, dangling)
+        return RecallPlan(kind, reason, ALL, "", spans, dangling)
     asked = asking(message)
     of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
     share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
     text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
-    return LookBack(kind, reason, share, text, spans, dangling)
+    return RecallPlan(kind, reason, share, text, spans, dangling)
 
 
 def without_content(message: str, trigger: Trigger, analysis: Analysis) -> bool:
@@ -153,7 +153,7 @@ def _without(text: str, times: Sequence[TimeRange]) -> str:
     return text
 
 
-def read(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:
+def classify(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:
     """Whether `message` looks back.  `before` are the texts the prompt shows anyway, the newest last."""
     text = " ".join(unicodedata.normalize("NFKC", message[:READ_CHARS]).translate(_APOSTROPHES).split())
     if reference := _REFERENCE.search(text):

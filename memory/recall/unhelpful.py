@@ -41,7 +41,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True)
-class Mark:
+class UnhelpfulExcerpt:
     """The message that asked, and those that were found for it and did not help."""
 
     id: int
@@ -57,9 +57,10 @@ class Unhelpful:
     database: Database
     now: Callable[[], datetime]
 
-    def add(self, caller: Caller, session_id: str, message_id: int, hits: Collection[int]) -> Mark:
-        """Mark an excerpt, by the messages of it that were found, as not helpful for the exchange that a message or its
-        reply names.  Marked once more it stays as it is.
+    def add(self, caller: Caller, session_id: str, message_id: int, hits: Collection[int]) -> UnhelpfulExcerpt:
+        """Mark an excerpt as not helpful for the exchange that a message or its reply names.  Idempotent.
+
+        hits: the messages of the excerpt that were found.
 
         Raises NotFound, and InvalidRequest for an exchange that is not to be remembered.
         """
@@ -81,7 +82,7 @@ class Unhelpful:
 
     def page(
         self, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int
-    ) -> Page[Mark]:
+    ) -> Page[UnhelpfulExcerpt]:
         """The marks of the caller's user or of a session's owner, newest first; or those that rest on one message.
 
         Raises NotFound, and InvalidRequest when neither a session nor a user is named.
@@ -95,16 +96,16 @@ class Unhelpful:
         return page_of(found, limit, lambda one: (one.id,))
 
 
-def marks(tx: Transaction, which: ColumnElement[bool]) -> list[Mark]:
+def marks(tx: Transaction, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
     """The marks whose items are these, newest first."""
     found = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
     for (item_id, created_at), of in groupby(rows, key=lambda row: (row[0], row[1])):
         *messages, question = (Message._make(row[2:]) for row in of)
-        found.append(Mark(item_id, created_at, question, messages))
+        found.append(UnhelpfulExcerpt(item_id, created_at, question, messages))
     return found
 
 
-def marks_on(tx: Transaction, owner_id: int, message_ids: Collection[int]) -> list[Mark]:
+def marks_on(tx: Transaction, owner_id: int, message_ids: Collection[int]) -> list[UnhelpfulExcerpt]:
     """The owner's marks that rest on any of these messages."""
     return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(documents.resting_on(message_ids)))

@@ -13,7 +13,7 @@ from search_index import Document
 
 
 @dataclass(frozen=True)
-class Waiting:
+class Unindexed:
     """What an owner's index was not told yet: messages it lacks, oldest first; and the ids of those `gone`, replaced,
     erased or refused, that it may still hold and that nobody may find.
 
@@ -39,7 +39,7 @@ _NOT_INDEXED = (
         _M.name,
         case((and_(*QUOTABLE), 1), else_=0).label("said"),
         case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
-        case((_M.indexed_in.is_(None), 1), else_=0).label("untold"),
+        case((_M.indexed_in.is_(None), 1), else_=0).label("never_indexed"),
         case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("asked"),
     )
     .where(  # so that SQLite takes these three parts of its index, and does not go through all that the owner has
@@ -53,16 +53,16 @@ _NOT_INDEXED = (
 )
 
 
-def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Waiting:
+def waiting(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Unindexed:
     """What this generation of the owner's index was not told yet.
 
     Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
     """
     asked = {"owner": owner_id, "key": str(owner_id), "generation": generation}
     rows = tx.execute(_NOT_INDEXED if limit is None else _NOT_INDEXED.limit(limit), asked).all()
-    return Waiting(
+    return Unindexed(
         messages=[Document(*columns) for *columns, said, _, _, _ in rows if said],
         gone=[row[0] for row in rows if not row.said],
         erased=any(row.erased for row in rows),
-        lost=any(not row.untold and not row.asked for row in rows),
+        lost=any(not row.never_indexed and not row.asked for row in rows),
     )

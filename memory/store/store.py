@@ -36,7 +36,7 @@ from models.store import (
     Put,
     Search,
 )
-from search_index import NO_INDEX, Document, Prepared, Query, SearchIndex
+from search_index import NO_INDEX, Document, PreparedQuery, Query, SearchIndex
 
 SCRUB_SECONDS = 60.0  # within which erased items are gathered: programs erase often, and rewriting the files is long
 NOBODY = 0  # the id of no owner
@@ -99,14 +99,14 @@ class Items:
             if following is not None:
                 self.job_queue.enqueue(tx, _expire(job.owner_id, job.tenant, following, now))
 
-    def _question(self, operation: Operation) -> Prepared | None:
+    def _question(self, operation: Operation) -> PreparedQuery | None:
         """What a search with a query looks for."""
         if not isinstance(operation, Search) or not (operation.query or "").strip():
             return None
         return self.index.prepare(Query(operation.query or "", limit=operation.offset + operation.limit, alone=True))
 
     def _run(
-        self, tx: Transaction, owner_id: int, operation: Operation, question: Prepared | None, now: datetime
+        self, tx: Transaction, owner_id: int, operation: Operation, question: PreparedQuery | None, now: datetime
     ) -> Any:
         match operation:
             case Put():
@@ -125,7 +125,7 @@ class Items:
                 return _namespaces(tx, owner_id, operation, now)
 
     def _search(
-        self, tx: Transaction, owner_id: int, search: Search, question: Prepared | None, now: datetime
+        self, tx: Transaction, owner_id: int, search: Search, question: PreparedQuery | None, now: datetime
     ) -> list[Item]:
         wanted = condition(search.filter, tx.get_bind().dialect.name)
         query = documents.ITEMS.where(
@@ -188,7 +188,7 @@ TEXT_CHARS = 4_000
 _STEP = re.compile(r"[^.\[\]]+")  # of a path such as `notes[*].text`
 
 
-def found(index: SearchIndex, prepared: Prepared, items: Sequence[Item], paths: Sequence[str]) -> list[Item]:
+def found(index: SearchIndex, prepared: PreparedQuery, items: Sequence[Item], paths: Sequence[str]) -> list[Item]:
     """The best of these items, best first, each with its score; without `paths` by all of their texts.
 
     Items without such a text come last, without a score.

@@ -26,7 +26,7 @@ from memory.knowledge.profile import ProfileBlock
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.quoting import block, fact_line, summary_block, to_prompt_message
 from memory.recall import unhelpful
-from memory.recall.recall import Past
+from memory.recall.recall import SearchScope
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
@@ -125,7 +125,7 @@ def remember(
             tail_dropped=len(unfolded) - len(tail),
         ),
         settings=settings,
-        past=Past(
+        past=SearchScope(
             owner_id=row.owner_id or 0,
             owner_key=row.owner.index_key,
             session_row_id=row.id,

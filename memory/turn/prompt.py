@@ -23,7 +23,7 @@ from memory import tokens
 from memory.examples import Example
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
 from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, to_prompt_message
-from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, Recalled
+from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, RecallResult
 from memory.recall.triggers import about
 from memory.transcripts.transcript import client_messages, unmodified
 from memory.turn.head import FRAME_TOKENS
@@ -89,7 +89,7 @@ def look_back(engine: Engine, admitted: Admitted, model: LanguageModel | None = 
     return replace(admitted.report, facts=facts, recalled=recalled, examples=examples)
 
 
-def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, before: Sequence[str]) -> Recalled:
+def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, before: Sequence[str]) -> RecallResult:
     """What was said before that fits the message, or that the model looks for it."""
     request, settings = admitted.request, admitted.settings
     mode = request.recall or settings.recall
@@ -99,7 +99,7 @@ def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, b
     elif mode == "tools" and model is not None and not model.can_call_tools:
         why = UNASKED
     elif mode == "tools" and model is not None and settings.recall_limit and settings.recall_tokens:
-        return Recalled((), mode, ASKED, BY_MODEL)
+        return RecallResult((), mode, ASKED, BY_MODEL)
     recalled = engine.recall.look_back(
         admitted.past,
         request.message,
@@ -169,7 +169,7 @@ def as_it_came(engine: Engine, admitted: Admitted, problem: str | None) -> Compo
     """A client's request without memory; where its session is known, also without what is hidden or refused there."""
     request = admitted.request
     assert request.client is not None
-    report = replace(admitted.report, head_version=0, tail_messages=0, recalled=Recalled((), "off", PASSED_ON))
+    report = replace(admitted.report, head_version=0, tail_messages=0, recalled=RecallResult((), "off", PASSED_ON))
     now = engine.now()
     material = ReplyMaterial(request.message, now, Sections(), (), (), ())
     left_out = [sent for message_id, sent in admitted.sent.items() if message_id in admitted.unshown]

@@ -19,7 +19,7 @@ from config import Settings
 from memory import tokens
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
 from memory.quoting import block, escape, excerpt_block, normalize, one_line
-from memory.recall.recall import QUERY_CHARS, Past, Recall
+from memory.recall.recall import QUERY_CHARS, Recall, SearchScope
 from memory.turn.prompt import within
 from memory.turn.values import RecallToolCall
 from models.messages import Excerpt
@@ -45,7 +45,7 @@ class Tools:
     Times without a zone are taken for the person's `zone`.  `reports` tell of the calls so far.
     """
 
-    def __init__(self, recall: Recall, past: Past, settings: Settings, zone: tzinfo = UTC) -> None:
+    def __init__(self, recall: Recall, past: SearchScope, settings: Settings, zone: tzinfo = UTC) -> None:
         self._recall = recall
         self._past = past
         self._settings = settings

@@ -23,8 +23,8 @@ from memory.knowledge.facts import as_fact
 from memory.leases import Lease, Leases
 from memory.paging import Page, page_of, rows_of_page
 from memory.recall.endings import read_gists
-from memory.recall.excerpts import shown_in_part
-from memory.recall.recall import Recalled
+from memory.recall.excerpts import truncate_message
+from memory.recall.recall import RecallResult
 from memory.sessions.messages import MESSAGES, QUOTABLE, tombstone
 from memory.transcripts.transcript import calls_of
 from memory.turn.values import MemoryReport, RecallToolCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -304,7 +304,9 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         type=stored.get("type"),
         state=stored["state"],
         facts=_facts(tx, stored["facts"]),
-        recalled=Recalled(_excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")),
+        recalled=RecallResult(
+            _excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")
+        ),
         examples=shown(tx, stored.get("examples", ())),
         tail_messages=stored["tail_messages"],
         tail_dropped=stored["tail_dropped"],
@@ -331,6 +333,6 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
         if shown:
             session_id, title = shown[0][0].session_id, shown[0][1]
         if shown or gist:
-            messages = tuple(shown_in_part(message, found=message.id in item["hits"]) for message, _ in shown)
+            messages = tuple(truncate_message(message, found=message.id in item["hits"]) for message, _ in shown)
             found.append(Excerpt(session_id, title, messages, tuple(item["hits"]), item["score"], item["why"], gist))
     return tuple(found)

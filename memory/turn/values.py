@@ -13,7 +13,7 @@ from memory.errors import ModelError
 from memory.examples import Example
 from memory.leases import Lease
 from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
-from memory.recall.recall import Past, Recalled
+from memory.recall.recall import RecallResult, SearchScope
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
 from models.facts import Fact
 from models.messages import Message, MessageDraft
@@ -99,7 +99,7 @@ class MemoryReport:
     type: str | None = None
     state: str = "none"
     facts: tuple[Fact, ...] = ()
-    recalled: Recalled = Recalled()
+    recalled: RecallResult = RecallResult()
     examples: tuple[Example, ...] = ()
     tail_messages: int = 0
     tail_dropped: int = 0
@@ -173,7 +173,7 @@ class Admitted:
     full_history_tokens: int
     report: MemoryReport
     settings: Settings
-    past: Past = Past(0, "")
+    past: SearchScope = SearchScope(0, "")
     head: Head = Head()
     tail: tuple[Message, ...] = ()
     began: TurnStarted | None = None

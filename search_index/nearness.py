@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from search_index.analysis import Analysis
 from search_index.caches import cached
-from search_index.vectors import NO_VECTOR, lengths_of, packed, rows_of, unit_sum
+from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of, unit_sum
 from search_index.yardstick import Space
 
-WORDS, NEAR = 0.5, 2.15  # the least cosine of two sets of terms, and the least nearness, of texts that are alike
+WORDS, NEAR = 0.5, 2.15  # the least cosine of two sets of terms, and the least nearness, of texts that are similar
 TEXTS_KEPT = 2_048  # whose vectors are cached: consecutive turns compare the same facts
 
 
@@ -31,7 +31,7 @@ class Nearness:
         if self._space is None or vector == NO_VECTOR:
             return [0.0] * len(others)
         rows = rows_of(list(map(self._vector_of, others)))
-        lengths, yardstick = lengths_of(rows), self._space.yardstick
+        lengths, yardstick = norms(rows), self._space.yardstick
         if yardstick is None or rows.shape[1] != len(vector):
             return [0.0] * len(others)
         measured = slice(None if of_one else 0)
@@ -40,10 +40,10 @@ class Nearness:
         near: list[float] = view.near(view.products(rows), lengths).tolist()
         return near
 
-    def alike(self, text: str, others: Sequence[str]) -> list[bool]:
+    def similar(self, text: str, others: Sequence[str]) -> list[bool]:
         """Which of the other texts ask for much the same: half of their words are the same, or their meaning.
 
-        Of two LoCoMo questions about one person 0.9 % pass for alike where the evidence differs, 18 % where some is
+        Of two LoCoMo questions about one person 0.9 % pass for similar where the evidence differs, 18 % where some is
         the same.
         """
         asked, said = self._analysis.words(text), list(map(self._analysis.words, others))
@@ -52,4 +52,4 @@ class Nearness:
         return [same >= WORDS or like >= NEAR for same, like in zip(words, near, strict=True)]
 
     def _packed(self, text: str) -> bytes:
-        return packed(self._space.embedder, [text])[0] if self._space is not None else NO_VECTOR
+        return quantize(self._space.embedder, [text])[0] if self._space is not None else NO_VECTOR

@@ -90,7 +90,7 @@ def _wordllama() -> tuple[Any, NDArray[np.float32]]:
     return tokenizer, model.embedding
 
 
-def packed(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:
+def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:
     """The texts' vectors as they are kept, and NO_VECTOR for a text without a letter or digit.
 
     A vector of numbers that are no numbers, as some servers make of odd texts, counts as none.
@@ -114,7 +114,7 @@ def rows_of(vectors: Sequence[bytes]) -> NDArray[np.int8]:
     return np.frombuffer(together, np.int8).reshape(len(vectors), size)
 
 
-def lengths_of(rows: NDArray[np.int8]) -> NDArray[np.float32]:
+def norms(rows: NDArray[np.int8]) -> NDArray[np.float32]:
     """The length of each row's vector."""
     wide = rows.astype(np.float32)
     return np.sqrt(np.vecdot(wide, wide))
@@ -131,8 +131,10 @@ def unit_sum(rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> NDArray[np
 
 
 def products(rows: NDArray[np.int8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the product of each of `vectors` with each row.  Of whole numbers up to 127 it is exact, so a row's does
-    not depend on the rows around it."""
+    """Return the product of each of `vectors` with each row.
+
+    Of whole numbers up to 127 it is exact, so a row's does not depend on the rows around it.
+    """
     # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
     # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
     out = np.empty((len(vectors), len(rows)), np.float32)

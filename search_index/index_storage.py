@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, NamedTuple, Protocol
 
-from search_index.arrays import Block, Document, Entry
+from search_index.arrays import Document, IndexedMessage, Segment
 from search_index.operators import Operators
-from search_index.query import Prepared
+from search_index.query import PreparedQuery
 
 FORMAT = 9  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index
 
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
-Analysed = Callable[[list[Document]], list[Entry]]
+Analysed = Callable[[list[Document]], list[IndexedMessage]]
 """The documents as they are stored."""
 
 MadeWith = Callable[[], str]
 """How the indexes are written, in one line: one counts as none whose line does not begin so.  As long as the size of a
 service's vectors is not known, the line lacks it; nothing is written then."""
 
-Best = tuple[Block, set[int]]
+Best = tuple[Segment, set[int]]
 """The likeliest messages and those beside them; and the ids of the likeliest."""
 
 
@@ -38,21 +38,21 @@ class IndexBusy(Exception):
 
 
 class Snapshot(NamedTuple):
-    """An owner's index as it was read: which commit, and its messages in blocks, unless these are too many.
+    """An owner's index as it was read: which commit, and its messages in segments, unless these are too many.
 
     `opened` is what the store reads it through, if it keeps something open.
     """
 
     commit: Hashable = None
-    blocks: dict[Any, Block] | None = None
+    segments: dict[Any, Segment] | None = None
     opened: Any = None
 
     @property
     def nbytes(self) -> int:
-        return _INDEX_BYTES + sum(block.nbytes for block in (self.blocks or {}).values())
+        return _INDEX_BYTES + sum(segment.nbytes for segment in (self.segments or {}).values())
 
 
-class Store(Protocol):
+class IndexStore(Protocol):
     """All owners' indexes; safe to use from many threads and processes.  `owner` is any string that names the owner.
 
     An index that was made with another analysis or embedder counts as none.  What reads a generation raises IndexLost
@@ -92,13 +92,13 @@ class Store(Protocol):
         """Delete the owner's whole index, of whatever generation.  Raises IndexBusy."""
 
     def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
-        """The latest commit, without blocks if it has more than `most` messages.
+        """The latest commit, without segments if it has more than `most` messages.
 
-        Blocks of the `known` snapshot are not read again; `known` itself is returned when nothing has changed.
+        Segments of the `known` snapshot are not read again; `known` itself is returned when nothing has changed.
         """
 
     def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
         """The ids of the messages that the operators leave."""
 
-    def best(self, owner: str, generation: str, prepared: Prepared, vector: bytes, limit: int) -> Best:
+    def best(self, owner: str, generation: str, prepared: PreparedQuery, vector: bytes, limit: int) -> Best:
         """About `limit` messages, chosen by words, and where the store can by the packed `vector`."""
