@@ -36,8 +36,8 @@ from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, openai_error
 from api.resource import resource
 from memory.errors import RecapError
-from memory.llm import Piece, ToolCall, Waiting
-from memory.llm.passing import is_object
+from memory.llm import TextDelta, ToolCall, Waiting
+from memory.llm.passthrough import is_object
 from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage
@@ -204,7 +204,7 @@ class MessageWriter:
         yield {"type": "message_start", "message": {**self._message(self._model, []), **unknown}}
         said = False
         for part in turn:
-            if isinstance(part, Piece):
+            if isinstance(part, TextDelta):
                 if not said:
                     yield _event("content_block_start", 0, content_block={"type": "text", "text": ""})
                 yield _event("content_block_delta", 0, delta={"type": "text_delta", "text": part.text})

@@ -16,7 +16,7 @@ from api.identity import caller, retry_key
 from api.resource import current_engine, resource
 from memory.engine import Engine
 from memory.errors import RecapError
-from memory.llm import Piece, Thought, Waiting
+from memory.llm import TextDelta, Thought, Waiting
 from memory.ops import logs
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from models.keys import CHAT
@@ -152,7 +152,7 @@ class ReplyWriter:
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._chunk({"role": "assistant", "content": ""}, started=self.started)
         for part in turn:
-            if isinstance(part, Piece):
+            if isinstance(part, TextDelta):
                 yield self._chunk({"content": part.text})
             elif isinstance(part, Thought):
                 more: dict[str, Any] = {"withdraws": True} if part.withdraws else {}

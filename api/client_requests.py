@@ -18,7 +18,7 @@ from marshmallow import ValidationError, fields
 from api import chat
 from api.identity import caller, retry_key
 from api.resource import LIMITED, current_engine
-from memory.llm.models import MAIN
+from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest
 from memory.turn.values import TurnRequest, TurnStarted
 from models.owners import USER_CHARS

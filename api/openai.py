@@ -15,7 +15,7 @@ from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, arrived
 from api.errors import RENDERERS, Body
 from api.resource import current_engine, resource
 from memory.errors import ModelError, RecapError, Upstream
-from memory.llm import Chunk, Waiting
+from memory.llm import RawChunk, Waiting
 from memory.turn.values import TurnEvent
 from models.keys import CHAT
 from schemas.chat import Completion, Open
@@ -56,12 +56,12 @@ class CompletionWriter:
     named = False
 
     def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        (completion,) = (part.data for part in events if isinstance(part, Chunk))
+        (completion,) = (part.data for part in events if isinstance(part, RawChunk))
         return completion
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         for part in turn:
-            if isinstance(part, Chunk):
+            if isinstance(part, RawChunk):
                 yield part.data
             elif isinstance(part, Waiting):
                 yield None

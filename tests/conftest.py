@@ -23,7 +23,7 @@ from app import create_app, engine_of
 from benchmarks.postgres import server_in
 from config import Settings
 from memory.engine import Engine
-from memory.llm.completions import OpenAIModel
+from memory.llm.openai import OpenAIModel
 from search_index import SearchIndex
 from tests.jobbing import Bench, Clock
 from tests.model_server import ModelServer

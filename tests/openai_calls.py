@@ -13,8 +13,7 @@ import pytest
 from config import Settings
 from memory.errors import ModelError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
-from memory.llm.client import Endpoint
-from memory.llm.completions import OpenAIModel
+from memory.llm.openai import OpenAIModel, ProviderClient
 from models.sections import Sections
 from tests.model_server import ModelServer
 
@@ -38,8 +37,8 @@ def connected(
         "prompt_cache_key": "on",
     } | settings
     named = Settings(**settings)
-    with closing(Endpoint(named.servers.main, named.model_timeout)) as endpoint:
-        yield OpenAIModel(endpoint, name, setting, backoff=0.005, rest=0.0)
+    with closing(ProviderClient(named.servers.main, named.model_timeout)) as provider:
+        yield OpenAIModel(provider, name, setting, backoff=0.005, rest=0.0)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

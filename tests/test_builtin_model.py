@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memory import tokens
 from memory.knowledge.summary_update import read
-from memory.llm import ChatMessage, DigestMaterial, Finish, ModelRequest, Piece, ReplyMaterial, complete
+from memory.llm import ChatMessage, DigestMaterial, ModelRequest, ReplyMaterial, StreamEnd, TextDelta, complete
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import Excluded, Sections
@@ -280,8 +280,8 @@ def test_streams_the_same_words_in_pieces() -> None:
     asked = ModelRequest((ChatMessage("user", "Where do I live?"),), material)
     whole, end = complete(MODEL, asked)
     *pieces, finish = MODEL.answer(replace(asked, stream=True))
-    assert len(pieces) > 1 and "".join(piece.text for piece in pieces if isinstance(piece, Piece)) == whole
-    assert isinstance(finish, Finish) and finish == end
+    assert len(pieces) > 1 and "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == whole
+    assert isinstance(finish, StreamEnd) and finish == end
     assert finish.usage.estimated and finish.usage.prompt_tokens == tokens.estimate_message("Where do I live?")
 
 

@@ -12,7 +12,7 @@ from flask import Flask
 
 from app import engine_of
 from config import FallbackModel
-from memory.llm import Interrupted, complete
+from memory.llm import Cancelled, complete
 from memory.llm.fallback import Failed, WithFallback
 from tests import completing
 from tests.completing import talk, user
@@ -105,8 +105,8 @@ def test_a_stopped_turn_asks_nobody_else(model_server: ModelServer, other: Model
     with connected(model_server) as first, connected(other) as second:
         model = WithFallback(first, [second], Failed())
         asked = request(stream=True)
-        model_server.main.queue(lambda body: (asked.call.stop(), LASTING)[1])
-        with pytest.raises(Interrupted):
+        model_server.main.queue(lambda body: (asked.cancel.cancel(), LASTING)[1])
+        with pytest.raises(Cancelled):
             complete(model, asked)
         assert not other.requests
 

@@ -110,7 +110,7 @@ LIST = "/v1/models"
         ({"/api/show": {**SHOWN, "parameters": "top_k 20\nnum_ctx      32768"}}, 32_768, None),
         ({"/api/show": SHOWN, "/api/ps": RUNNING}, 8192, "OLLAMA_CONTEXT_LENGTH=20000"),
         ({"/api/show": {"model_info": {"bert.context_length": 512}}}, 512, "OLLAMA_CONTEXT_LENGTH=20000"),
-        ({"/api/show": {"error": "Unexpected endpoint"}}, None, None),
+        ({"/api/show": {"error": "Unexpected provider"}}, None, None),
         ({"/api/v0/models": LOADED}, 5000, "CONTEXT_TOKENS=4000"),
     ],
 )

@@ -14,7 +14,7 @@ from app import engine_of
 from cli import register_commands
 from memory.conversation_types import BUILT_IN
 from memory.knowledge.summary_update import schema
-from memory.llm.mini import instruction
+from memory.llm.json_answers import instruction
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
 from tests.remembering import Talk

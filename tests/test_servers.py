@@ -11,8 +11,7 @@ from cryptography.fernet import Fernet
 from app import engine_of
 from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
-from memory.llm.client import Endpoint
-from memory.llm.completions import OpenAIModel
+from memory.llm.openai import OpenAIModel, ProviderClient
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, Status
 from tests.openai_calls import ask as request
@@ -115,7 +114,7 @@ def test_a_key_without_an_address_is_for_openai_and_never_for_a_stored_server(
     body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "mini-model"}
     good(app.test_client().put("/api/model-server", json=body))
     models = engine_of(app).model_server.models
-    servers = [one.server for one in (models.endpoint, models.mini_endpoint, models.embedding_endpoint) if one]
+    servers = [one.server for one in (models.provider, models.mini_provider, models.embedding_provider) if one]
     assert {(one.key, one.url) for one in servers} >= {("sk-of-openai", "https://api.openai.com/v1")}
     assert {one.url for one in servers if one.key == "sk-of-openai"} == {"https://api.openai.com/v1"}
 
@@ -149,12 +148,12 @@ def test_a_fallback_model_without_an_address_needs_a_main_server(make_app: MakeA
     changes = {"openai_summary_base_url": mini.url, "openai_summary_model": "mini-model"}
     app = make_app(**changes, openai_fallback_models=(FallbackModel("gpt-4o"), FallbackModel("spare", mini.url)))
     models = engine_of(app).model_server.models
-    assert [model.endpoint.server.url for model in models.fallbacks] == [mini.url], "OpenAI is asked by nobody's wish"
+    assert [model.provider.server.url for model in models.fallbacks] == [mini.url], "OpenAI is asked by nobody's wish"
 
 
 def azure(server: ModelServer, path: str, name: str = "gpt-4o") -> OpenAIModel:
     settings = Settings(openai_base_url=server.url.removesuffix("/v1") + path, openai_api_key="azure-key")
-    return OpenAIModel(Endpoint(settings.servers.main, 5.0), name, backoff=0.005)
+    return OpenAIModel(ProviderClient(settings.servers.main, 5.0), name, backoff=0.005)
 
 
 @pytest.mark.parametrize(

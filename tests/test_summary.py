@@ -14,7 +14,7 @@ from memory.conversation_types import BUILT_IN
 from memory.engine import Engine
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.knowledge.summary_update import schema
-from memory.llm.mini import instruction
+from memory.llm.json_answers import instruction
 from tests.conftest import MakeApp
 from tests.model_server import Delay, ModelServer, Status, Text
 from tests.remembering import Talk

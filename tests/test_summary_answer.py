@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory import tokens
 from memory.knowledge.summary_update import FACTS_MAX, SUMMARY_TOKENS_MAX, read
-from memory.llm.mini import Unusable
+from memory.llm.json_answers import InvalidAnswer
 from models.sections import ITEM_CHARS_MAX, Excluded, Sections
 from tests.resources import digest_of, fact, soon_over
 
@@ -86,7 +86,7 @@ def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[st
     ],
 )
 def test_an_answer_without_a_summary_is_refused_in_a_sentence(answer: str, why: str) -> None:
-    with pytest.raises(Unusable, match=rf"{why}.*\.$"):
+    with pytest.raises(InvalidAnswer, match=rf"{why}.*\.$"):
         read(answer, Sections(topic="Tea"))
 
 
@@ -97,7 +97,7 @@ def summary_of(items: int) -> Sections:
 def test_a_summary_that_lost_most_is_refused() -> None:
     for before, after in ((20, 20), (20, 11), (6, 1)):
         assert read(json.dumps(summary_of(after).as_dict()), summary_of(before)).sections == summary_of(after)
-    with pytest.raises(Unusable, match=r"keeps only \d+ of \d+ tokens"):
+    with pytest.raises(InvalidAnswer, match=r"keeps only \d+ of \d+ tokens"):
         read(json.dumps(summary_of(6).as_dict()), summary_of(20))
 
 
@@ -146,7 +146,7 @@ pieces = st.sampled_from(
 def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
     try:
         digest = read(answer, NOTHING)
-    except Unusable as refused:
+    except InvalidAnswer as refused:
         assert str(refused)
         return
     assert not digest.sections.empty
@@ -167,7 +167,7 @@ DEEP = [
 
 
 def read_soon(answer: str) -> None:
-    with soon_over(), suppress(Unusable):
+    with soon_over(), suppress(InvalidAnswer):
         read(answer, summary_of(3))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.llm import Piece
+from memory.llm import TextDelta
 from memory.llm.thoughts import ThoughtSplitter, without_thoughts
 
 ANSWERS = {
@@ -39,7 +39,7 @@ def split(text: str, sizes: list[int], *, implicit: bool = False) -> str:
         parts += splitter.feed(text[at : at + size])
         at += size
     for part in (*parts, *splitter.feed(text[at:]), *splitter.end()):
-        words = words + part.text if isinstance(part, Piece) else "" if part.withdraws else words
+        words = words + part.text if isinstance(part, TextDelta) else "" if part.withdraws else words
     return words
 
 

@@ -33,7 +33,7 @@ from memory.knowledge.facts import FACTS, invalidate, merge, revalidate, valid_a
 from memory.knowledge.grounding import DATE
 from memory.languages import table
 from memory.llm import ConsolidationMaterial
-from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import block, fact_line
 from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
@@ -89,7 +89,7 @@ class Consolidation:
     database: Database
     prompts: Prompts
     job_queue: JobQueue
-    mini: Mini
+    mini: MiniModel
     now: Callable[[], datetime]
 
     def runs(self, caller: Caller) -> list[Run]:
@@ -179,8 +179,8 @@ class Consolidation:
         material = ConsolidationMaterial([(pair.older, pair.newer) for pair in pairs])
         request = request_for(prompt.render(), [block("pairs", lines)], material, ANSWER)
         try:
-            answer = self.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).made
-        except Unusable as problem:
+            answer = self.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).value
+        except InvalidAnswer as problem:
             log.warning("consolidation: the mini model's answer was refused: %s", problem)
             return []
         contradicts, same = set(answer["contradicts"]), set(answer["same"])

@@ -29,7 +29,17 @@ from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patc
 from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.llm import ProfileMaterial
-from memory.llm.mini import INTEGER, TEXT, CutOff, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.llm.json_answers import (
+    INTEGER,
+    TEXT,
+    CutOff,
+    InvalidAnswer,
+    MiniModel,
+    first_object,
+    list_of,
+    object_of,
+    request_for,
+)
 from memory.paging import Page, decode_cursor, page_of
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, message_lines, one_line, profile_line
@@ -76,7 +86,7 @@ class Profiles:
     database: Database
     prompts: Prompts
     job_queue: JobQueue
-    mini: Mini
+    mini: MiniModel
     now: Callable[[], datetime]
 
     def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
@@ -109,7 +119,7 @@ class Profiles:
             try:
                 for operation in patch:
                     profile = profile.patched(operation, source, schema)
-            except Unusable as problem:
+            except InvalidAnswer as problem:
                 raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
             _invalidate_facts(tx, owner, before, profile, now)
             return self._write(tx, owner, profile, "person")
@@ -178,11 +188,11 @@ class Profiles:
             return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
 
         try:
-            profile, used = self.mini.ask(owner.id, request, repair, usable).made
+            profile, used = self.mini.ask(owner.id, request, repair, usable).value
         except CutOff as problem:
             text = f"{str(problem)[:-1]}; until then the profile stays as it was."
             raise ModelError("profile_cut_off", text) from None
-        except Unusable as problem:
+        except InvalidAnswer as problem:
             text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
             raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
         with self.database.write() as tx:

@@ -26,7 +26,7 @@ from jsonschema import Draft202012Validator
 from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, plain_apostrophes, stems
 from memory.knowledge.supersession import CORRECTS
 from memory.llm import DigestMaterial
-from memory.llm.mini import Unusable
+from memory.llm.json_answers import InvalidAnswer
 from models.facts import FactDraft
 from models.messages import Message
 from models.sections import Sections
@@ -94,7 +94,7 @@ class Profile:
     def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> Profile:
         """The profile after one operation whose values have this source.  `/likes/-` also begins that list.
 
-        Raises Unusable.
+        Raises InvalidAnswer.
         """
         beside = {**operation, "value": with_source(operation["value"], source)} if "value" in operation else operation
         name, _, place = operation["path"][1:].partition("/")
@@ -103,14 +103,14 @@ class Profile:
             document = JsonPatch([operation]).apply(self.document | begun)
             sources = self.sources if operation["op"] == "test" else JsonPatch([beside]).apply(self.sources | begun)
         except (JsonPatchException, JsonPointerException, TypeError, KeyError):
-            raise Unusable(f"The operation `{operation['op']}` does not apply at {operation['path']!r}.") from None
+            raise InvalidAnswer(f"The operation `{operation['op']}` does not apply at {operation['path']!r}.") from None
         if not isinstance(document, dict):
-            raise Unusable("A profile is a JSON object.")
+            raise InvalidAnswer("A profile is a JSON object.")
         if wrong := next(Draft202012Validator(schema).iter_errors(document), None):
             at = "/".join(map(str, wrong.absolute_path))
-            raise Unusable(f"The schema refuses /{at} after `{operation['op']}` at {operation['path']!r}.")
+            raise InvalidAnswer(f"The schema refuses /{at} after `{operation['op']}` at {operation['path']!r}.")
         if len(json.dumps(document, ensure_ascii=False).encode()) > DOCUMENT_BYTES:
-            raise Unusable(f"A profile may have {DOCUMENT_BYTES:,} bytes.")
+            raise InvalidAnswer(f"A profile may have {DOCUMENT_BYTES:,} bytes.")
         return Profile(document, sources).without(lambda _: False)
 
 
@@ -119,8 +119,8 @@ def apply_patch(
 ) -> tuple[Profile, set[int]]:
     """The profile with what a model's operations say, and the ids of the messages that this rests on.
 
-    An operation also has a `quote`, and as `source` the number of its message, from 1.  Raises Unusable for a patch
-    that is refused.
+    An operation also has a `quote`, and as `source` the number of its message, from 1.  Raises InvalidAnswer for a
+    patch that is refused.
     """
     numbered = dict(enumerate(messages, 1))
     shown = [message._replace(position=number) for number, message in numbered.items()]
@@ -129,7 +129,7 @@ def apply_patch(
     for one in operations:
         path, quote = one["path"], one["quote"]
         if not path:
-            raise Unusable("It replaces the whole document.")
+            raise InvalidAnswer("It replaces the whole document.")
         message = numbered.get(one["source"], messages[0])  # grounding refuses a number that no message has
         after = _patched(profile, one, message, schema)
         if {each.statement for each in after.values()} == {each.statement for each in profile.values()}:
@@ -141,14 +141,14 @@ def apply_patch(
                 grounding.check(FactDraft(text, one["source"], quote))
         except Ungrounded as reason:
             if lost:
-                raise Unusable(f"At {path!r} it takes a value away, and {reason}.") from None
+                raise InvalidAnswer(f"At {path!r} it takes a value away, and {reason}.") from None
             log.info("an addition to a profile is left out: %s", reason)
             continue
         replaced = {each.path for each in after.values() if isinstance(each.path[-1], str)}  # not items of lists
         for each in lost:
             older = message.created_at <= datetime.fromisoformat(each.source["since"])
             if older or not (each.path in replaced or _contradicts(quote, message, each.value)):
-                raise Unusable(f"At {path!r} it takes a value away, and its quote does not contradict that value.")
+                raise InvalidAnswer(f"At {path!r} it takes a value away, and its quote does not contradict that value.")
         profile = after
         used |= {message.id} if added else set()
     return profile, used
@@ -159,7 +159,7 @@ def _patched(profile: Profile, one: Operation, message: Message, schema: Mapping
     place = {"session_id": message.session_id, "position": message.position}
     source = {"quote": one["quote"], **place, "since": message.created_at.isoformat(), "author": "model"}
     operation = {name: one[name] for name in ("op", "path", "value")}
-    with suppress(Unusable):
+    with suppress(InvalidAnswer):
         return profile.patched(operation, source, schema)
     with suppress(ValueError):
         operation["value"] = json.loads(one["value"])

@@ -26,7 +26,7 @@ from memory.knowledge.summaries import add_version, find_version, replace_texts
 from memory.knowledge.summary_update import CUT_OFF, SummaryUpdate, update_summary
 from memory.leases import Leases
 from memory.llm import DigestMaterial
-from memory.llm.mini import Answer, Mini
+from memory.llm.json_answers import MiniModel, ParsedAnswer
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
@@ -101,7 +101,7 @@ class SummaryJob:
     facts: Facts
     leases: Leases
     sessions: Sessions
-    mini: Mini
+    mini: MiniModel
     metrics: Metrics
     now: Callable[[], datetime]
     enqueue_update: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
@@ -148,8 +148,8 @@ class SummaryJob:
             )
         answer = self._update(batch)
         return Preview(
-            sections=answer.made.sections,
-            tokens=tokens.estimate(str(answer.made.sections)),
+            sections=answer.value.sections,
+            tokens=tokens.estimate(str(answer.value.sections)),
             model=answer.model,
             prompt=instruction.label if text is None else None,
             usage=_usage(answer),
@@ -196,11 +196,11 @@ class SummaryJob:
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return Batch(row.summary_version, last, row.owner_id, material, prompt, repair, most)
 
-    def _update(self, batch: Batch) -> Answer[SummaryUpdate]:
+    def _update(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
         """What the mini model makes of a step."""
         return update_summary(partial(self.mini.ask, batch.owner_id), batch.prompt, batch.repair, batch.material)
 
-    def _update_fewer(self, batch: Batch) -> tuple[Batch, Answer[SummaryUpdate]]:
+    def _update_fewer(self, batch: Batch) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
         """Digest a step, or as many of its first messages as the model can digest.  Raises ModelError."""
         while True:
             try:
@@ -218,12 +218,12 @@ class SummaryJob:
                 else:
                     raise
 
-    def _leave_out(self, batch: Batch) -> Answer[SummaryUpdate]:
+    def _leave_out(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
         """Go on without a step's only message, which the model server refuses: the summary covers it unread."""
         log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=batch.through))
-        return Answer(SummaryUpdate(batch.material.previous), self.mini.model_server.models.mini.name, ())
+        return ParsedAnswer(SummaryUpdate(batch.material.previous), self.mini.model_server.models.mini.name, ())
 
-    def _store(self, job: JobRow, batch: Batch, answer: Answer[SummaryUpdate]) -> bool:
+    def _store(self, job: JobRow, batch: Batch, answer: ParsedAnswer[SummaryUpdate]) -> bool:
         """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
             row = lock_session(tx, job.session_id)
@@ -235,13 +235,13 @@ class SummaryJob:
             if batch.refused is not None:
                 mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), self.now())
                 self.sessions.enqueue_follow_ups(tx, row, summarise=False)
-            counts, corrected = self.facts.add_proposed(tx, row, answer.made.facts, batch.material)
-            sections = replace_texts(answer.made.sections, corrected)
+            counts, corrected = self.facts.add_proposed(tx, row, answer.value.facts, batch.material)
+            sections = replace_texts(answer.value.sections, corrected)
             usage = {**_usage(answer), "facts": counts}
             about = {"model": answer.model, "prompt": batch.prompt.label, "usage": usage}
             add_version(tx, row, sections, batch.through, self.now(), author="model", **about)
-            if answer.made.type in (*batch.material.types, "") and batch.material.types:
-                row.recognised_type = answer.made.type
+            if answer.value.type in (*batch.material.types, "") and batch.material.types:
+                row.recognised_type = answer.value.type
             for enqueue_update in self.enqueue_update:
                 enqueue_update(tx, row.owner)
             if corrected:
@@ -262,7 +262,7 @@ def _remember_most(tx: Transaction, job: JobRow, batch: Batch) -> None:
             row.payload = {**(row.payload or {}), _MOST: batch.most if batch.through < batch.last else BATCH_MESSAGES}
 
 
-def _usage(answer: Answer[SummaryUpdate]) -> dict[str, Any]:
+def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
     total = sum(answer.spent, Usage(0, 0))
     of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
     return {**of_tokens, "calls": len(answer.spent)}

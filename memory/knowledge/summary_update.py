@@ -18,7 +18,17 @@ from memory.errors import SummaryRefused
 from memory.knowledge.grounding import find_quotes, plain_apostrophes
 from memory.languages import pattern
 from memory.llm import DigestMaterial, ModelRequest
-from memory.llm.mini import INTEGER, TEXT, Answer, CutOff, Unusable, json_objects, list_of, object_of, request_for
+from memory.llm.json_answers import (
+    INTEGER,
+    TEXT,
+    CutOff,
+    InvalidAnswer,
+    ParsedAnswer,
+    json_objects,
+    list_of,
+    object_of,
+    request_for,
+)
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.quoting import block, fact_line, message_lines, one_line, summary_json
@@ -89,7 +99,7 @@ class SummaryUpdate:
     whole: bool = field(default=False, compare=False)
 
 
-Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], Answer[SummaryUpdate]]
+Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
 
 
 def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
@@ -98,7 +108,7 @@ def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ())
     return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
 
 
-def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> Answer[SummaryUpdate]:
+def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> ParsedAnswer[SummaryUpdate]:
     """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini`).
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
@@ -117,12 +127,12 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMat
 
     try:
         answer = ask(request_for(told, blocks, material, schema(material.links, material.types)), repair, usable)
-        if answer.cut_off and not answer.made.whole and len(material.messages) > 1:
+        if answer.cut_off and not answer.value.whole and len(material.messages) > 1:
             raise CutOff
     except CutOff as problem:
         text = f"{str(problem)[:-1]}; until then the last good summary stays in use."
         raise SummaryRefused(CUT_OFF, text) from None
-    except Unusable as problem:
+    except InvalidAnswer as problem:
         raise SummaryRefused(
             "summary_refused",
             f"The mini model's answer was refused, and its repair too ({str(problem)[:-1]}), so the last good summary "
@@ -138,19 +148,19 @@ def read(
 
     messages: what it is about; facts without a quote get one from them.
     may_be_empty: whether the person has said nothing yet.
-    Raises Unusable.
+    Raises InvalidAnswer.
     """
     if not without_thoughts(answer).strip():
-        raise Unusable("It is empty.")
+        raise InvalidAnswer("It is empty.")
     made = _in_json(answer, previous, messages)
     if made is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
-        raise Unusable("It holds no complete JSON object with a `summary`.")
+        raise InvalidAnswer("It holds no complete JSON object with a `summary`.")
     made = made or SummaryUpdate(_from_text(without_thoughts(answer), previous))
     if made.sections.empty and not may_be_empty:
-        raise Unusable("Its summary is empty.")
+        raise InvalidAnswer("Its summary is empty.")
     before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
-        raise Unusable(
+        raise InvalidAnswer(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
     return made
@@ -191,9 +201,9 @@ def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_text(text: str, previous: Sections) -> Sections:
-    """The previous summary with a text as its last section.  Raises Unusable."""
+    """The previous summary with a text as its last section.  Raises InvalidAnswer."""
     if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(plain_apostrophes(text).lstrip(" \n\t\"'*#>_“«")):
-        raise Unusable("It declines the task in words and is no summary.")
+        raise InvalidAnswer("It declines the task in words and is no summary.")
     return limit_size(replace(previous, discussed=_paragraphs(text)))
 
 

@@ -1,8 +1,8 @@
 """What a language model is to the rest of Recap: a `LanguageModel` answers a `ModelRequest`, piece by piece.
 `completions` asks any OpenAI-compatible server; `builtin` works by rules and needs neither network nor key.
 
-Guarantee: an answer is text, tool calls, or both, and then exactly one `Finish`; or it raises ModelError or
-Interrupted.  Replies are always consumed as an iterator, streamed or not, so there is one code path for both.
+Guarantee: an answer is text, tool calls, or both, and then exactly one `StreamEnd`; or it raises ModelError or
+Cancelled.  Replies are always consumed as an iterator, streamed or not, so there is one code path for both.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from models.owners import Usage
 from models.sections import Sections
 
 
-class Interrupted(Exception):
-    """`Call.stop` ended an answer before its end."""
+class Cancelled(Exception):
+    """`CancelToken.cancel` ended an answer before its end."""
 
 
-class Call:
+class CancelToken:
     """The calls of a model that one turn makes.  Any thread may stop them."""
 
     def __init__(self) -> None:
-        self.stopped = False
+        self.cancelled = False
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._actions: list[Callable[[], object]] = []
 
-    def stop(self) -> None:
+    def cancel(self) -> None:
         """End the answer.  May be called at any time, and more than once."""
         with self._lock:
-            self.stopped = True
+            self.cancelled = True
             self._over.set()
             for action in self._actions:
                 action()
@@ -48,11 +48,11 @@ class Call:
         return self._over.wait(seconds)
 
     @contextmanager
-    def on_stop(self, action: Callable[[], object]) -> Iterator[None]:
+    def on_cancel(self, action: Callable[[], object]) -> Iterator[None]:
         """Run `action` when the call is stopped inside this context, or at once if it is stopped already."""
         with self._lock:
             self._actions.append(action)
-            if self.stopped:
+            if self.cancelled:
                 action()
         try:
             yield
@@ -167,7 +167,7 @@ class ModelRequest:
 
     `material` is the prompt before it was rendered into `messages`, `schema` the JSON schema that the answer must
     follow.  `client` holds the parameters of an OpenAI client's request, which are sent unchanged; the answer then
-    comes as `Chunk`s too.  Requests with the same `cache_key` begin with the same prompt, which some servers cache.
+    comes as `RawChunk`s too.  Requests with the same `cache_key` begin with the same prompt, which some servers cache.
     """
 
     messages: tuple[ChatMessage, ...]
@@ -175,13 +175,13 @@ class ModelRequest:
     schema: Mapping[str, Any] | None = None
     stream: bool = False
     tools: tuple[Tool, ...] = ()
-    call: Call = field(default_factory=Call, compare=False)
+    cancel: CancelToken = field(default_factory=CancelToken, compare=False)
     client: Mapping[str, Any] | None = None
     cache_key: str | None = None
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextDelta:
     """More of the reply's text; never empty."""
 
     text: str
@@ -211,14 +211,14 @@ class Substitute:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class RawChunk:
     """What the server sent for a client's request, with every field, also the thoughts in its text."""
 
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Finish:
+class StreamEnd:
     """The end of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`.
 
     thoughts: fields of the message that hold thoughts. Some servers want them back beside the calls of tools.
@@ -230,7 +230,7 @@ class Finish:
     thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
-ModelEvent = Piece | Thought | Waiting | Substitute | Chunk | ToolCall | Finish
+ModelEvent = TextDelta | Thought | Waiting | Substitute | RawChunk | ToolCall | StreamEnd
 
 
 class LanguageModel(Protocol):
@@ -239,7 +239,7 @@ class LanguageModel(Protocol):
     name: str
 
     @property
-    def can_call_tools(self) -> bool:
+    def supports_tools(self) -> bool:
         """Whether to offer tools.  A model that cannot call tools ignores them."""
         ...
 
@@ -249,27 +249,29 @@ class LanguageModel(Protocol):
         ...
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
-        """Yield the text, then any tool calls, then one `Finish`.  A client's answer may have neither text nor calls.
+        """Yield the text, then any tool calls, then one `StreamEnd`.
 
-        A `Substitute` comes before everything else; thoughts and `Waiting` may stand anywhere before the `Finish`.
+        A client's answer may have neither text nor calls.
 
-        Raises ModelError, also after some text.  Raises Interrupted when the request's call is stopped while the model
-        is silent; between two pieces the caller looks at `Call.stopped`.
+        A `Substitute` comes before everything else; thoughts and `Waiting` may stand anywhere before the `StreamEnd`.
+
+        Raises ModelError, also after some text.  Raises Cancelled when the request's call is stopped while the model
+        is silent; between two pieces the caller looks at `CancelToken.cancelled`.
         """
         ...
 
 
-def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, Finish]:
+def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, StreamEnd]:
     """The whole text of an answer, without thoughts, and its end."""
     words = list[str]()
     for event in model.answer(request):
-        if isinstance(event, Piece):
+        if isinstance(event, TextDelta):
             words.append(event.text)
         elif isinstance(event, Thought) and event.withdraws:
             words.clear()
-        elif isinstance(event, Finish):
+        elif isinstance(event, StreamEnd):
             return "".join(words), event
-    raise AssertionError("an answer ends with a Finish")
+    raise AssertionError("an answer ends with a StreamEnd")
 
 
 def estimate_prompt(request: ModelRequest) -> int:

@@ -17,7 +17,7 @@ from time import monotonic
 from cachetools import TLRUCache
 
 from memory.errors import CONTENT_REFUSED, ModelError
-from memory.llm import Chunk, LanguageModel, ModelEvent, ModelRequest, Substitute, Thought, Waiting
+from memory.llm import LanguageModel, ModelEvent, ModelRequest, RawChunk, Substitute, Thought, Waiting
 from memory.ops import logs
 
 log = logging.getLogger(__name__)
@@ -78,8 +78,8 @@ class WithFallback:
         self._failed, self._on_takeover = failed, on_takeover
 
     @property
-    def can_call_tools(self) -> bool:
-        return self._model.can_call_tools
+    def supports_tools(self) -> bool:
+        return self._model.supports_tools
 
     @property
     def window(self) -> int | None:
@@ -93,10 +93,10 @@ class WithFallback:
         while waiting:
             model = waiting.popleft()
             announced, began = model is self._model, False
-            held: list[Chunk] = []  # chunks that say nothing yet: a client can still get another model's
+            held: list[RawChunk] = []  # chunks that say nothing yet: a client can still get another model's
             try:
                 for event in model.answer(request if announced else _for_substitute(request)):
-                    if isinstance(event, Chunk) and not began and _is_silent(event):
+                    if isinstance(event, RawChunk) and not began and _is_silent(event):
                         held.append(event)
                         continue
                     if not announced and not isinstance(event, Waiting):
@@ -112,7 +112,7 @@ class WithFallback:
                 return
             except ModelError as error:
                 own = model is self._model and error.code in OF_THE_REQUEST
-                if began or own or request.call.stopped:
+                if began or own or request.cancel.cancelled:
                     raise
                 errors[model] = error
             code = errors[model].code
@@ -152,7 +152,7 @@ def _for_substitute(request: ModelRequest) -> ModelRequest:
     return replace(request, client={name: value for name, value in request.client.items() if name != "model"})
 
 
-def _is_silent(chunk: Chunk) -> bool:
+def _is_silent(chunk: RawChunk) -> bool:
     """Return whether a chunk holds nothing of an answer, as the first one that only names the role."""
     choices = chunk.data.get("choices")
     for choice in choices if isinstance(choices, list) else ():

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
 from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
-from memory.llm.models import Models
+from memory.llm.registry import ModelRegistry
 from models.sections import Sections
 from search_index import Embedder, EmbeddingUnavailable
 
 if TYPE_CHECKING:
-    from memory.llm.completions import OpenAIModel
+    from memory.llm.openai import OpenAIModel
 
 QUESTION = "Answer with one short sentence: are you there?"
 SCHEMA = {
@@ -69,19 +69,19 @@ class ModelCheck:
         return self.error.message if self.error is not None else None
 
 
-def check_models(models: Models, context_tokens: int, embedder: Embedder | None = None) -> Iterator[ModelCheck]:
+def check_models(models: ModelRegistry, context_tokens: int, embedder: Embedder | None = None) -> Iterator[ModelCheck]:
     """Yield a check of each model at a server, the main model first. Nothing is stored.
 
     context_tokens: the setting. embedder: what makes embeddings, if it is to be checked.
     """
-    from memory.llm.completions import OpenAIModel  # which takes long to import
+    from memory.llm.openai import OpenAIModel  # which takes long to import
 
     tasks = [("main", models.single_main), ("mini", models.single_mini)]
     for task, model in [*tasks, *(("fallback", model) for model in models.fallbacks)]:
         if isinstance(model, OpenAIModel):
             yield _check(task, model, context_tokens)
-    if embedder is not None and not embedder.instant and models.embedding_endpoint is not None:
-        yield _check_embedder(embedder, models.embedding_endpoint.address)
+    if embedder is not None and not embedder.instant and models.embedding_provider is not None:
+        yield _check_embedder(embedder, models.embedding_provider.address)
 
 
 def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
@@ -101,7 +101,7 @@ def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
     return ModelCheck(
         task,
         model.name,
-        model.endpoint.address,
+        model.provider.address,
         seconds,
         " ".join(text.split())[:REPLY_CHARS],
         error,
@@ -163,7 +163,7 @@ def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tu
 
 def _window(model: OpenAIModel) -> tuple[int | None, bool]:
     """Return the tokens that the model can read, None if its server does not say; and whether that is Ollama."""
-    root, version, _ = model.endpoint.address.rstrip("/").rpartition("/v1")
+    root, version, _ = model.provider.address.rstrip("/").rpartition("/v1")
     window = _listed(model, "/models")
     if window or not version:  # the servers below have it in their addresses
         return window, False
@@ -204,9 +204,9 @@ def _count(value: Any) -> int | None:
 
 def _fetched(model: OpenAIModel, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a JSON object of the server; an empty one if it has none there."""
-    endpoint = model.endpoint
+    provider = model.provider
     try:
-        answer = json.loads(endpoint.fetch(path, body, endpoint.failures(model.name, "OPENAI_MODEL", LOOKUP_SECONDS)))
+        answer = json.loads(provider.get(path, body, provider.errors(model.name, "OPENAI_MODEL", LOOKUP_SECONDS)))
     except (ModelError, ValueError, RecursionError):
         return {}
     return answer if isinstance(answer, dict) else {}

@@ -26,9 +26,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from config import Settings, SettingsError
 from config.servers import OPENAI_URL
 from memory.errors import Conflict, InvalidRequest, ModelError
-from memory.llm import Finish, ModelRequest, Piece
+from memory.llm import ModelRequest, StreamEnd, TextDelta
 from memory.llm.model_check import ModelCheck, check_models
-from memory.llm.models import Models
+from memory.llm.registry import ModelRegistry
 from memory.ops import logs
 from models import Database, ModelServerRow, retry_on_conflict
 from models.model_server import ServerDraft
@@ -96,14 +96,14 @@ class _Row(NamedTuple):
 class _Unavailable:
     """A `LanguageModel` that says why the stored model server can't be used."""
 
-    can_call_tools = False
+    supports_tools = False
     window = None
 
     def __init__(self, name: str, problem: str) -> None:
         self.name = name
         self._problem = problem
 
-    def answer(self, request: ModelRequest) -> Iterator[Piece | Finish]:
+    def answer(self, request: ModelRequest) -> Iterator[TextDelta | StreamEnd]:
         raise ModelError("model_server_unusable", self._problem, status=503)
 
 
@@ -118,17 +118,17 @@ class ModelServer:
         settings: Settings,
         database: Database,
         now: Callable[[], datetime],
-        environment: Models,
-        models_of: Callable[[Settings], Models],
+        environment: ModelRegistry,
+        models_of: Callable[[Settings], ModelRegistry],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
         self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
         self._lock = threading.Lock()
-        self._in_use: tuple[_Row | None, Models] = None, environment
+        self._in_use: tuple[_Row | None, ModelRegistry] = None, environment
 
     @property
-    def models(self) -> Models:
+    def models(self) -> ModelRegistry:
         """The models in use.  While the database can't be read, they are those that were in use before."""
         try:
             stored = self._stored()
@@ -140,7 +140,7 @@ class ModelServer:
                 self._log()
             return self._in_use[1]
 
-    def tell(self) -> None:
+    def log_models(self) -> None:
         """Log which models are in use, unless they have just changed, which is logged anyway."""
         before, now = self._in_use[1], self.models
         if now is before:
@@ -148,12 +148,12 @@ class ModelServer:
 
     def _log(self) -> None:
         models = self._in_use[1]
-        if models.endpoint is None:
+        if models.provider is None:
             log.warning("%s", models.notice)
         else:
             named = {"main": models.main.name, "mini": models.mini.name}
-            mini_at = models.mini_endpoint.address if models.mini_endpoint not in (None, models.endpoint) else None
-            log.info("models", extra=logs.fields(**named, at=models.endpoint.address, mini_at=mini_at))
+            mini_at = models.mini_provider.address if models.mini_provider not in (None, models.provider) else None
+            log.info("models", extra=logs.fields(**named, at=models.provider.address, mini_at=mini_at))
 
     def close(self) -> None:
         """Close the connections to the servers in use."""
@@ -255,13 +255,13 @@ class ModelServer:
             changes["embedding_base_url"] = servers.embedding.url or OPENAI_URL
         return self._settings.model_copy(update=changes)
 
-    def _made(self, stored: _Row | None) -> Models:
+    def _made(self, stored: _Row | None) -> ModelRegistry:
         try:
             return self._models_of(self._named_by(stored))
         except SettingsError as error:
             assert stored is not None  # the environment's were made at the start
             main, mini = (_Unavailable(name or self._settings.openai_model, str(error)) for name in stored[-2:])
-            return Models(main, mini, notice=str(error))
+            return ModelRegistry(main, mini, notice=str(error))
 
     def _refusal(self) -> str | None:
         """Why no model server can be stored."""
@@ -289,7 +289,7 @@ class ModelServer:
             raise InvalidRequest("bad_model_server", text, param="base_url")
         return self._with(draft, key)
 
-    def _checked(self, settings: Settings) -> Models:
+    def _checked(self, settings: Settings) -> ModelRegistry:
         try:
             return self._models_of(settings)
         except SettingsError as error:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memory.llm import Piece, Thought
+from memory.llm import TextDelta, Thought
 
 _NAMES = "think|thinking|thought"
 _OPEN = re.compile(rf" {{0,3}}<(?:{_NAMES})>", re.I)
@@ -41,7 +41,7 @@ class ThoughtSplitter:
         self._begun = False  # whether any word of the answer has come
         self._held = ""  # the end of what came, which may be the beginning of a tag
 
-    def feed(self, text: str) -> Iterator[Piece | Thought]:
+    def feed(self, text: str) -> Iterator[TextDelta | Thought]:
         """Yield what is known of the next piece: words of the answer, and thoughts.
 
         A `Thought` that `withdraws` tells that every word before it belongs to the thought.
@@ -54,7 +54,7 @@ class ThoughtSplitter:
             elif self._held:
                 return
 
-    def end(self) -> Iterator[Piece | Thought]:
+    def end(self) -> Iterator[TextDelta | Thought]:
         """Yield what was held back. A thought without an end stays a thought."""
         held, self._held = self._held, ""
         if self._thinking and self._implicit:
@@ -84,7 +84,7 @@ class ThoughtSplitter:
         thought = text[: close.start()]
         return (Thought(thought) if thought.strip() else None), text[close.end() :]
 
-    def _answer(self, text: str) -> tuple[Piece | Thought | None, str]:
+    def _answer(self, text: str) -> tuple[TextDelta | Thought | None, str]:
         if self._at_line_start:
             if not self._begun and text[0].isspace():  # blank lines before an answer, or between thought and answer
                 stripped = text.lstrip("\r\n")
@@ -119,12 +119,12 @@ class ThoughtSplitter:
         self._begun, self._at_line_start = False, True
         return Thought(before, withdraws=True)
 
-    def _words(self, text: str) -> Iterator[Piece]:
+    def _words(self, text: str) -> Iterator[TextDelta]:
         if not self._begun:
             text = text.lstrip("\r\n")
             self._begun = bool(text.strip())
         if text:
-            yield Piece(text)
+            yield TextDelta(text)
 
 
 def _partial_tag(text: str, longest: int) -> int:
@@ -145,7 +145,7 @@ def without_thoughts(text: str) -> str:
     splitter = ThoughtSplitter()
     words: list[str] = []
     for part in (*splitter.feed(text), *splitter.end()):
-        if isinstance(part, Piece):
+        if isinstance(part, TextDelta):
             words.append(part.text)
         elif part.withdraws:
             words.clear()

@@ -21,7 +21,7 @@ from memory.access.owners import whose
 from memory.jobs import JobQueue
 from memory.knowledge.graph import sources_about
 from memory.languages import analysis_in
-from memory.llm.mini import Mini
+from memory.llm.json_answers import MiniModel
 from memory.ops import logs
 from memory.recall import endings, reranking, triggers
 from memory.recall.derived import MESSAGES_MAX, RANKED_MAX, facts_and_summaries
@@ -108,7 +108,12 @@ class Recall:
     """Searches, for callers and for turns."""
 
     def __init__(
-        self, settings: Settings, database: Database, index: SearchIndex, job_queue: JobQueue, mini: Mini | None = None
+        self,
+        settings: Settings,
+        database: Database,
+        index: SearchIndex,
+        job_queue: JobQueue,
+        mini: MiniModel | None = None,
     ) -> None:
         """With `mini`, that model re-ranks what a turn recalls."""
         self._settings = settings

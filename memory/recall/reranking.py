@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from memory import tokens
 from memory.errors import ModelError
-from memory.llm import Interrupted, ModelRequest, RankMaterial, estimate_prompt
-from memory.llm.mini import INTEGER, Mini, Unusable, first_object, list_of, object_of, request_for
+from memory.llm import Cancelled, ModelRequest, RankMaterial, estimate_prompt
+from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.ops import logs
 from memory.quoting import block, escape, message_line
 from memory.recall.excerpts import LocatedMessage
@@ -45,7 +45,9 @@ def request_of(question: str, said: Sequence[LocatedMessage]) -> ModelRequest:
 
 
 def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
-    """The hits whose numbers the answer has, in its order, then the others; none if it names none.  Raises Unusable.
+    """The hits whose numbers the answer has, in its order, then the others; none if it names none.
+
+    Raises InvalidAnswer.
 
     The scores stay where they were, so the part `model` of a hit is what it has won or lost.
     """
@@ -60,7 +62,7 @@ def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
 
 
 def rerank(
-    mini: Mini, owner_id: int, question: str, hits: list[Hit], near: Mapping[int, LocatedMessage]
+    mini: MiniModel, owner_id: int, question: str, hits: list[Hit], near: Mapping[int, LocatedMessage]
 ) -> list[Hit] | None:
     """The hits, the best first, which are all `near`, of which the mini model orders the first MOST.
 
@@ -68,14 +70,14 @@ def rerank(
     """
     first = hits[:MOST]
     request = request_of(question, [near[hit.message_id] for hit in first])
-    timer = threading.Timer(SECONDS, request.call.stop)
+    timer = threading.Timer(SECONDS, request.cancel.cancel)
     timer.start()
     try:
-        best = mini.ask(owner_id, request, None, lambda answer: reordered(first, answer)).made
-    except Interrupted:
+        best = mini.ask(owner_id, request, None, lambda answer: reordered(first, answer)).value
+    except Cancelled:
         mini.spend(owner_id, Usage(estimate_prompt(request), 0, estimated=True))
         log.warning("the mini model took too long to re-rank what was found")
-    except (ModelError, Unusable) as error:
+    except (ModelError, InvalidAnswer) as error:
         log.warning("what was found could not be re-ranked", extra=logs.fields(error=logs.safe_message(error)))
     else:
         return [*best, *hits[MOST:]] if best else []

@@ -25,7 +25,7 @@ from typing import Any
 
 from memory import tokens
 from memory.llm import ChatMessage, ToolCall
-from memory.llm.answers import text_in
+from memory.llm.response_parser import text_in
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, strip_markup, to_prompt_message
 from memory.transcripts.reconcile import MessageKey

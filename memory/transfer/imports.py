@@ -22,7 +22,7 @@ from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, lock_owner
 from memory.errors import Conflict
 from memory.leases import Leases
-from memory.llm.mini import INTEGER, TEXT, list_of, object_of
+from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
 from memory.sessions.sessions import Sessions

@@ -82,7 +82,7 @@ def read_again(engine: Engine, admitted: Admitted) -> Admitted:
         row = tx.get_one(SessionRow, admitted.lease.row_id)
         line = _without_refused(_line(tx, row))
         again = remember(tx, engine, admitted.request, row, line, admitted.exchange, admitted.sent)
-    return replace(again, lease=admitted.lease, turn_id=admitted.turn_id, call=admitted.call)
+    return replace(again, lease=admitted.lease, turn_id=admitted.turn_id, cancel=admitted.cancel)
 
 
 def without_memory(engine: Engine, request: TurnRequest) -> Admitted:

@@ -25,8 +25,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, database_failed
-from memory.llm import Finish, LanguageModel, Piece
-from memory.llm.passing import as_written, in_chunks
+from memory.llm import LanguageModel, StreamEnd, TextDelta
+from memory.llm.passthrough import to_chunks, to_openai
 from memory.ops import logs
 from memory.sessions.messages import SessionCounts, store_reply
 from memory.transcripts.matching import conversation_fingerprint
@@ -91,7 +91,7 @@ class ChatPipeline:
                     except GeneratorExit:  # the listener left; the reply is for when they come back
                         listening = False
                         if request.on_disconnect == "interrupt":
-                            admitted.call.stop()
+                            admitted.cancel.cancel()
             course.ended["answer"] = perf_counter()
             finished = course.finished = _record(engine, admitted, _finished(admitted, started, course.answer))
             course.ended["record"] = perf_counter()
@@ -104,11 +104,11 @@ def _once_more(finished: TurnFinished, request: TurnRequest) -> Iterator[TurnEve
     """The events of a turn that is over, for a retry."""
     yield finished.started
     if request.client is None:
-        yield Piece(finished.reply)
+        yield TextDelta(finished.reply)
     else:
         reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
-        end = Finish(reason, finished.model, finished.usage.spent)
-        yield from in_chunks(
+        end = StreamEnd(reason, finished.model, finished.usage.spent)
+        yield from to_chunks(
             [finished.reply],
             end,
             request.client.parameters,
@@ -246,7 +246,7 @@ def _store(engine: Engine, admitted: Admitted, finished: TurnFinished) -> int:
     request, lease, now, begun = admitted.request, admitted.lease, engine.now(), None
     session: SessionRow | SessionCounts
     assert lease is not None and admitted.turn_id is not None
-    extra = {"tool_calls": list(map(as_written, finished.calls))} if finished.calls else None
+    extra = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
     if request.client is not None and request.session_id is None:
         line = [one.key for one in request.client.conversation.messages]

@@ -96,7 +96,7 @@ def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, b
     why = ""
     if mode == "tools" and request.client is not None:
         why = THEIRS
-    elif mode == "tools" and model is not None and not model.can_call_tools:
+    elif mode == "tools" and model is not None and not model.supports_tools:
         why = UNASKED
     elif mode == "tools" and model is not None and settings.recall_limit and settings.recall_tokens:
         return RecallResult((), mode, ASKED, BY_MODEL)
@@ -159,7 +159,7 @@ def compose(engine: Engine, admitted: Admitted, found: MemoryReport) -> Composed
         material,
         stream=admitted.request.stream,
         client=None if admitted.request.client is None else admitted.request.client.parameters,
-        call=admitted.call,
+        cancel=admitted.cancel,
         cache_key=admitted.session_id,
     )
     return Composed(asked, report, now, admitted.tokens + tokens.estimate(quoted), quoted, problem)
@@ -175,7 +175,7 @@ def as_it_came(engine: Engine, admitted: Admitted, problem: str | None) -> Compo
     left_out = [sent for message_id, sent in admitted.sent.items() if message_id in admitted.unshown]
     messages = unmodified(request.client.conversation, left_out)
     asked = ModelRequest(
-        messages, material, stream=request.stream, client=request.client.parameters, call=admitted.call
+        messages, material, stream=request.stream, client=request.client.parameters, cancel=admitted.cancel
     )
     return Composed(asked, report, now, admitted.full_history_tokens, problem=problem)
 

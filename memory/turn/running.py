@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 from memory import tokens
 from memory.errors import Conflict, ModelError, RecapError, database_failed
 from memory.llm import (
-    Chunk,
-    Finish,
-    Interrupted,
+    Cancelled,
     LanguageModel,
     ModelRequest,
-    Piece,
+    RawChunk,
+    StreamEnd,
     Substitute,
+    TextDelta,
     Thought,
     ToolCall,
     Waiting,
     estimate_prompt,
 )
-from memory.llm.passing import in_chunks, last_chunk
+from memory.llm.passthrough import last_chunk, to_chunks
 from memory.ops import logs
 from memory.turn import refusals, turns
 from memory.turn.tools import Tools
@@ -60,15 +60,15 @@ class Answer:
     spent: list[Usage] = field(default_factory=list)
     looked_back: tuple[RecallToolCall, ...] = ()
     calls: tuple[ToolCall, ...] = ()
-    last: Chunk | None = None
+    last: RawChunk | None = None
     rate: float = 1.0
     substitute: str | None = None
     failure: ModelError | None = None
-    end: Finish = field(init=False)
+    end: StreamEnd = field(init=False)
 
     def pieces(
         self, model: LanguageModel, request: ModelRequest, tools: Tools | None
-    ) -> Iterator[Piece | Thought | Waiting | Chunk]:
+    ) -> Iterator[TextDelta | Thought | Waiting | RawChunk]:
         """Take the answer to `request` from `model`: yields the words, and a client's chunks, as the model says them.
 
         Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
@@ -80,7 +80,7 @@ class Answer:
             calls: tuple[ToolCall, ...] = ()
             try:
                 calls = yield from self._call(model, request)
-            except Interrupted:
+            except Cancelled:
                 early = INTERRUPTED
             except ModelError as error:
                 if request.client is not None or not self.said.strip():
@@ -90,7 +90,7 @@ class Answer:
                 early, self.failure = CUT_OFF, error
             if early:
                 usage = Usage(estimate_prompt(request), tokens.estimate(self.said[already:]), estimated=True)
-                self.end = Finish(early, model.name, usage)
+                self.end = StreamEnd(early, model.name, usage)
             if not self.spent:
                 self.rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
             self.spent.append(self.end.usage)
@@ -104,26 +104,26 @@ class Answer:
         self.end = replace(self.end, usage=sum(self.spent, Usage(0, 0)))
         if early == INTERRUPTED and request.client is not None:  # a client is told of an end that it knows
             if request.stream and self.last is not None:
-                yield Chunk(last_chunk(self.last.data, "stop"))
+                yield RawChunk(last_chunk(self.last.data, "stop"))
             else:
                 end = replace(self.end, reason="stop")
-                yield from in_chunks([self.said], end, request.client, stream=request.stream)
+                yield from to_chunks([self.said], end, request.client, stream=request.stream)
 
     def _call(
         self, model: LanguageModel, request: ModelRequest
-    ) -> Generator[Piece | Thought | Waiting | Chunk, None, tuple[ToolCall, ...]]:
-        """One call of the model: yields what it says, and returns the tools it calls.  Raises Interrupted."""
+    ) -> Generator[TextDelta | Thought | Waiting | RawChunk, None, tuple[ToolCall, ...]]:
+        """One call of the model: yields what it says, and returns the tools it calls.  Raises Cancelled."""
         calls, words, already = list[ToolCall](), "", len(self.said)
-        if request.call.stopped:
-            raise Interrupted
+        if request.cancel.cancelled:
+            raise Cancelled
         self._parts = model.answer(request)  # kept, so that nobody waits for what a server sends after the end
         for part in self._parts:
-            if isinstance(part, Finish):
+            if isinstance(part, StreamEnd):
                 self.end = part
                 break
-            if request.call.stopped:
-                raise Interrupted
-            if isinstance(part, Piece):
+            if request.cancel.cancelled:
+                raise Cancelled
+            if isinstance(part, TextDelta):
                 # Models that are about to call tools often say a line end first.
                 text = part.text if words or not request.tools else part.text.lstrip()
                 if not text:
@@ -133,13 +133,13 @@ class Answer:
                 words += text
                 self.began = self.began or time.perf_counter()
                 self.said += text
-                yield Piece(text)
+                yield TextDelta(text)
             elif isinstance(part, Substitute):
                 self.substitute = part.model
             elif isinstance(part, ToolCall):
                 calls.append(part)
             else:
-                if isinstance(part, Chunk):
+                if isinstance(part, RawChunk):
                     self.last = part
                 elif isinstance(part, Thought) and part.withdraws:
                     self.said, words = self.said[:already], ""
@@ -170,7 +170,7 @@ class Course(AbstractContextManager["Course"]):
         lease, turn_id = turn.lease, turn.turn_id
         if lease is not None and turn_id is not None:
             keep = self._engine.leases.hold
-            keep(lease, turn.call.stop, lambda tx: turns.note(tx, turn_id, lease, self.answer.said))
+            keep(lease, turn.cancel.cancel, lambda tx: turns.note(tx, turn_id, lease, self.answer.said))
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         turn, finished, client = self._turn, self.finished, self._request.client

@@ -66,7 +66,7 @@ class Tools:
     ) -> ModelRequest:
         """The request that goes on from what the model `said` and its `calls`, with what they bring.
 
-        thoughts: the fields that go back beside the calls, see `Finish`.
+        thoughts: the fields that go back beside the calls, see `StreamEnd`.
         """
         calls = calls[:CALLS_A_ROUND]
         asked = ChatMessage("assistant", said, calls, thoughts=thoughts)

@@ -12,7 +12,7 @@ from config import Settings
 from memory.errors import ModelError
 from memory.examples import Example
 from memory.leases import Lease
-from memory.llm import Call, Chunk, Piece, Thought, ToolCall, Waiting
+from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.recall.recall import RecallResult, SearchScope
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
 from models.facts import Fact
@@ -181,7 +181,7 @@ class Admitted:
     unshown: frozenset[int] = frozenset()
     lease: Lease | None = None
     turn_id: int | None = None
-    call: Call = field(default_factory=Call, compare=False)
+    cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
 
 @dataclass(frozen=True)
@@ -239,4 +239,4 @@ class TurnFinished:
     failure: ModelError | None = None
 
 
-TurnEvent = TurnStarted | Piece | Thought | Waiting | Chunk | TurnFinished
+TurnEvent = TurnStarted | TextDelta | Thought | Waiting | RawChunk | TurnFinished

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from memory.llm.completions import OpenAIModel
+from memory.llm.openai import OpenAIModel
 from tests.model_server import ModelServer
 from tests.openai_calls import Make, connected
 

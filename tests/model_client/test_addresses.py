@@ -9,7 +9,7 @@ import pytest
 
 from config import Settings, SettingsError
 from memory.llm import complete
-from memory.llm.client import Endpoint
+from memory.llm.openai import ProviderClient
 from tests.model_server import ModelServer, Status
 from tests.openai_calls import KEY, Make, ask, connected, failure
 
@@ -86,6 +86,6 @@ def test_a_proxy_that_can_not_be_used_stops_the_start_if_it_is_needed(
 ) -> None:
     proxies(ALL_PROXY="socks5://127.0.0.1:9")
     with pytest.raises(SettingsError, match="proxy"):
-        Endpoint(Settings(openai_base_url=OUTSIDE).servers.main, 5.0)
+        ProviderClient(Settings(openai_base_url=OUTSIDE).servers.main, 5.0)
     with connected(server) as model:
         assert complete(model, ask())

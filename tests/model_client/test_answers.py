@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.llm import Finish, Piece, complete
-from memory.llm.answers import events
-from memory.llm.completions import OpenAIModel
+from memory.llm import StreamEnd, TextDelta, complete
+from memory.llm.openai import OpenAIModel
+from memory.llm.response_parser import events
 from models.owners import Usage
 from tests.model_server import ModelServer, Raw, Text
 from tests.openai_calls import KEY, ask, both, chunk, data
@@ -21,8 +21,8 @@ TEXT = Text.text
 
 def test_a_plain_call_is_one_piece_and_its_finish(server: ModelServer, model: OpenAIModel) -> None:
     assert list(model.answer(ask())) == [
-        Piece("Reply to: Hello, how are you?"),
-        Finish("stop", "gpt-4o", Usage(prompt_tokens=6, completion_tokens=6)),
+        TextDelta("Reply to: Hello, how are you?"),
+        StreamEnd("stop", "gpt-4o", Usage(prompt_tokens=6, completion_tokens=6)),
     ]
     (request,) = server.requests
     assert request.path == "/v1/chat/completions"

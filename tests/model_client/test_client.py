@@ -13,8 +13,7 @@ import pytest
 
 from config import Settings, SettingsError
 from memory.llm import complete
-from memory.llm.client import Endpoint
-from memory.llm.completions import BUSY_SECONDS, LASTING_MAX, OpenAIModel
+from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, OpenAIModel, ProviderClient
 from tests import model_server as replies
 from tests.model_server import Json, ModelServer, Raw, Status, Text
 from tests.openai_calls import KEY, SCHEMA, Make, ask, both, chunk, data, failure
@@ -38,12 +37,12 @@ def model(make: Make) -> OpenAIModel:
 @pytest.mark.parametrize("url", ["127.0.0.1:11434/v1", "localhost", "ftp://x/v1", "http://", "http://[::1/v1"])
 def test_a_base_url_that_is_none_stops_the_start(url: str) -> None:
     with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
-        Endpoint(Settings(openai_base_url=url).servers.main, 5.0)
+        ProviderClient(Settings(openai_base_url=url).servers.main, 5.0)
 
 
 def test_a_key_that_is_none_stops_the_start_and_stays_hidden() -> None:
     with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
-        Endpoint(Settings(openai_api_key="sk-hidden\nkey").servers.main, 5.0)
+        ProviderClient(Settings(openai_api_key="sk-hidden\nkey").servers.main, 5.0)
     assert "hidden" not in str(caught.value)
 
 
@@ -137,7 +136,7 @@ def test_the_key_never_shows(server: ModelServer, make: Make, caplog: pytest.Log
     assert "A call failed." in caplog.text
     assert KEY[:12] not in caplog.text
     assert "pass-word-42" not in caplog.text
-    assert KEY not in repr(model.endpoint)
+    assert KEY not in repr(model.provider)
 
 
 BREAKING = (replies.HangUp(), replies.CutStream(0), replies.SseError(0))
@@ -246,5 +245,5 @@ def test_failures_leave_no_connection_behind(server: ModelServer, make: Make, st
     for _ in range(3):
         failure(model, ask(stream))
     assert server.wait_for(lambda: server.connections <= 1)
-    model.endpoint.close()
+    model.provider.close()
     assert server.wait_for(lambda: server.connections == 0)

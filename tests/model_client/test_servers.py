@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import ChatMessage, ModelRequest, Piece, complete
-from memory.llm.completions import OpenAIModel
+from memory.llm import ChatMessage, ModelRequest, TextDelta, complete
+from memory.llm.openai import OpenAIModel
 from tests.model_server import Body, Json, ModelServer, Raw, Status, Text
 from tests.openai_calls import MATERIAL, SCHEMA, Make, ask, both, chunk, data, failure
 
@@ -254,7 +254,7 @@ def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server: Mod
 
 
 def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server: ModelServer, make: Make) -> None:
-    model = OpenAIModel(make().endpoint, "gpt-4o", backoff=0.001, rest=0.2)
+    model = OpenAIModel(make().provider, "gpt-4o", backoff=0.001, rest=0.2)
     server.main.default = lambda body: Status(500)
     failure(model, ask())
     assert len(server.requests) == 3
@@ -303,7 +303,7 @@ def test_an_error_in_a_choice_is_one(server: ModelServer, model: OpenAIModel) ->
     broken = {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Gone"}}
     server.main.queue(Raw([data(chunk({"content": "Half"}), json.dumps({"choices": [broken]}).encode(), b"[DONE]")]))
     parts = model.answer(ask(stream=True))
-    assert next(parts) == Piece("Half")
+    assert next(parts) == TextDelta("Half")
     with pytest.raises(ModelError, match="Gone"):
         list(parts)
 
@@ -334,7 +334,7 @@ def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(
 ) -> None:
     server.main.default = lambda body: Text("I think so.\n</think>\n\nYes.")
     assert complete(model, ask(stream=True))[0] == "Yes.", "its words are withdrawn"
-    words = [part.text for part in model.answer(ask(stream=True)) if isinstance(part, Piece)]
+    words = [part.text for part in model.answer(ask(stream=True)) if isinstance(part, TextDelta)]
     assert words == ["Yes."], "and later none has to be"
     server.main.default = lambda body: Text("No thought now.")
     assert complete(model, ask(stream=True))[0] == "No thought now."

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from memory.llm import Interrupted, Piece, complete
+from memory.llm import Cancelled, TextDelta, complete
 from tests.model_server import ModelServer, Raw
 from tests.openai_calls import Make, ask, both, chunk, data, failure
 
@@ -61,11 +61,11 @@ def test_an_answer_that_does_not_go_on_can_be_ended(server: ModelServer, make: M
     server.main.queue(Raw(chunks()), "And on.")
     request, model = ask(stream=True), make()
     parts = model.answer(request)
-    assert next(parts) == Piece("Hi")
-    stopping = threading.Timer(0.05, request.call.stop)
+    assert next(parts) == TextDelta("Hi")
+    stopping = threading.Timer(0.05, request.cancel.cancel)
     stopping.start()
     started = time.monotonic()
-    with pytest.raises(Interrupted):
+    with pytest.raises(Cancelled):
         next(parts)
     assert time.monotonic() - started < 5.0
     over.set()

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.llm import ChatMessage, Finish, ModelRequest, Piece, Tool, ToolCall, complete
-from memory.llm.answers import read
-from memory.llm.completions import OpenAIModel
-from memory.llm.failures import Failures
+from memory.llm import ChatMessage, ModelRequest, StreamEnd, TextDelta, Tool, ToolCall, complete
+from memory.llm.openai import OpenAIModel
+from memory.llm.provider_errors import ProviderErrors
+from memory.llm.response_parser import parse_completion
 from memory.llm.thoughts import ThoughtSplitter
 from tests.model_server import ModelServer, Raw, ToolCalls
 from tests.openai_calls import ask, both, chunk, data
@@ -32,7 +32,7 @@ def offering(stream: bool = False, *messages: ChatMessage) -> ModelRequest:
 def calls(model: OpenAIModel, request: ModelRequest) -> list[tuple[str, str]]:
     """The name and arguments of each call of an answer that ends in calls."""
     *parts, finish = model.answer(request)
-    assert isinstance(finish, Finish) and finish.reason == "tool_calls"
+    assert isinstance(finish, StreamEnd) and finish.reason == "tool_calls"
     made = [part for part in parts if isinstance(part, ToolCall)]
     assert len({one.id for one in made}) == len(made) and all(one.id for one in made)
     return [(one.name, one.arguments) for one in made]
@@ -60,13 +60,13 @@ def test_calls_come_after_the_text_and_before_the_end(
 ) -> None:
     server.main.queue(ToolCalls((("look", {"at": "it"}), ("listen", {})), text, finish))
     *parts, end = model.answer(offering(stream))
-    spoken = [part for part in parts if isinstance(part, Piece)]
+    spoken = [part for part in parts if isinstance(part, TextDelta)]
     assert "".join(piece.text for piece in spoken) == text and bool(spoken) == bool(text)
     assert parts[len(spoken) :] == [
         ToolCall("call_2_0", "look", '{"at": "it"}'),
         ToolCall("call_2_1", "listen", "{}"),
     ]
-    assert isinstance(end, Finish) and end.reason == "tool_calls" and not end.usage.estimated
+    assert isinstance(end, StreamEnd) and end.reason == "tool_calls" and not end.usage.estimated
 
 
 def fragment(index: int | None = None, id: Any = None, name: Any = None, arguments: Any = None) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def test_a_stream_that_breaks_in_a_call_gives_none(server: ModelServer, model: O
     assert len(server.requests) == 2
 
 
-FAILURES = Failures("http://127.0.0.1/v1", "gpt-4o", "OPENAI_MODEL", 1.0)
+FAILURES = ProviderErrors("http://127.0.0.1/v1", "gpt-4o", "OPENAI_MODEL", 1.0)
 FUNCTIONS = st.dictionaries(
     st.sampled_from(["name", "arguments"]), st.one_of(st.none(), st.text(), st.integers(), st.just({"a": 1}))
 )
@@ -168,6 +168,8 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 @given(st.lists(st.lists(FRAGMENTS)))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
     body = data(chunk({"content": "Hi"}), *(chunk({"tool_calls": fragments}) for fragments in chunks), b"[DONE]")
-    made = [part for part in read([body], offering(), FAILURES, ThoughtSplitter()) if isinstance(part, ToolCall)]
+    made = [
+        part for part in parse_completion([body], offering(), FAILURES, ThoughtSplitter()) if isinstance(part, ToolCall)
+    ]
     assert all(one.name and one.id and isinstance(one.arguments, str) for one in made)
     assert len({one.id for one in made}) == len(made)

@@ -18,7 +18,7 @@ from memory import llm, tokens
 from memory.llm.builtin.digest import digest
 from memory.llm.builtin.profile import profile
 from memory.llm.builtin.replies import reply
-from memory.llm.passing import in_chunks
+from memory.llm.passthrough import to_chunks
 from memory.quoting import one_line
 from models.owners import Usage
 
@@ -29,19 +29,19 @@ class BuiltinModel:
     """A `LanguageModel` by rules.  It never raises, holds no state, and may be shared between threads."""
 
     name = "recap-extractive"
-    can_call_tools = False
+    supports_tools = False
     window = None
 
-    def answer(self, request: llm.ModelRequest) -> Iterator[llm.Piece | llm.Chunk | llm.Finish]:
+    def answer(self, request: llm.ModelRequest) -> Iterator[llm.TextDelta | llm.RawChunk | llm.StreamEnd]:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
         text = _answer(request.material)
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
         prompt = llm.estimate_prompt(request)
-        end = llm.Finish("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
+        end = llm.StreamEnd("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
         if request.client is None:
-            yield from map(llm.Piece, pieces)
+            yield from map(llm.TextDelta, pieces)
         else:
-            yield from in_chunks(pieces, end, request.client, stream=request.stream)
+            yield from to_chunks(pieces, end, request.client, stream=request.stream)
         yield end
 
 

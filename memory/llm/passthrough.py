@@ -15,38 +15,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory.llm import Chunk, Finish, Piece, ToolCall
+from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
 _NAME_CHARS = 64  # OpenAI's limit
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def in_chunks(
+def to_chunks(
     pieces: Sequence[str],
-    end: Finish,
+    end: StreamEnd,
     client: Mapping[str, Any],
     *,
     stream: bool,
     calls: Sequence[ToolCall] = (),
     id: str | None = None,
-) -> Iterator[Piece | Chunk]:
+) -> Iterator[TextDelta | RawChunk]:
     """An answer that comes from no server, as a client with these parameters expects it."""
     if not stream:
         text = "".join(pieces)
-        yield Piece(text)
-        yield Chunk(_completion(text, end, calls, id))
+        yield TextDelta(text)
+        yield RawChunk(_completion(text, end, calls, id))
         return
     common = _common(CHUNK, end, id)
     yield _delta(common, {"role": "assistant", "content": ""})
     for piece in pieces:
-        yield Piece(piece)
+        yield TextDelta(piece)
         yield _delta(common, {"content": piece})
     if calls:
         yield _delta(common, {"tool_calls": [{"index": place, **sent_call(one)} for place, one in enumerate(calls)]})
     yield _delta(common, {}, end.reason)
     if last := for_client({**common, "choices": [], "usage": _usage(end)}, client):
-        yield Chunk(last)
+        yield RawChunk(last)
 
 
 def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
 
 
 def as_completion(
-    sent: Sequence[Mapping[str, Any]], text: str, end: Finish, calls: Sequence[ToolCall]
+    sent: Sequence[Mapping[str, Any]], text: str, end: StreamEnd, calls: Sequence[ToolCall]
 ) -> Mapping[str, Any]:
     """What the server sent as one `chat.completion`; composed of `text` and `calls` if the server streamed unasked."""
     if len(sent) == 1 and any("message" in choice for choice in _choices(sent[0])):
@@ -76,7 +76,7 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
     return chunk
 
 
-def as_written(call: ToolCall) -> dict[str, Any]:
+def to_openai(call: ToolCall) -> dict[str, Any]:
     """A call in the form of an assistant's message, with the name and arguments that the model wrote."""
     extra = {} if call.extra is None else {"extra_content": call.extra}
     function = {"name": call.name, "arguments": call.arguments}
@@ -89,7 +89,7 @@ def sent_call(call: ToolCall) -> dict[str, Any]:
     Servers refuse a conversation with a bad name or arguments that are no object, so bad ones are replaced.
     """
     name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_CHARS]
-    return as_written(replace(call, name=name, arguments=call.arguments if is_object(call.arguments) else "{}"))
+    return to_openai(replace(call, name=name, arguments=call.arguments if is_object(call.arguments) else "{}"))
 
 
 def is_object(text: str) -> bool:
@@ -100,8 +100,8 @@ def is_object(text: str) -> bool:
         return False
 
 
-def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> Chunk:
-    return Chunk({**common, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> RawChunk:
+    return RawChunk({**common, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
 
 def _as_delta(choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _as_delta(choice: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in choice.items() if name != "message"}, "delta": message}
 
 
-def _completion(text: str, end: Finish, calls: Sequence[ToolCall], id: str | None) -> dict[str, Any]:
+def _completion(text: str, end: StreamEnd, calls: Sequence[ToolCall], id: str | None) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text or None, "refusal": None}
     if calls:
         message["tool_calls"] = [sent_call(call) for call in calls]
@@ -120,11 +120,11 @@ def _completion(text: str, end: Finish, calls: Sequence[ToolCall], id: str | Non
     return {**_common(COMPLETION, end, id), "choices": [choice], "usage": _usage(end)}
 
 
-def _common(kind: str, end: Finish, id: str | None) -> dict[str, Any]:
+def _common(kind: str, end: StreamEnd, id: str | None) -> dict[str, Any]:
     return {"id": id or f"chatcmpl-{uuid.uuid4().hex}", "object": kind, "created": int(time.time()), "model": end.model}
 
 
-def _usage(end: Finish) -> dict[str, int]:
+def _usage(end: StreamEnd) -> dict[str, int]:
     return {
         "prompt_tokens": end.usage.prompt_tokens,
         "completion_tokens": end.usage.completion_tokens,

@@ -3,7 +3,7 @@
 Guarantee: the owner's budget is charged for each call, whatever becomes of its answer.
 
 Models wrap JSON in fences, think aloud before it, chat around it, or break its grammar.  Reading is tolerant of that;
-what an answer says is for its reader to judge, who raises Unusable.
+what an answer says is for its reader to judge, who raises InvalidAnswer.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _CUT_OFF = (
 )
 
 
-class Unusable(ValueError):
+class InvalidAnswer(ValueError):
     """The answer can't be used.  The message is a sentence for the model, which is asked to repair its answer."""
 
 
-class CutOff(Unusable):
+class CutOff(InvalidAnswer):
     """The answer ended at the model's limit of tokens, so a repair would end there too.  The message is for people."""
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class CutOff(Unusable):
 
 
 @dataclass(frozen=True)
-class Answer(Generic[T]):
+class ParsedAnswer(Generic[T]):
     """What was made of an answer, the name of the model that wrote it, and what each call took.
 
     cut_off: the answer ended at the model's limit of tokens, though it could be read.
     """
 
-    made: T
+    value: T
     model: str
     spent: tuple[Usage, ...]
     cut_off: bool = False
@@ -75,17 +75,19 @@ class JsonObject(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mini:
+class MiniModel:
     """The mini model in use, on behalf of owners."""
 
     model_server: ModelServer
     budgets: Budgets
     metrics: Metrics
 
-    def ask(self, owner_id: int, request: ModelRequest, repair: Prompt | None, read: Callable[[str], T]) -> Answer[T]:
+    def ask(
+        self, owner_id: int, request: ModelRequest, repair: Prompt | None, read: Callable[[str], T]
+    ) -> ParsedAnswer[T]:
         """What `read` makes of the answer, which is not repaired without `repair`.
 
-        Raises ModelError when the model fails, and Unusable when its answer can't be used, even repaired.
+        Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
         """
         return ask(self.model_server.models.mini, request, repair, read, lambda usage: self.spend(owner_id, usage))
 
@@ -101,16 +103,16 @@ def ask(
     repair: Prompt | None,
     read: Callable[[str], T],
     spend: Callable[[Usage], None],
-) -> Answer[T]:
-    """Like `Mini.ask`, of any model; `spend` is told what each call took."""
+) -> ParsedAnswer[T]:
+    """Like `MiniModel.ask`, of any model; `spend` is told what each call took."""
     spent = list[Usage]()
     while True:
         text, finish = complete(model, request)
         spend(finish.usage)
         spent.append(finish.usage)
         try:
-            return Answer(read(text), finish.model, tuple(spent), cut_off=finish.reason == "length")
-        except Unusable as error:
+            return ParsedAnswer(read(text), finish.model, tuple(spent), cut_off=finish.reason == "length")
+        except InvalidAnswer as error:
             if finish.reason == "length":
                 raise CutOff from None
             if repair is None:
@@ -126,14 +128,14 @@ def request_for(told: str, blocks: Iterable[str], material: Material, schema: Ma
 
 
 def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The first JSON object in an answer that follows the schema.  Raises Unusable."""
+    """The first JSON object in an answer that follows the schema.  Raises InvalidAnswer."""
     problem = "It holds no complete JSON object."
     for found in json_objects(answer):
         wrong = next(Draft202012Validator(schema).iter_errors(found.value), None)
         if wrong is None:
             return found.value
         problem = f"It does not have the shape that was asked for: {wrong.json_path} breaks `{wrong.validator}`."
-    raise Unusable(problem)
+    raise InvalidAnswer(problem)
 
 
 def json_objects(answer: str) -> list[JsonObject]:
@@ -208,7 +210,7 @@ def list_of(items: dict[str, Any]) -> dict[str, Any]:
 
 def instruction(schema: Any) -> str:
     """What asks for an answer of a schema's shape, for servers that take no schema."""
-    return f"Answer with one JSON object and nothing else, of this shape: {json.dumps(_example(schema))}"
+    return f"ParsedAnswer with one JSON object and nothing else, of this shape: {json.dumps(_example(schema))}"
 
 
 def _example(schema: Any) -> Any:

@@ -19,8 +19,7 @@ from memory.llm import LanguageModel
 from memory.llm.fallback import Failed, WithFallback
 
 if TYPE_CHECKING:
-    from memory.llm.client import Endpoint
-    from memory.llm.completions import OpenAIModel
+    from memory.llm.openai import OpenAIModel, ProviderClient
 
 LISTED_SECONDS = 60.0  # for so long a process keeps a server's list
 LIST_TIMEOUT = 10.0  # seconds: the page waits for it
@@ -30,34 +29,34 @@ CHOSEN_MAX = 64  # models by name that are kept, each with what it has learned o
 MAIN = "recap"  # always means the main model, so that a client's configuration works with any server
 
 
-class Models:
-    """The models at `endpoint`, or the built-in one where that is None.  Threads may share it.
+class ModelRegistry:
+    """The models at `provider`, or the built-in one where that is None.  Threads may share it.
 
     `main` answers where no other model is chosen, and `mini` writes summaries.  `named` makes another model of the
     server.  Only the models in `listed` can be chosen, or if it is empty, all of the server's.  `notice` says why no
     server answers: the built-in model does, so that nobody takes it for more than it is, or nothing can.
     `fallbacks` answer where another model fails; `on_takeover` gets the task, the model that answers, and why.
-    `mini_endpoint` and `embedding_endpoint` are other servers of these tasks.
+    `mini_provider` and `embedding_provider` are other servers of these tasks.
     """
 
     def __init__(
         self,
         main: LanguageModel,
         mini: LanguageModel,
-        endpoint: Endpoint | None = None,
+        provider: ProviderClient | None = None,
         named: Callable[[str], LanguageModel] | None = None,
         listed: tuple[str, ...] = (),
         notice: str | None = None,
         builtin: bool = False,
         *,
         fallbacks: Sequence[OpenAIModel] = (),
-        mini_endpoint: Endpoint | None = None,
-        embedding_endpoint: Endpoint | None = None,
+        mini_provider: ProviderClient | None = None,
+        embedding_provider: ProviderClient | None = None,
         on_takeover: Callable[[str, str, str], None] | None = None,
     ) -> None:
-        self.endpoint, self.listed, self.notice, self.builtin = endpoint, listed, notice, builtin
-        self.fallbacks, self.mini_endpoint = fallbacks, mini_endpoint
-        self.embedding_endpoint = embedding_endpoint
+        self.provider, self.listed, self.notice, self.builtin = provider, listed, notice, builtin
+        self.fallbacks, self.mini_provider = fallbacks, mini_provider
+        self.embedding_provider = embedding_provider
         self._failed, self._on_takeover = Failed(), on_takeover
         self.single_main, self.single_mini = main, mini
         self.main, self.mini = self._backed(main, "main"), self._backed(mini, "mini")
@@ -73,15 +72,15 @@ class Models:
 
     def close(self) -> None:
         """Close the connections to all servers."""
-        endpoints = (
-            self.endpoint,
-            self.mini_endpoint,
-            self.embedding_endpoint,
-            *(one.endpoint for one in self.fallbacks),
+        providers = (
+            self.provider,
+            self.mini_provider,
+            self.embedding_provider,
+            *(one.provider for one in self.fallbacks),
         )
-        for endpoint in endpoints:
-            if endpoint is not None:
-                endpoint.close()
+        for provider in providers:
+            if provider is not None:
+                provider.close()
 
     def choose(self, name: str | None, *, main_if_unknown: bool = False) -> LanguageModel:
         """The model of this name; the main model for None and MAIN, and where there is no server.
@@ -103,10 +102,10 @@ class Models:
         return list(dict.fromkeys([self.main.name, *(self.listed or self._of_server())]))
 
     def _fetch(self) -> list[str]:
-        if self.endpoint is None:
+        if self.provider is None:
             return []
         try:
-            answer = json.loads(_fetched(self.endpoint, "/models", seconds=LIST_TIMEOUT))
+            answer = json.loads(_fetched(self.provider, "/models", seconds=LIST_TIMEOUT))
             return sorted(str(model["id"]) for model in answer["data"])
         except (ModelError, ValueError, LookupError, TypeError):
             return []
@@ -115,29 +114,29 @@ class Models:
 
     def listing(self) -> bytes:
         """The list of models; one of our own where the operator lists others.  Raises ModelError."""
-        if self.endpoint is None or self.listed:
+        if self.provider is None or self.listed:
             return json.dumps({"object": "list", "data": list(map(_entry, self.names()))}).encode()
-        return _fetched(self.endpoint, "/models")
+        return _fetched(self.provider, "/models")
 
     def entry(self, name: str) -> bytes:
         """One model.  Raises ModelError, and NotFound for a name that no model has."""
-        if name == MAIN or (self.endpoint is None and name == self.main.name):
+        if name == MAIN or (self.provider is None and name == self.main.name):
             return json.dumps(_entry(name)).encode()
-        if self.endpoint is None or name in (".", ".."):  # dots would lead elsewhere on the server
+        if self.provider is None or name in (".", ".."):  # dots would lead elsewhere on the server
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
-        return _fetched(self.endpoint, f"/models/{quote(name, safe='')}")
+        return _fetched(self.provider, f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Embeddings.  Raises ModelError, and RecapError with the built-in model, whose word vectors do not have the
         size that a client expects of a model."""
-        if self.embedding_endpoint is None:
+        if self.embedding_provider is None:
             raise RecapError(
                 "embeddings_unavailable",
                 "Recap's built-in model makes no embeddings for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
                 "local server, and they are passed on to it.",
                 status=501,
             )
-        return _fetched(self.embedding_endpoint, "/embeddings", body)
+        return _fetched(self.embedding_provider, "/embeddings", body)
 
 
 def _entry(name: str) -> dict[str, Any]:
@@ -145,6 +144,6 @@ def _entry(name: str) -> dict[str, Any]:
 
 
 def _fetched(
-    endpoint: Endpoint, path: str, body: Mapping[str, Any] | None = None, seconds: float | None = None
+    provider: ProviderClient, path: str, body: Mapping[str, Any] | None = None, seconds: float | None = None
 ) -> bytes:
-    return endpoint.fetch(path, body, endpoint.failures("of the server", "OPENAI_MODEL", seconds))
+    return provider.get(path, body, provider.errors("of the server", "OPENAI_MODEL", seconds))

@@ -1,8 +1,11 @@
-"""Reads a chat completion, in whatever form the server sends it: server-sent events, or one JSON object.
+"""Parse a chat completion, in whatever form the server sends it: server-sent events, or one JSON object.
 
-Guarantee: whatever the bytes are, `read` yields what a `LanguageModel` yields, or raises ModelError.  Unknown fields,
-nulls, comments and missing usage do no harm.  Text has no lone surrogates and no NUL, which databases refuse.  Every
-call of a tool has a name and an id of its own.  Thoughts are told apart from the words, wherever the server puts them.
+Invariants (tests/model_client/test_answers.py):
+- Whatever the bytes are, `parse_completion` yields what a `LanguageModel` yields, or raises ModelError.
+- Unknown fields, nulls, comments and missing usage do no harm.
+- Text has no lone surrogates and no NUL, which databases refuse.
+- Every call of a tool has a name and an id of its own.
+- Thoughts are told apart from the words, wherever the server puts them.
 """
 
 from __future__ import annotations
@@ -16,9 +19,19 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import ModelError
-from memory.llm import Chunk, Finish, ModelEvent, ModelRequest, Piece, Thought, ToolCall, Waiting, estimate_prompt
-from memory.llm.failures import Failures
-from memory.llm.passing import as_completion, for_client, is_object
+from memory.llm import (
+    ModelEvent,
+    ModelRequest,
+    RawChunk,
+    StreamEnd,
+    TextDelta,
+    Thought,
+    ToolCall,
+    Waiting,
+    estimate_prompt,
+)
+from memory.llm.passthrough import as_completion, for_client, is_object
+from memory.llm.provider_errors import ProviderErrors
 from memory.llm.thoughts import ThoughtSplitter
 from models.owners import Usage
 
@@ -46,8 +59,8 @@ _THOUGHTS = ("reasoning_content", "reasoning")  # the fields of a message in whi
 _DETAILS = "reasoning_details"  # OpenRouter's, a list
 
 
-def read(
-    chunks: Iterable[bytes], request: ModelRequest, failures: Failures, splitter: ThoughtSplitter
+def parse_completion(
+    chunks: Iterable[bytes], request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter
 ) -> Iterator[ModelEvent]:
     """Yield the answer to `request` in `chunks`, of which empty ones tell that the server is silent.
 
@@ -61,7 +74,7 @@ def read(
     broken: ModelError | None = None
     data: dict[str, Any] = {}
     try:
-        for data in _objects(chunks, failures):
+        for data in _objects(chunks, errors):
             if not data:
                 if request.stream:
                     yield Waiting()
@@ -71,35 +84,35 @@ def read(
             choices = data.get("choices")
             choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
             if error := choice.get("error"):
-                broken = failures.told(error)
+                broken = errors.told(error)
                 break
             if ("delta" in choice or "message" in choice) and not choice.get("index"):
                 yield from answer.add(choice, calls=bool(request.tools) or client is not None)
             if client is not None:
                 sent.append(data)
                 if request.stream and (chunk := for_client(data, client)):
-                    yield Chunk(chunk)
+                    yield RawChunk(chunk)
     except ModelError:
         if not answer.reason:  # with a reason to end, the answer is complete
             raise
     if answer.reason == "error":
-        broken = broken or failures.told({"message": f"the answer ended with {answer.their_reason!r}"})
+        broken = broken or errors.told({"message": f"the answer ended with {answer.their_reason!r}"})
     if broken is not None:
         raise broken
     if not answer.begun:
-        raise failures.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
+        raise errors.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
     yield from answer.end()
     made = _whole(answer.calls) if answer.calls else []
     if client is None and not made and not answer.words.strip():
-        raise failures.empty_answer(answer.reason, thought=answer.has_thoughts)
+        raise errors.empty_answer(answer.reason, thought=answer.has_thoughts)
     # Many servers say "stop" beside calls.
     reason = "tool_calls" if made else answer.reason if answer.reason in ("length", "content_filter") else "stop"
     if usage is None:
         completion = tokens.estimate(answer.came + "".join(call.name + call.arguments for call in made))
         usage = Usage(estimate_prompt(request), completion, estimated=True)
-    finish = Finish(reason, model or failures.model, usage, answer.thoughts)
+    finish = StreamEnd(reason, model or errors.model, usage, answer.thoughts)
     if client is not None and not request.stream:
-        yield Chunk(as_completion(sent, answer.came, finish, made))
+        yield RawChunk(as_completion(sent, answer.came, finish, made))
     yield from made
     yield finish
 
@@ -115,10 +128,10 @@ class _Answer:
         self.came = self.words = self.reason = self.their_reason = ""
         self.thoughts: dict[str, Any] = {}
         self.has_thoughts = self.begun = False
-        self.calls: list[_PartialCall] = []
+        self.calls: list[ToolCallDelta] = []
         self._splitter = splitter
 
-    def add(self, choice: dict[str, Any], *, calls: bool) -> Iterator[Piece | Thought]:
+    def add(self, choice: dict[str, Any], *, calls: bool) -> Iterator[TextDelta | Thought]:
         """Take in a choice with a whole message or a part of it, and yield its words and thoughts."""
         self.begun = True
         if reason := text_in(choice.get("finish_reason")):
@@ -135,13 +148,13 @@ class _Answer:
             self.came += content
             yield from self._split(self._splitter.feed(content))
 
-    def end(self) -> Iterator[Piece | Thought]:
+    def end(self) -> Iterator[TextDelta | Thought]:
         """Yield the rest of the words."""
         return self._split(self._splitter.end())
 
-    def _split(self, parts: Iterable[Piece | Thought]) -> Iterator[Piece | Thought]:
+    def _split(self, parts: Iterable[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:
         for part in parts:
-            if isinstance(part, Piece):
+            if isinstance(part, TextDelta):
                 self.words += part.text
             else:
                 self.has_thoughts = True
@@ -192,7 +205,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
             yield None
 
 
-def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, Any]]:
+def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[str, Any]]:
     """Yield the object in each event up to `[DONE]`, or the one object that the answer is; {} while nothing comes.
 
     The first line tells: content types are often wrong, and some servers stream unasked or answer a streamed request
@@ -223,21 +236,21 @@ def _objects(chunks: Iterable[bytes], failures: Failures) -> Iterator[dict[str, 
             data = json.loads(payload)
         except (ValueError, RecursionError):
             if name == "error":
-                raise failures.told(payload) from None
+                raise errors.told(payload) from None
             if began:  # half an event after good ones means that the connection broke
-                raise failures.cut_off() from None
-            raise failures.bad_answer("not JSON" if payload else "nothing at all", payload) from None
+                raise errors.cut_off() from None
+            raise errors.bad_answer("not JSON" if payload else "nothing at all", payload) from None
         if isinstance(data, list) and len(data) == 1:  # as Gemini sends errors
             (data,) = data
         if not isinstance(data, dict):
-            raise failures.bad_answer("not an object", payload)
+            raise errors.bad_answer("not an object", payload)
         # Some servers answer 200 and put the error into the body.
         if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
-            raise failures.told(error)
+            raise errors.told(error)
         began = True
         yield data
     if streamed:
-        raise failures.cut_off()
+        raise errors.cut_off()
 
 
 def _whole_body(start: bytes, rest: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
@@ -295,7 +308,7 @@ def _usage(value: Any) -> Usage | None:
 
 
 @dataclass
-class _PartialCall:
+class ToolCallDelta:
     """A call of which more fragments may come."""
 
     index: int | None
@@ -305,7 +318,7 @@ class _PartialCall:
     extra: Any = None
 
 
-def _collect(calls: list[_PartialCall], fragments: Any) -> None:
+def _collect(calls: list[ToolCallDelta], fragments: Any) -> None:
     """Add what a message holds of calls, whole ones or fragments, which `index` tells apart.
 
     Of a call's fragments the first has the id and name, the others have more of the arguments.  Servers deviate: no
@@ -320,7 +333,7 @@ def _collect(calls: list[_PartialCall], fragments: Any) -> None:
         arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else text_in(arguments)
         call = next((call for call in reversed(calls) if index is None or call.index == index), None)
         if call is None or _is_another(call, call_id, name, arguments):
-            call = _PartialCall(index)
+            call = ToolCallDelta(index)
             calls.append(call)
         call.id = call.id or call_id
         call.name = call.name or name
@@ -328,7 +341,7 @@ def _collect(calls: list[_PartialCall], fragments: Any) -> None:
         call.arguments.append(arguments)
 
 
-def _is_another(call: _PartialCall, call_id: str, name: str, arguments: str) -> bool:
+def _is_another(call: ToolCallDelta, call_id: str, name: str, arguments: str) -> bool:
     """Whether a fragment begins a call of its own, rather than to continue `call`."""
     if call_id and call.id:
         return call_id != call.id
@@ -336,7 +349,7 @@ def _is_another(call: _PartialCall, call_id: str, name: str, arguments: str) -> 
     return named_twice and (name != call.name or bool(arguments and is_object("".join(call.arguments))))
 
 
-def _whole(calls: Sequence[_PartialCall]) -> list[ToolCall]:
+def _whole(calls: Sequence[ToolCallDelta]) -> list[ToolCall]:
     """The calls that have a name."""
     whole: dict[str, ToolCall] = {}
     for call in calls:

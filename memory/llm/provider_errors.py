@@ -77,7 +77,7 @@ _SECONDS = re.compile(r"(\d{1,5}(?:\.\d+)?)s?")  # to wait: a day at most; serve
 
 
 @dataclass(frozen=True)
-class Failures:
+class ProviderErrors:
     """Makes the errors of one model.
 
     `address` is its server's, `setting` the environment variable that names it, `seconds` the time an answer may take.

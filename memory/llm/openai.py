@@ -1,0 +1,448 @@
+"""Requests to a model server by the `openai` package: chat completions and embeddings, and the bytes of its responses.
+
+Requests go through the package's low-level `post`, which sends a body unchanged and gives httpx2's response.  The typed
+calls, as `chat.completions.create`, take several times as long.  `response_parser` reads the bytes instead of the
+package, because it reports the deviations of servers as unrelated errors.
+
+A client's request is sent as it came: its parameters unchanged, its messages as they are.  Recap adds parameters of its
+own only where the client names none.  What a server refuses of a request, and an answer can do without, is learned: the
+request goes again in another form, and later ones in that form at once.
+
+Invariants: whatever happens to a request raises ModelError.  A response ends by its deadline; one that is not read
+ahead may stay silent for as long again before that is noticed.  One of our own requests takes at most three tries, none
+after its first part was yielded; a client's takes one, because clients try again themselves.  A server that fails for
+long is left alone for some seconds.  MODEL_TIMEOUT bounds all tries together, with the pauses between them; of a stream
+it bounds the silence, and LASTING_MAX times as much the whole (tests/model_client/test_client.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import queue
+import random
+import re
+import socket
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+import httpx2
+import numpy as np
+import openai
+from numpy.typing import NDArray
+
+from config import Server, SettingsError
+from config.servers import OPENAI_URL
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
+from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
+from memory.llm.provider_errors import WORTH_ANOTHER_TRY, ProviderErrors
+from memory.llm.request_form import RequestForm
+from memory.llm.response_parser import parse_completion
+from memory.llm.thoughts import ThoughtSplitter
+from memory.ops.metrics import Metrics
+from search_index import EmbeddingUnavailable
+
+CONNECT_SECONDS = 5.0
+QUIET_SECONDS = 1.0  # of a stream in which nothing comes, before whoever reads it is told
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+_MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
+
+_AZURE = re.compile(
+    r"(?P<provider>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/chat/completions|/embeddings)?)?(?<!/v1)"
+)
+"""An address of Azure's older protocol, where /openai/v1 is OpenAI's."""
+
+_OF_THIS_MACHINE = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version")
+# What the package would tell every server; no server needs it.
+_UNSENT = {f"X-Stainless-{name}": openai.Omit() for name in (*_OF_THIS_MACHINE, "Async", "Retry-Count", "Read-Timeout")}
+
+Body = Mapping[str, Any]
+
+
+class ProviderClient:
+    """One model server, and the `openai` client that this process calls it with.  Threads may share it.
+
+    timeout: seconds that an answer may take.  Raises SettingsError if no request could be made to `server`.
+    """
+
+    def __init__(self, server: Server, timeout: float) -> None:
+        url, key = server.url or OPENAI_URL, server.key
+        try:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or len(url.split()) > 1:
+                raise ValueError
+        except ValueError:
+            raise SettingsError(
+                f"{server.url_setting} must be a whole address, as in http://127.0.0.1:11434/v1."
+            ) from None
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise SettingsError(f"{server.key_setting} holds a character that no key has; copy it again.")
+        self.server, self.timeout = server, timeout
+        self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+        try:
+            if parts.hostname in _THIS_MACHINE:  # without proxies; ssl itself reads SSL_CERT_FILE
+                http = openai.DefaultHttpxClient(auth=auth, trust_env=False, verify=ssl.create_default_context())
+            else:
+                http = openai.DefaultHttpxClient(auth=auth)
+        except (ValueError, ImportError) as error:
+            raise SettingsError(f"The environment's proxy can't be used for {server.url_setting}: {error}") from None
+        self.takes_cache_key = server.takes_cache_key
+        self._client, self._by_deployment = _client(self.address, dict(parse_qsl(parts.query)), key, http)
+        self.close = weakref.finalize(self, self._client.close)  # at the latest when the last turn with it is over
+        self._secrets = tuple(filter(None, (key, parts.password)))
+
+    def errors(self, model: str, setting: str, seconds: float | None = None) -> ProviderErrors:
+        """The errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""
+        settings = self.server.url_setting, self.server.key_setting
+        return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
+
+    def get(self, path: str, body: Body | None, errors: ProviderErrors) -> bytes:
+        """What the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
+        return b"".join(self.chunks(path, body, errors, time.monotonic() + errors.seconds, CancelToken()))
+
+    def chunks(
+        self,
+        path: str,
+        body: Body | None,
+        errors: ProviderErrors,
+        deadline: float,
+        cancel: CancelToken,
+        silence: float | None = None,
+    ) -> Generator[bytes, None, None]:
+        """Yield the bytes of a response as they come, until `deadline` (of time.monotonic()).
+
+        silence: the seconds in which nothing may come; without it only the deadline counts.
+
+        Cancelling `cancel` breaks the connection once the response has begun.  So does closing the generator early.
+        """
+        size = 0
+        try:
+            with (
+                contextlib.closing(self._send(path, body, deadline, silence)) as response,
+                cancel.on_cancel(lambda: _shutdown_socket(response)),
+            ):
+                for chunk in response.iter_bytes():
+                    size += len(chunk)
+                    if size > _MOST_BYTES:
+                        raise errors.bad_answer("it is too long")
+                    yield chunk
+                    if time.monotonic() >= deadline:
+                        raise errors.timed_out()
+        except openai.APIStatusError as error:
+            raise errors.refused(error.status_code, error.response.headers, error.response.content) from None
+        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
+            if isinstance(error.__cause__, httpx2.ConnectTimeout):
+                raise errors.unreachable(f"no connection in {CONNECT_SECONDS:g} seconds") from None
+            raise (errors.timed_out() if silence is None else errors.silent()) from None
+        except openai.APIConnectionError as error:
+            raise errors.unreachable(str(error.__cause__) or type(error.__cause__).__name__) from None
+        except httpx2.DecodingError:
+            raise errors.bad_answer("its compression is broken") from None
+        except (httpx2.TransportError, OSError):
+            raise errors.cut_off() from None
+
+    def chunks_ahead(
+        self, path: str, body: Body | None, errors: ProviderErrors, deadline: float, cancel: CancelToken, silence: float
+    ) -> Generator[bytes, None, None]:
+        """As `chunks`, but read in a thread of their own: a cancelled token and the deadline end them at once.
+
+        Yields no bytes, b"", for each QUIET_SECONDS in which nothing comes.
+
+        When the generator is closed, the thread reads on: if nothing more comes, the connection can be used again.
+        A thread that waits for a silent server ends with its read timeout.
+        """
+        arrived = queue.SimpleQueue[bytes | ModelError | None]()
+        closed = threading.Event()
+
+        def read_all() -> None:
+            try:
+                with contextlib.closing(self.chunks(path, body, errors, deadline, cancel, silence)) as chunks:
+                    for chunk in chunks:
+                        if closed.is_set():
+                            break
+                        arrived.put(chunk)
+            except ModelError as error:
+                arrived.put(error)
+            finally:
+                arrived.put(None)
+
+        threading.Thread(target=read_all, name="recap-model", daemon=True).start()
+        try:
+            with cancel.on_cancel(lambda: arrived.put(None)):
+                while True:
+                    left = deadline - time.monotonic()
+                    try:
+                        item = arrived.get(timeout=max(0.0, min(QUIET_SECONDS, left)))
+                    except queue.Empty:
+                        if left <= QUIET_SECONDS:
+                            raise errors.timed_out() from None
+                        item = b""
+                    if item is None:
+                        return
+                    if isinstance(item, ModelError):
+                        raise item
+                    yield item
+        finally:
+            closed.set()
+
+    def _send(self, path: str, body: Body | None, deadline: float, silence: float | None) -> httpx2.Response:
+        """The response to a request, of which the head has come.  Raises what the package raises."""
+        left = max(0.001, min(deadline - time.monotonic(), silence or math.inf))
+        options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
+        if self._by_deployment and body is not None:  # Azure names the model in the path
+            path = f"/deployments/{quote(str(body.get('model')), safe='')}{path}"
+        if body is None:
+            return self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
+        # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return self._client.post(path, cast_to=httpx2.Response, stream=True, content=content, options=options)
+
+
+def _client(address: str, query: Mapping[str, str], key: str, http: httpx2.Client) -> tuple[openai.OpenAI, bool]:
+    """Return the client for an address, and whether a request's path names the model.
+
+    Azure's older addresses have an api-version.  One that names a deployment is of that model alone.
+    """
+    options: dict[str, Any] = {"api_key": key or "no-key-needed", "http_client": http, "max_retries": 0}
+    azure = _AZURE.fullmatch(address.rstrip("/")) if "api-version" in query else None
+    if azure is None:
+        return openai.OpenAI(base_url=address, default_query=query, **options), False
+    client = openai.AzureOpenAI(
+        azure_endpoint=azure["provider"],
+        azure_deployment=azure["deployment"],
+        api_version=query["api-version"],
+        **options,
+    )
+    return client, azure["deployment"] is None
+
+
+def _shutdown_socket(response: httpx2.Response) -> None:
+    """Break the connection of a response, also while another thread waits for its next byte.
+
+    Tried: `Response.close` of httpx2 does not wake the reading thread.  Shutting the socket down does.
+    """
+    if not response.is_closed:
+        connection = response.extensions["network_stream"].get_extra_info("socket")
+        with contextlib.suppress(OSError):  # the server has closed it
+            # Not the TLS socket's own shutdown, which takes the session away under the reading thread.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+TRIES = 3
+LONGEST_PAUSE = 5.0  # seconds; a server that asks for a longer one is reported
+BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not say
+LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
+LASTING = frozenset({"model_failed", "model_unreachable"})  # errors that tell of more than one request
+WINDOW_SHARE, WINDOW_MIN = 0.75, 500  # of a prompt that was too long where the server names no limit; tokens
+
+
+class OpenAIModel:
+    """A `LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
+
+    Threads may share it.  `backoff` is the pause in seconds before the first retry; the second is twice as long.
+    `rest` is for how long a server is left alone that failed TRIES times in a row.
+    """
+
+    def __init__(
+        self,
+        provider: ProviderClient,
+        name: str,
+        setting: str = "OPENAI_MODEL",
+        *,
+        backoff: float = 0.5,
+        rest: float = 3.0,
+    ) -> None:
+        self.provider = provider
+        self.name = name
+        self.form = RequestForm()
+        """How this model's requests are written, as learned so far."""
+        self._errors = provider.errors(name, setting)
+        self._backoff = backoff
+        self._rest = rest
+        self._failed = 0  # times in a row
+        self._last_failure: tuple[float, ModelError] | None = None
+
+    @property
+    def supports_tools(self) -> bool:
+        """True until the server has refused tools once."""
+        return self.form.tools
+
+    @property
+    def window(self) -> int | None:
+        """The tokens that the model can read in one prompt, once the server has refused a longer one."""
+        return self.form.window
+
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
+        """See `LanguageModel`.  Closing the iterator early closes the connection."""
+        self._raise_while_resting()
+        silence = self.provider.timeout
+        deadline = time.monotonic() + silence * (LASTING_MAX if request.stream else 1)
+        last_try = time.monotonic() + silence
+        form, tries, began = self.form, 0, False
+        while True:
+            try:
+                for event in self._events(request, form, deadline):
+                    if not began and not isinstance(event, Waiting):  # only now it is known that the form helps
+                        self._learn(form)
+                        began = True
+                    yield event
+                return
+            except ModelError as failed:
+                error = failed
+            if request.cancel.cancelled:  # which may have broken the connection
+                raise Cancelled
+            if error.code == CONTEXT_EXCEEDED:
+                error.window = error.window or max(WINDOW_MIN, int(estimate_prompt(request) * WINDOW_SHARE))
+                self.form = replace(self.form, window=error.window)
+            other = None if began else form.without_refused(error, request)
+            if other is not None:
+                form = other
+                continue
+            tries += 1
+            pause = error.retry_after
+            if pause is None:  # with jitter, so that callers who failed together do not return together
+                pause = self._backoff * 2 ** (tries - 1) * (1 + random.random() / 4)  # nosec B311 # a pause
+            if not began and error.code in LASTING:
+                self._failed += 1
+                self._last_failure = time.monotonic(), error
+            final = began or error.code not in WORTH_ANOTHER_TRY or request.client is not None or pause > LONGEST_PAUSE
+            if final or tries == TRIES or time.monotonic() + pause >= last_try:
+                if error.code == "model_busy" and error.retry_after is None:
+                    error.retry_after = BUSY_SECONDS
+                raise error
+            if request.cancel.wait(pause):
+                raise Cancelled
+
+    def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
+        """Yield the answer of one try."""
+        splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
+        provider, path = self.provider, "/chat/completions"
+        body = form.body(self.name, request, cache_key=provider.takes_cache_key)
+        if request.stream:
+            chunks = provider.chunks_ahead(path, body, self._errors, deadline, request.cancel, provider.timeout)
+        else:
+            chunks = provider.chunks(path, body, self._errors, deadline, request.cancel)
+        with contextlib.closing(chunks):
+            for event in parse_completion(chunks, request, self._errors, splitter):
+                if isinstance(event, StreamEnd) and splitter.had_implicit_thought != form.implicit_thoughts:
+                    self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
+                yield event
+
+    def _learn(self, form: RequestForm) -> None:
+        self._failed, self._last_failure = 0, None
+        if form is not self.form:
+            self.form = self.form.merged(form)
+
+    def _raise_while_resting(self) -> None:
+        """Raise the last error again while the server is left alone, without asking it."""
+        last = self._last_failure
+        if self._failed < TRIES or last is None:
+            return
+        left = last[0] + self._rest - time.monotonic()
+        if left > 0:
+            raise last[1].again(left)
+
+
+INDEX_SECONDS = 30.0
+PAUSE_SECONDS = 10.0  # after a failure, in which no search waits for the server
+TEXTS_MAX = 32  # in one request: some servers take no more
+SHORT_CHARS = 500  # of a text that the server refused as a whole
+_OF_THE_TEXT = (CONTEXT_EXCEEDED, CONTENT_REFUSED, "model_rejected_request")  # and of no other text
+
+
+class OpenAIEmbedder:
+    """An `Embedder`: the embedding model called `model` at `provider`.  Threads may share it.
+
+    The server decides the size of the vectors: some cannot shorten them, and some refuse the parameter.
+    """
+
+    instant = False
+
+    def __init__(self, provider: ProviderClient, model: str, metrics: Metrics) -> None:
+        self.name = f"openai:{model}"
+        self.dimensions = 0
+        self._provider = provider
+        self._model = model
+        self._metrics = metrics
+        self._failed: dict[str, str] = {}  # why the last request of a use failed
+        self._paused_until = 0.0  # of time.monotonic()
+
+    @property
+    def failure(self) -> str | None:
+        """Why the server gives no embeddings now, and what that means; None: it gives some, or was not asked yet."""
+        why = next(iter(self._failed.values()), None)
+        return why and f"{why} Searches compare words alone, and new messages are indexed when it answers again."
+
+    def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
+        """Return a row for each text: zeros for one that the server refuses.  See Embedder.
+
+        After a failure no search asks for PAUSE_SECONDS.
+        """
+        use = "index" if within is None else "search"
+        if within is not None and time.monotonic() < self._paused_until:
+            self._metrics.count_embedding(use, "skipped")
+            raise EmbeddingUnavailable("The embedding server failed a moment ago.")
+        try:
+            parts = [self._rows(texts[at : at + TEXTS_MAX], within) for at in range(0, len(texts), TEXTS_MAX)]
+            vectors = np.concatenate(parts)
+        except (ModelError, ValueError) as error:  # pieces of different sizes
+            why = self._reason(error, INDEX_SECONDS if within is None else within)
+            self._failed[use] = why
+            self._paused_until = time.monotonic() + PAUSE_SECONDS
+            self._metrics.count_embedding(use, "failed")
+            raise EmbeddingUnavailable(why) from None
+        self.dimensions = vectors.shape[1]
+        self._failed.pop(use, None)
+        self._metrics.count_embedding(use, "answered")
+        return vectors
+
+    def _reason(self, error: ModelError | ValueError, seconds: float) -> str:
+        if not isinstance(error, ModelError):
+            return f"The embedding model {self._model} changed the size of its vectors between two requests."
+        if error.code == "model_timeout":
+            return f"The embedding model {self._model} did not answer within {seconds:g} seconds."
+        return error.kept
+
+    def _rows(self, texts: Sequence[str], within: float | None) -> NDArray[np.float32]:
+        """Embed the texts with one request; one by one, and shortened, if the server refuses them.  Raises ModelError.
+
+        A text that is refused even so must not keep all others out of the index.
+        """
+        try:
+            return self._request(texts, within)
+        except ModelError as error:
+            if error.code not in _OF_THE_TEXT or within is not None:
+                raise
+            if len(texts) > 1 or len(texts[0]) > SHORT_CHARS:
+                return np.concatenate([self._rows([text[:SHORT_CHARS]], within) for text in texts])
+            if not self.dimensions:
+                raise
+            return np.zeros((1, self.dimensions), np.float32)
+
+    def _request(self, texts: Sequence[str], within: float | None) -> NDArray[np.float32]:
+        seconds = INDEX_SECONDS if within is None else within
+        errors = self._provider.errors(self._model, "OPENAI_EMBEDDING_MODEL", seconds)
+        body = {"model": self._model, "input": list(texts)}
+        if within is None:
+            answer = self._provider.get("/embeddings", body, errors)
+        else:  # in a thread of its own, so that neither a name server nor a slow connection holds the search
+            deadline = time.monotonic() + seconds
+            answer = b"".join(
+                self._provider.chunks_ahead("/embeddings", body, errors, deadline, CancelToken(), seconds)
+            )
+        try:
+            rows = sorted(json.loads(answer)["data"], key=lambda row: row.get("index") or 0)
+            vectors = np.array([row["embedding"] for row in rows], np.float32)
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise errors.bad_answer(f"no embeddings ({error})") from None
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not vectors.shape[1]:
+            raise errors.bad_answer(f"vectors of shape {vectors.shape} for {len(texts)} texts")
+        return vectors
