@@ -52,11 +52,11 @@ def when_ready(server):
     """Before the workers start: refuse a port that others can reach without a key, load what the workers share, and let
     Ctrl-C drain as SIGTERM does."""
     from app import engine_of
-    from memory.access.keys import refuse_strangers
+    from memory.access.keys import require_key_or_loopback
 
     engine = engine_of(server.app.wsgi())
     try:
-        refuse_strangers(_settings, engine.keys, server.cfg.address)
+        require_key_or_loopback(_settings, engine.keys, server.cfg.address)
         engine.index.warm_up()
     except SettingsError as error:
         sys.exit(str(error))

@@ -1,4 +1,4 @@
-"""Find out who is asking: the key's holder, the person, and what they may do."""
+"""Find out who is asking: the principal of the key, the person, and what they may do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flask import g, request
 
 from api.resource import ANY_SCOPE, current_engine
 from config import Settings
-from memory.access.keys import ANYONE, PASSED_ON, KeyHolder, Keys, foreign
+from memory.access.keys import ANONYMOUS, PASSED_ON, Keys, Principal, why_not_local
 from memory.errors import Forbidden, Unauthenticated, user_not_found
 from memory.ops import logs
 from models.keys import ADMIN
@@ -20,10 +20,10 @@ ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 
 
-def need_scope(holder: KeyHolder, scope: str) -> None:
-    """Raise Forbidden when the holder's key lacks a scope."""
-    if scope != ANY_SCOPE and scope not in holder.scopes:
-        own = " and ".join(f"`{one}`" for one in sorted(holder.scopes))
+def need_scope(principal: Principal, scope: str) -> None:
+    """Raise Forbidden when the principal's key lacks a scope."""
+    if scope != ANY_SCOPE and scope not in principal.scopes:
+        own = " and ".join(f"`{one}`" for one in sorted(principal.scopes))
         raise Forbidden(
             "scope_missing",
             f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
@@ -31,8 +31,10 @@ def need_scope(holder: KeyHolder, scope: str) -> None:
         )
 
 
-def _identify(view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
-    """The holder of the request's key, also as `g.holder`; None for METRICS_KEY.  Raises Unauthenticated, Forbidden.
+def _identify(view: Any, keys: Keys, settings: Settings) -> Principal | None:
+    """Return the principal of the request's key, also as `g.principal`; None for METRICS_KEY.
+
+    Raises Unauthenticated, Forbidden.
 
     `view` has the scope; without one, the request is answered with 404 or 405.
     """
@@ -42,8 +44,8 @@ def _identify(view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
     if not keys.required:
         if not settings.allow_anonymous:
             _check_local(settings)
-        g.holder = ANYONE
-        return ANYONE
+        g.principal = ANONYMOUS
+        return ANONYMOUS
     if metrics:
         raise Unauthenticated(
             "metrics_key_missing",
@@ -57,16 +59,16 @@ def _identify(view: Any, keys: Keys, settings: Settings) -> KeyHolder | None:
             "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`, or in "
             "the header x-api-key.",
         )
-    holder = keys.identify(key)
-    if holder is None:
+    principal = keys.find_principal(key)
+    if principal is None:
         raise Unauthenticated(
             "api_key_unknown",
             "This API key is unknown or was revoked. Nothing was done. Ask the server's operator for a key.",
         )
-    g.holder = holder
+    g.principal = principal
     if view is not None:
-        need_scope(holder, getattr(view, "scope", ADMIN))
-    return holder
+        need_scope(principal, getattr(view, "scope", ADMIN))
+    return principal
 
 
 def _bearer() -> str:
@@ -85,7 +87,7 @@ def _check_local(settings: Settings) -> None:
     """Raise Forbidden when something shows that the request is not this machine's own."""
     headers, passed_on = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
     host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
-    problem = foreign(request.remote_addr or "", passed_on, host, origin, settings.cors_origins)
+    problem = why_not_local(request.remote_addr or "", passed_on, host, origin, settings.cors_origins)
     if problem is not None:
         raise Forbidden(
             "not_local",
@@ -103,11 +105,11 @@ def caller(user_id: str | None) -> Caller:
 
     A key of one person fills in that person.  Raises NotFound when another is named, LimitReached at their limit.
     """
-    holder: KeyHolder = g.holder
-    own = holder.user_id
+    principal: Principal = g.principal
+    own = principal.user_id
     if own is not None and user_id is not None and user_id != own:
         raise user_not_found(user_id)
-    found = Caller(holder.tenant, user_id if own is None else own)
+    found = Caller(principal.tenant, user_id if own is None else own)
     if found.user_id is not None:
         logs.add(owner=logs.Pseudonym("user", found.tenant, found.user_id))
         if "places" in g:
@@ -117,7 +119,7 @@ def caller(user_id: str | None) -> Caller:
 
 def whole_tenant() -> Caller:
     """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
-    if g.holder.user_id is not None:
+    if g.principal.user_id is not None:
         raise Forbidden(
             "key_of_one_person",
             "This key belongs to one person, but the call changes something for everyone. Nothing was changed. Use a "
@@ -129,7 +131,7 @@ def whole_tenant() -> Caller:
 def whole_server() -> None:
     """Raises Forbidden for what changes something for all tenants, if there is another than the caller's."""
     whole_tenant()
-    if current_engine().keys.tenants - {g.holder.tenant}:
+    if current_engine().keys.tenants - {g.principal.tenant}:
         raise Forbidden(
             "several_tenants",
             "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
@@ -142,7 +144,7 @@ def retry_key() -> str | None:
 
     A key of one person has a namespace of its own in the tenant, by a hash.  So has a key that is too long to store.
     """
-    given, own = request.headers.get("Idempotency-Key") or None, g.holder.user_id
+    given, own = request.headers.get("Idempotency-Key") or None, g.principal.user_id
     if given is None or (own is None and len(given) <= RETRY_KEY_CHARS):
         return given
     own = own or ""

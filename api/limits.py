@@ -19,7 +19,7 @@ from limits.storage import MemoryStorage, storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
 from config import Settings
-from memory.access.keys import KeyHolder, is_loopback
+from memory.access.keys import Principal, is_loopback
 from memory.errors import LimitReached, RecapError, Unauthenticated
 from models.owners import Caller
 
@@ -54,10 +54,10 @@ class Limits:
         self._own = FixedWindowRateLimiter(MemoryStorage())
         self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
 
-    def check(self, holder: KeyHolder | None) -> str | None:
+    def check(self, principal: Principal | None) -> str | None:
         """Count a request of the key or address that is returned, None if there is no limit.  Raises LimitReached."""
-        if holder is not None and holder.key is not None:
-            who = f"key {holder.tenant} {holder.key}"
+        if principal is not None and principal.key is not None:
+            who = f"key {principal.tenant} {principal.key}"
         elif (network := _network(request.remote_addr)) != LOCAL or self._everyone:
             who = f"address {network}"
         else:

@@ -62,7 +62,7 @@ def exchange(query: dict[str, Any]) -> Response:
     named = query["user_id"] or next(filter(None, map(header, ("X-User-Id", *PERSON_HEADERS))), None)
     if len(named or "") > USER_CHARS:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_CHARS} characters. Nothing was done.")
-    server = McpServer(current_engine(), g.holder, caller(named))
+    server = McpServer(current_engine(), g.principal, caller(named))
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
     answer = _result(server, message, version).model_dump(by_alias=True, exclude_none=True)

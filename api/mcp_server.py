@@ -15,7 +15,7 @@ import mcp_types as mcp
 
 from api.identity import need_scope
 from api.mcp_tools import TOOLS, session_uri
-from memory.access.keys import KeyHolder
+from memory.access.keys import Principal
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound, RecapError
 from memory.quoting import normalize
@@ -43,15 +43,17 @@ class Refused(InvalidRequest):
 
 @dataclass(frozen=True)
 class McpServer:
-    """The methods of MCP, for the holder of a key and the person that `whose` names."""
+    """The methods of MCP, for the principal of a key and the person that `whose` names."""
 
     engine: Engine
-    holder: KeyHolder
+    principal: Principal
     whose: Caller
 
     def list_tools(self, _: mcp.PaginatedRequestParams | None = None) -> mcp.ListToolsResult:
         """The tools that the key has the scope for."""
-        return mcp.ListToolsResult(tools=[entry.tool for entry in TOOLS.values() if entry.scope in self.holder.scopes])
+        return mcp.ListToolsResult(
+            tools=[entry.tool for entry in TOOLS.values() if entry.scope in self.principal.scopes]
+        )
 
     def call_tool(self, asked: mcp.CallToolRequestParams) -> mcp.CallToolResult:
         """The tool's answer, or what was wrong with the call, for the model to read.  Raises Refused."""
@@ -102,7 +104,7 @@ class McpServer:
     def _may(self, scope: str) -> Caller:
         """The person, if the key has the scope.  Raises Forbidden, and InvalidRequest where nobody is named: then it
         would be everybody's memory."""
-        need_scope(self.holder, scope)
+        need_scope(self.principal, scope)
         if self.whose.user_id is None:
             raise InvalidRequest(
                 "person_needed",

@@ -35,7 +35,7 @@ from api.bodies import WholeRequest
 from api.errors import REFUSED, RequestInfo, unreadable
 from api.identity import ANTHROPIC_KEY, _identify
 from api.limits import AT_END, LIMITS, Limits, Places, with_end
-from memory.access.keys import ANYONE
+from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
 from memory.ops import logs
 from memory.ops.metrics import Metrics
@@ -95,8 +95,8 @@ def register(app: Flask, engine: Engine) -> None:
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
             with limits.guessing() if sends_key else nullcontext():
-                holder = _identify(view, engine.keys, settings)
-            who = limits.check(holder) if limited or holder is not ANYONE else None
+                principal = _identify(view, engine.keys, settings)
+            who = limits.check(principal) if limited or principal is not ANONYMOUS else None
             slow = getattr(view, "slow", False)
             if slow or method not in ("GET", "HEAD"):
                 places.take(who, slow=slow)

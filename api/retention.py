@@ -10,7 +10,7 @@ from flask import Response
 from api.identity import caller, whole_tenant
 from api.resource import current_engine, resource
 from memory.transfer.export_format import ExportDocument
-from memory.transfer.import_reader import Imported, checked
+from memory.transfer.import_reader import Imported, read_import
 from models.keys import ADMIN
 from models.retention import Policy
 from schemas import retention as schema
@@ -72,7 +72,7 @@ def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
     It is imported as an export is. If its id was taken meanwhile, it gets a new one.
     """
     whose, archives = caller(query["user_id"]), current_engine().archives
-    document = checked(io.BytesIO(archives.document(whose, archive_id)), archives.now())
+    document = read_import(io.BytesIO(archives.document(whose, archive_id)), archives.now())
     return archives.restore(whose, archive_id, document)
 
 

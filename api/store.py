@@ -81,5 +81,5 @@ def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     """
     operations = body["operations"]
     if not all(isinstance(one, Put | Delete) for one in operations):
-        need_scope(g.holder, READ)
+        need_scope(g.principal, READ)
     return schema.results_of(operations, _run(body["user_id"], *operations))

@@ -11,7 +11,7 @@ from flask import Response, g, request, stream_with_context
 from api.identity import caller
 from api.resource import ANY_SCOPE, current_engine, resource
 from memory.transfer.export_format import ExportDocument, ExportQuery, markdown_of, text_of
-from memory.transfer.import_reader import Imported, ImportQuery, checked
+from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from models.keys import ADMIN
 from schemas.fields import Receipt
 from schemas.users import Backlog, Me, User
@@ -93,7 +93,7 @@ def import_document(query: dict[str, Any]) -> Any:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
-        document = checked(file, current_engine().imports.now())
+        document = read_import(file, current_engine().imports.now())
         return current_engine().imports.restore(whose, document)
 
 
@@ -135,4 +135,4 @@ def whoami() -> Any:
 
     On a server without keys, every caller has the tenant `default` and all scopes.
     """
-    return g.holder
+    return g.principal

@@ -11,7 +11,7 @@ from flask.cli import with_appcontext
 from api.resource import current_engine
 from cli import Command
 from memory.engine import Engine
-from memory.transfer.import_reader import checked
+from memory.transfer.import_reader import read_import
 from models.owners import Caller
 
 
@@ -31,7 +31,7 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
     for path in files:
         with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)
-            document = checked(file, engine.imports.now())
+            document = read_import(file, engine.imports.now())
             with click.progressbar(document.sessions, document.length, label=path.name) as sessions:
                 done = engine.imports.restore(caller, replace(document, sessions=sessions))
         counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)

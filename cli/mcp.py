@@ -18,7 +18,7 @@ from flask.cli import with_appcontext
 from api.mcp_server import INSTRUCTIONS, McpServer, error_data
 from api.resource import current_engine
 from cli import Command
-from memory.access.keys import KeyHolder
+from memory.access.keys import Principal
 from memory.errors import RecapError
 from models.owners import Caller
 
@@ -39,7 +39,7 @@ def mcp(user_id: str, tenant: str) -> None:
         text = "The MCP SDK is not installed. Install it with `pip install -r requirements-mcp.txt`."
         raise click.ClickException(text) from error
     engine = current_engine()
-    methods = McpServer(engine, KeyHolder(tenant, user_id), Caller(tenant, user_id))
+    methods = McpServer(engine, Principal(tenant, user_id), Caller(tenant, user_id))
 
     def in_thread(method: Callable[[Any], T]) -> Callable[[Any, Any], Any]:
         async def answer(_: Any, params: Any) -> T:

@@ -24,7 +24,7 @@ from datetime import datetime
 from typing import Any
 
 from config import Settings
-from memory.access.owners import find_or_make_owner, owner_or_none
+from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
 from memory.prompts.prompts import NAME
@@ -81,7 +81,7 @@ class ConversationType:
 
 
 @dataclass(frozen=True)
-class Approach:
+class TurnSettings:
     """How a turn is taken: the `type` of its conversation, what the head says for it, and the settings with it."""
 
     type: str | None
@@ -114,7 +114,7 @@ class ConversationTypes:
     def all(self, caller: Caller) -> list[ConversationType]:
         """What the caller's conversations may be, by name.  A person's own takes the place of the tenant's."""
         with self._database.read() as tx:
-            found = self._known(tx, owner_or_none(tx, Caller(caller.tenant)), owner_or_none(tx, caller))
+            found = self._known(tx, find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))
         return [found[name] for name in sorted(found)]
 
     def get(self, caller: Caller, name: str) -> ConversationType:
@@ -144,7 +144,7 @@ class ConversationTypes:
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """The id of the item that the caller's own type is.  Raises NotFound."""
-        owner = owner_or_none(tx, caller)
+        owner = find_owner(tx, caller)
         item = documents.read(tx, owner.id, NAMESPACE, name, self._now()) if owner is not None else None
         if item is None:
             raise _not_found(name)
@@ -152,16 +152,16 @@ class ConversationTypes:
 
     def check(self, tx: Transaction, row: SessionRow, name: str) -> None:
         """Raises InvalidRequest when the session's conversation can't be of this type."""
-        if name not in self._known(tx, owner_or_none(tx, Caller(row.tenant)), row.owner):
+        if name not in self._known(tx, find_owner(tx, Caller(row.tenant)), row.owner):
             raise InvalidRequest(
                 "unknown_type",
                 f"There is no conversation type {name!r} for this session. Nothing was changed. Store it first.",
                 param="type",
             )
 
-    def approach(
+    def settings_for(
         self, row: SessionRow, stored: Mapping[str, Any], line: Sequence[Message], *, choosing: bool
-    ) -> Approach:
+    ) -> TurnSettings:
         """How to take a turn at the end of this line, with the types that are `stored`.
 
         `choosing`: the head is chosen now.
@@ -183,13 +183,13 @@ class ConversationTypes:
         if "tools" in (of_turn.recall or default, of_head.recall or default):
             changed["recall"] = of_head.recall or default
         settings = self._settings.model_copy(update=changed) if changed else self._settings
-        return Approach(name, of_head.prompt, settings, of_head.emphasis)
+        return TurnSettings(name, of_head.prompt, settings, of_head.emphasis)
 
     def names(self, tx: Transaction, row: SessionRow) -> Sequence[str]:
         """Return the types among which the mini model chooses for a session; none where it need not."""
         if row.type is not None or not self._is_on:
             return ()
-        return sorted(self._known(tx, owner_or_none(tx, Caller(row.tenant)), row.owner))
+        return sorted(self._known(tx, find_owner(tx, Caller(row.tenant)), row.owner))
 
     def _known(self, tx: Transaction, *owners: OwnerRow | None) -> dict[str, ConversationType]:
         """The types of these owners; a later one's take the place of an earlier one's."""

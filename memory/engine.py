@@ -148,7 +148,7 @@ class Engine:
         self.retention = Retention(database, job_queue, erasing, archives, now)
         job_queue.register("index", self.indexing.index_batch)
         job_queue.register("unindex", self.indexing.remove_erased)
-        job_queue.register("scrub", self.erasing.scrub)
+        job_queue.register("scrub", self.erasing.vacuum)
         job_queue.register("expire", items.expire)
         job_queue.register("retention", self.retention.run)
         job_queue.register("summary", self.summary_job.run)

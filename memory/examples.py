@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memory.access.owners import WHOSE, find_or_make_owner, find_session, owner_or_none
+from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, get_session
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import Exchange, find_exchange
 from memory.store import documents
@@ -31,7 +31,7 @@ _COMPARED = ("input", "tags[*]")
 
 _I = ItemRow.__table__.c
 _OF_KIND = documents.ITEMS.where(_I.namespace == documents.joined(NAMESPACE))
-OF_BOTH = _OF_KIND.where(_I.owner_id.in_(WHOSE))
+OF_BOTH = _OF_KIND.where(_I.owner_id.in_(OWNER_AND_TENANT))
 """The items of an owner's examples and of the tenant's, for a statement with these two parameters."""
 _CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDATES)
 
@@ -80,7 +80,7 @@ class Examples:
         Raises NotFound.
         """
         with self.database.read() as tx:
-            owner = find_session(tx, caller, session_id).owner if session_id is not None else owner_or_none(tx, caller)
+            owner = get_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
             query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
             rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
         return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda one: (one.id,))

@@ -20,7 +20,7 @@ from datetime import datetime
 from sqlalchemy import Row, bindparam, or_, select, update
 
 from config import Settings
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.errors import InvalidRequest
 from memory.knowledge.summaries import add_version, find_version
 from memory.leases import Leases
@@ -91,7 +91,7 @@ class HiddenMessages:
     ) -> Hidden:
         """Let just those messages be hidden that are `chosen`, and those that can't be shown without them."""
         busy = "Nothing was changed; stop the reply, or try this again later."
-        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
+        with self.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
             if span and span[-1] > row.message_count:
                 raise InvalidRequest(
                     "no_such_position",

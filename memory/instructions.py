@@ -15,7 +15,7 @@ from datetime import datetime
 from difflib import unified_diff
 from typing import Any
 
-from memory.access.owners import find_or_make_owner, owner_or_none
+from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts.prompts import NAME
 from memory.store import documents
@@ -104,7 +104,7 @@ class Instructions:
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
         """Make the proposal a new version, or drop it.  Raises NotFound when none waits."""
         with self.database.write() as tx:
-            owner = owner_or_none(tx, caller)
+            owner = find_owner(tx, caller)
             if owner is None or self._item(tx, owner, name, PROPOSALS) is None:
                 raise NotFound("proposal_not_found", f"No proposal for the instruction {name!r} waits.", param="name")
             if accept:
@@ -145,7 +145,7 @@ class Instructions:
     def _known(self, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
         """What the tenant and then the caller have, by name, with the proposals that wait."""
         found: dict[str, Instruction] = {}
-        for owner in filter(None, (owner_or_none(tx, Caller(caller.tenant)), owner_or_none(tx, caller))):
+        for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
             items = documents.listed(tx, owner.id, NAMESPACE, self.now())
             histories = documents.histories(tx, [item.id for item in items])
             for item in items:
@@ -182,7 +182,7 @@ class Instructions:
         return item.value["sources"] if item is not None else []
 
     def _own(self, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
-        owner = owner_or_none(tx, caller)
+        owner = find_owner(tx, caller)
         item = self._item(tx, owner, name) if owner is not None else None
         if owner is None or item is None:
             raise _not_found(name)

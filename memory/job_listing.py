@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Update, delete, func, select, tuple_, update
 
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.errors import Conflict, NotFound
 from memory.job_schedule import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
@@ -63,7 +63,7 @@ class Jobs:
         with self.database.read() as tx:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
-                query = query.where(JobRow.session_id == find_session(tx, caller, session_id).id)
+                query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
             infos = self._infos(tx, tx.execute(query).mappings().all())
         return page_of(infos, limit, lambda info: (info.id,))
 

@@ -23,7 +23,7 @@ from sqlalchemy import and_, func, select, update
 from sqlalchemy.orm import aliased
 
 from config import Settings
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.errors import NotFound
 from memory.forgetting import forget_messages
 from memory.knowledge.summaries import use_newest_left
@@ -58,7 +58,7 @@ class MessageVersions:
     def versions(self, caller: Caller, session_id: str) -> list[Versions]:
         """The messages of the current line that have other versions, in their order.  Raises NotFound."""
         with self.database.read() as tx:
-            found = _versions(tx, find_session(tx, caller, session_id))
+            found = _versions(tx, get_session(tx, caller, session_id))
         by_message = groupby(found, key=lambda pair: pair[0].id)
         return [Versions(id, tuple(sorted([id, *(other.id for _, other in pairs)]))) for id, pairs in by_message]
 
@@ -68,7 +68,7 @@ class MessageVersions:
         Waits for a turn in the session.  Raises NotFound, and Conflict when that takes too long or others wait already.
         """
         busy = "Nothing was changed; stop the reply, or try this again later."
-        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
+        with self.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
             message = tx.get(MessageRow, message_id)
             if message is not None and message.session_id == row.id and not message.branch:
                 return self.sessions.info(row)

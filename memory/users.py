@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Select, func, select
 
 from memory.access.budgets import spent_today
-from memory.access.owners import find_user
+from memory.access.owners import get_user
 from memory.sessions.messages import CURRENT
 from memory.store.documents import alive
 from memory.transfer.export import Export
@@ -45,7 +45,7 @@ class Users:
     def get(self, caller: Caller) -> UserInfo:
         """Raises NotFound when nothing was ever stored, or all was erased."""
         with self.database.read() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
             current = select(FactRow.id).where(FactRow.owner_id == owner.id, FactRow.valid_to.is_(None))
             summaries = select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))
@@ -67,7 +67,7 @@ class Users:
     def export(self, caller: Caller) -> Export:
         """Everything of the person, as of now, read page by page.  Raises NotFound."""
         with self.database.read() as tx:
-            return Export(self.database.read, tx, find_user(tx, caller), self.now())
+            return Export(self.database.read, tx, get_user(tx, caller), self.now())
 
 
 def messages_of(tx: Transaction, whose: ColumnElement[bool]) -> tuple[int, datetime | None, datetime | None]:

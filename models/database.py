@@ -143,7 +143,7 @@ class Database:
         """Whether any process found SQLite's file damaged, and it has not been read whole since."""
         return self._file is not None and self._file.damaged()
 
-    def scrub(self) -> bool:
+    def vacuum(self) -> bool:
         """On SQLite rewrite the file from its rows, and empty its log, so that no byte of deleted rows is left.
 
         `secure_delete` overwrites a deleted row, but pages keep copies of rows that were moved, and the log keeps

@@ -39,6 +39,6 @@ class Me(Schema):
     tenant = fields.String()
     user_id = fields.String(allow_none=True, metadata=about("The one person the key belongs to; null: any person."))
     scopes = fields.Function(
-        lambda holder: [scope for scope in SCOPES if scope in holder.scopes],
+        lambda principal: [scope for scope in SCOPES if scope in principal.scopes],
         metadata=about("Those it has of `chat`, `read` and `admin`."),
     )

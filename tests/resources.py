@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 from app import create_app, engine_of
 from config import Settings
-from memory.access.owners import find_user
+from memory.access.owners import get_user
 from memory.engine import Engine
 from memory.store import documents
 from models import Base
@@ -134,7 +134,7 @@ def link(subject: str, relation: str, object: str, kinds: str = "person thing") 
 def index_key(services: Engine, user_id: str) -> str:
     """What a person's search index is called."""
     with services.database.read() as tx:
-        return find_user(tx, Caller(user_id=user_id)).index_key
+        return get_user(tx, Caller(user_id=user_id)).index_key
 
 
 def digest_of(*facts: Body, **sections: Any) -> Body:
@@ -148,7 +148,7 @@ def derived(
 ) -> Item:
     """A document of the engine's as it is stored of a person, resting on these messages."""
     with services.database.write() as tx:
-        owner = find_user(tx, Caller(user_id=user_id))
+        owner = get_user(tx, Caller(user_id=user_id))
         put = Put(("recap", "profile"), key, value)
         return documents.write(tx, owner.id, put, services.items.now(), author=author, sources=sources)
 

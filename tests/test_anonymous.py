@@ -10,7 +10,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from app import engine_of
 from config import ApiKey, SettingsError
-from memory.access.keys import refuse_strangers
+from memory.access.keys import require_key_or_loopback
 from tests.conftest import MakeApp
 from tests.resources import good
 from tests.serving import migrated_server
@@ -32,7 +32,7 @@ def app(shared_app: Flask) -> Flask:
 
 def refuse(app: Flask, addresses: list[object]) -> None:
     services = engine_of(app)
-    refuse_strangers(services.settings, services.keys, addresses)
+    require_key_or_loopback(services.settings, services.keys, addresses)
 
 
 @pytest.mark.parametrize("address", [(host, 8000) for host in OURS] + ["/run/recap.sock", 7, ("::1", 8000, 0, 0)])

@@ -22,7 +22,7 @@ from app import engine_of
 from memory.errors import Conflict
 from memory.transfer.export import SessionRecord
 from memory.transfer.export_format import ExportDocument
-from memory.transfer.import_reader import checked
+from memory.transfer.import_reader import read_import
 from models.owners import Caller
 from tests.model_server import ModelServer
 from tests.resources import Body, append, derived, digest_of, error, fact, good, read_all, rows_of, said
@@ -254,7 +254,7 @@ def test_a_session_that_stays_busy_ends_the_import(
 def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: FlaskClient, sessions: int) -> None:
     """After the first session, with another or with the facts to come."""
     whole = a_document(*(a_session(id=f"s{number}") for number in range(sessions)), facts=[a_fact()])
-    document = checked(io.BytesIO(json.dumps(whole).encode()), datetime.now(UTC))
+    document = read_import(io.BytesIO(json.dumps(whole).encode()), datetime.now(UTC))
 
     def erased_after_the_first() -> Iterator[SessionRecord]:
         first, *others = document.sessions

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.transfer import json_reader
-from memory.transfer.json_reader import Apart, NotJson, is_array, walk
+from memory.transfer.json_reader import Apart, NotJson, is_array, iter_items
 
 names = st.sampled_from(["a", "b"]) | st.text(max_size=4)
 values = st.recursive(
@@ -30,11 +30,11 @@ PARTS: Apart = {None: {"a": "start_map", "b": "start_array"}, "a": {"a": "start_
 
 
 def read(text: bytes) -> list[tuple[Any, Any]]:
-    return list(walk(io.BytesIO(text), PARTS))
+    return list(iter_items(io.BytesIO(text), PARTS))
 
 
 def items_of(document: Any) -> list[tuple[Any, Any]]:
-    """What `walk` is to give, from the document read whole."""
+    """What `iter_items` is to give, from the document read whole."""
     found: list[tuple[Any, Any]] = []
     for key, value in document.items() if isinstance(document, dict) else [(None, document)]:
         if not isinstance(value, list):

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from cli import register_commands
 from config import ApiKey
-from memory.access.keys import KNOWN_SECONDS, PREFIX, KeyHolder, Keys
+from memory.access.keys import KNOWN_SECONDS, PREFIX, Keys, Principal
 from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
 from models import Database
@@ -63,7 +63,7 @@ def made(app: Flask, tenant: str = "default", **more: Any) -> tuple[FlaskClient,
 def test_a_made_key_is_its_holders(keys: Keys) -> None:
     key, info = keys.create("acme", "ada", ["read", "chat"], "her phone")
     assert re.fullmatch(r"recap_[\w-]{43}", key), "256 bits"
-    assert keys.identify(key) == KeyHolder("acme", "ada", frozenset({"chat", "read"}), f"made-{info.id}")
+    assert keys.find_principal(key) == Principal("acme", "ada", frozenset({"chat", "read"}), f"made-{info.id}")
     assert (info.scopes, info.label, info.revoked_at) == (("chat", "read"), "her phone", None)
     assert key.startswith(info.hint) and len(info.hint) == len(PREFIX) + 4
 
@@ -74,18 +74,18 @@ def test_a_key_is_asked_for_from_the_first_on_and_after_the_last_was_revoked(dat
     key, info = keys.create("acme")
     assert keys.required
     keys.revoke(info.id)
-    assert keys.required and keys.identify(key) is None
+    assert keys.required and keys.find_principal(key) is None
     assert Keys([], database, utc_now, clock).required, "after a restart too"
 
 
 def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Database, clock: Clock) -> None:
     other = Keys([], database, utc_now, clock)
     key, info = keys.create("acme")
-    assert other.identify(key)
+    assert other.find_principal(key)
     first = keys.revoke(info.id).revoked_at
-    assert keys.identify(key) is None, "at once where it was revoked"
+    assert keys.find_principal(key) is None, "at once where it was revoked"
     clock.seconds += KNOWN_SECONDS
-    assert other.identify(key) is None
+    assert other.find_principal(key) is None
     assert keys.revoke(info.id).revoked_at == first, "once more changes nothing"
 
 
@@ -96,8 +96,8 @@ def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
     with statements(database) as sent:
         for number in range(20):
             clock.seconds += KNOWN_SECONDS / 25
-            assert keys.identify(key)
-            assert keys.identify(f"wrong-{number}") is None
+            assert keys.find_principal(key)
+            assert keys.find_principal(f"wrong-{number}") is None
     assert len(sent) == 1
 
 

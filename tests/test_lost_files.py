@@ -181,10 +181,10 @@ def test_a_database_written_anew_is_not_taken_for_one_that_was_cut(make_app: Mak
         with database.write() as tx:
             tx.execute(text("CREATE TABLE IF NOT EXISTS long (word)"))
             tx.execute(text("INSERT INTO long VALUES (:word)"), {"word": "word" * 100_000})
-        assert database.scrub()
+        assert database.vacuum()
     with one.write() as tx:
         tx.execute(text("DELETE FROM long"))
-    assert one.scrub()
+    assert one.vacuum()
     for database in (other, one):
         with database.write() as tx:
             tx.execute(INSERT)

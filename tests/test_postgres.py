@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from app import engine_of
 from config import SettingsError
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict
 from memory.job_schedule import NEXT
@@ -151,13 +151,13 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner:
     for session, user in (("a", owner), ("b", "bo")):
         chat(nodes[0].test_client(), "I like tea.", session_id=session, user_id=user)
     with one.write() as tx:
-        find_session(tx, Caller(user_id=owner), "a").title = "held"
+        get_session(tx, Caller(user_id=owner), "a").title = "held"
         chat(nodes[1].test_client(), "I like coffee.", session_id="b", user_id="bo")
         with pytest.raises(OperationalError), two.write(lock_timeout=0.01) as other:
-            find_session(other, Caller(user_id=owner), "a")
+            get_session(other, Caller(user_id=owner), "a")
         assert nodes[1].test_client().get("/api/sessions/a").json["title"] == "I like tea.", "readers never wait"
     with two.write(lock_timeout=0.01) as other:
-        assert find_session(other, Caller(user_id=owner), "a").title == "held"
+        assert get_session(other, Caller(user_id=owner), "a").title == "held"
 
 
 def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes: list[Flask]) -> None:

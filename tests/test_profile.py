@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from config.parsers import when
-from memory.access.owners import find_user
+from memory.access.owners import get_user
 from models.owners import Caller
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer
@@ -43,7 +43,7 @@ class Person:
 
     def work(self) -> None:
         with self.services.database.read() as tx:
-            owner = find_user(tx, Caller(user_id="ada"))
+            owner = get_user(tx, Caller(user_id="ada"))
         self.error = self.services.job_queue.run_now("profile", owner.id)
 
     def profile(self, **query: Any) -> dict[str, Any]:

@@ -250,15 +250,15 @@ def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
     for number in range(5):
         talked(client, f"old-{number}", 400 + number)
     good(client.put("/api/retention", json={"days": 365}))
-    retire, calls = erasing.Erasing.retire, list[int]()
+    archive_and_erase, calls = erasing.Erasing.archive_and_erase, list[int]()
 
     def killed(self: Any, tx: Any, row: Any) -> None:
         calls.append(row.id)
         if len(calls) == 4:
             raise SystemExit
-        retire(self, tx, row)
+        archive_and_erase(self, tx, row)
 
-    monkeypatch.setattr(erasing.Erasing, "retire", killed)
+    monkeypatch.setattr(erasing.Erasing, "archive_and_erase", killed)
     with pytest.raises(SystemExit):
         engine_of(client.application).job_queue.run_due(["retention"])
     assert len(archives(client)) == 3 and sessions(client) == {"old-0", "old-1"}, "those used last"

@@ -19,7 +19,7 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
-from memory.access.owners import find_or_make_owner, owner_or_none
+from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import LimitReached
 from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction, Upsert
 from models.owners import Caller, Usage
@@ -54,7 +54,7 @@ class Budgets:
             retry_after=(opens - now).total_seconds(),
         )
 
-    def left(self, tx: Transaction, owner_id: int) -> float:
+    def remaining(self, tx: Transaction, owner_id: int) -> float:
         """The tokens that are left of the owner's day; without DAILY_TOKENS there is no end to them."""
         return self._most - spent_today(tx, owner_id, self._now()) if self._most else math.inf
 
@@ -64,21 +64,21 @@ class Budgets:
             with self._database.read() as tx:
                 self.check(tx, owner_of(tx, caller, session_id))
 
-    def spend(self, tx: Transaction, owner_id: int, spent: Sequence[Usage]) -> None:
+    def add_usage(self, tx: Transaction, owner_id: int, spent: Sequence[Usage]) -> None:
         """Count what calls took, in the transaction that stores what they were for."""
         tokens = sum(usage.total_tokens for usage in spent)
         if tokens:
             _ADD.execute(tx, [{"owner_id": owner_id, "day": self._now().date(), "tokens": tokens}])
 
-    def charge(self, owner_id: int, spent: Sequence[Usage]) -> None:
+    def add_usage_now(self, owner_id: int, spent: Sequence[Usage]) -> None:
         """Count calls that left nothing to store: a temporary turn, a failed one, a preview.
 
         Does nothing for an owner who was erased meanwhile.  A failing database is logged: the client gets its answer.
         """
         self._alone(spent, lambda tx: tx.scalar(select(OwnerRow.id).where(OwnerRow.id == owner_id)))
 
-    def charge_caller(self, caller: Caller, session_id: str | None, spent: Sequence[Usage]) -> None:
-        """`charge` for the owner that the caller or the session names.
+    def add_caller_usage_now(self, caller: Caller, session_id: str | None, spent: Sequence[Usage]) -> None:
+        """`add_usage_now` for the owner that the caller or the session names.
 
         With a budget, a person of whom nothing is stored yet becomes an owner, or their temporary turns would be free.
         """
@@ -91,7 +91,7 @@ class Budgets:
             with self._database.write(LOCK_TIMEOUT_SECONDS) as tx:
                 owner_id = owner(tx)
                 if owner_id is not None:
-                    self.spend(tx, owner_id, spent)
+                    self.add_usage(tx, owner_id, spent)
         except SQLAlchemyError as error:
             log.error("the tokens of a model call could not be counted", exc_info=error)
 
@@ -109,7 +109,7 @@ def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
     """The id of the person whom the caller names, else of the session's owner; None if there is no row yet."""
     if caller.user_id is not None:
-        owner = owner_or_none(tx, caller)
+        owner = find_owner(tx, caller)
         return owner.id if owner is not None else None
     named = SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id
     return tx.scalar(select(SessionRow.owner_id).where(*named))

@@ -45,7 +45,7 @@ _MADE = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at
 
 
 @dataclass(frozen=True)
-class KeyHolder:
+class Principal:
     """Whom a key lets in: a tenant, the one person it speaks for (None: any of the tenant's), its scopes.
 
     `key` names the key without revealing it: `made-7` for row 7, `set-1` for the first in the settings.
@@ -57,7 +57,7 @@ class KeyHolder:
     key: str | None = None
 
 
-ANYONE = KeyHolder("default")  # the caller where no key is required
+ANONYMOUS = Principal("default")  # the caller where no key is required
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Keys:
         clock: Callable[[], float] = time.monotonic,  # `now` may be put back, which would keep a revoked key alive
     ) -> None:
         self._configured = [
-            (_digest(one.key), KeyHolder(one.tenant, key=f"set-{number}")) for number, one in enumerate(configured, 1)
+            (_digest(one.key), Principal(one.tenant, key=f"set-{number}")) for number, one in enumerate(configured, 1)
         ]
         self._database = database
         self._now = now
@@ -98,25 +98,25 @@ class Keys:
         """Whether callers need a key: one is in the settings, or one was ever made."""
         return bool(self._configured or self._made())
 
-    def identify(self, key: str) -> KeyHolder | None:
+    def find_principal(self, key: str) -> Principal | None:
         """Whom `key` lets in; None for an unknown or revoked one."""
         given = _digest(key)
-        found: KeyHolder | None = None
-        for digest, holder in self._configured:  # no early exit: each key takes the same time
+        found: Principal | None = None
+        for digest, principal in self._configured:  # no early exit: each key takes the same time
             if hmac.compare_digest(digest, given):
-                found = holder
+                found = principal
         return found or self._made().get(given)
 
     @property
     def tenants(self) -> set[str]:
         """The tenants that there are keys of."""
-        holders = (*(holder for _, holder in self._configured), *self._made().values())
-        return {holder.tenant for holder in holders if holder is not None}
+        principals = (*(principal for _, principal in self._configured), *self._made().values())
+        return {principal.tenant for principal in principals if principal is not None}
 
-    def _read(self) -> dict[str, KeyHolder | None]:
+    def _read(self) -> dict[str, Principal | None]:
         """The made keys by their digests; None: it was revoked."""
         with self._database.read() as tx:
-            return {row.digest: _holder(row) for row in tx.execute(_MADE)}
+            return {row.digest: _principal(row) for row in tx.execute(_MADE)}
 
     # -- for the operator
 
@@ -174,10 +174,10 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     raise InvalidRequest("bad_key", f"{problem} No key was made.", param=param)
 
 
-def _holder(row: Any) -> KeyHolder | None:
+def _principal(row: Any) -> Principal | None:
     if row.revoked_at is not None:
         return None
-    return KeyHolder(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}")
+    return Principal(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}")
 
 
 def _info(row: KeyRow) -> KeyInfo:
@@ -210,7 +210,9 @@ def is_loopback(host: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def foreign(peer: str, passed_on: bool, host: str, origin: str | None, allowed_origins: tuple[str, ...]) -> str | None:
+def why_not_local(
+    peer: str, passed_on: bool, host: str, origin: str | None, allowed_origins: tuple[str, ...]
+) -> str | None:
     """What shows that a request is not this machine's own, or None."""
     if peer and not is_loopback(peer):  # a Unix socket has no peer
         return "this request came from another machine"
@@ -230,11 +232,11 @@ def _hostname(address: str) -> str:
         return ""
 
 
-def refuse_strangers(settings: Settings, keys: Keys, addresses: Iterable[object]) -> None:
+def require_key_or_loopback(settings: Settings, keys: Keys, addresses: Iterable[object]) -> None:
     """Raise SettingsError when others could reach one of `addresses` and no key is required.
 
     An address is what gunicorn binds: (host, port, ...), a Unix socket's path, or an inherited descriptor, whose
-    requests are checked one by one (`foreign`).
+    requests are checked one by one (`why_not_local`).
     """
     reachable = [str(one[0]) for one in addresses if isinstance(one, tuple) and not is_loopback(str(one[0]))]
     if not reachable or settings.allow_anonymous:

@@ -22,23 +22,23 @@ _NAMED = _SESSIONS.where(SessionRow.tenant == bindparam("tenant"), SessionRow.pu
 _OWNERS = select(OwnerRow)
 _MAKE = Upsert(OwnerRow, ("tenant", "kind", "name"), lambda _: {"created_at": OwnerRow.created_at})  # keeps it as it is
 
-WHOSE = select(bindparam("owner", type_=BigInteger())).union_all(
+OWNER_AND_TENANT = select(bindparam("owner", type_=BigInteger())).union_all(
     select(OwnerRow.id).where(OwnerRow.tenant == bindparam("tenant"), OwnerRow.kind == "tenant")
 )
 """The ids of an `owner` and of the `tenant` itself."""
 
 
-def owner_or_none(tx: Transaction, caller: Caller) -> OwnerRow | None:
+def find_owner(tx: Transaction, caller: Caller) -> OwnerRow | None:
     """The owner row of the caller's user or, when no user is named, of the tenant itself; None if there is none yet."""
     return tx.scalar(for_update(tx, _OWNERS.filter_by(**_named(caller)), OwnerRow))
 
 
 def find_or_make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
     """The owner row of the caller's user or, when no user is named, of the tenant itself; made if there is none."""
-    owner = owner_or_none(tx, caller)
+    owner = find_owner(tx, caller)
     if owner is None:
         _MAKE.execute(tx, [{**_named(caller), "created_at": now}])
-        owner = owner_or_none(tx, caller)  # another write may have made it first
+        owner = find_owner(tx, caller)  # another write may have made it first
         assert owner is not None
     return owner
 
@@ -53,15 +53,15 @@ def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
     return tx.scalar(for_update(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
 
 
-def find_user(tx: Transaction, caller: Caller) -> OwnerRow:
+def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
     """The owner row of the caller's user.  Raises NotFound when nothing was ever stored, or all was erased."""
-    owner = owner_or_none(tx, caller)
+    owner = find_owner(tx, caller)
     if owner is None or caller.user_id is None:
         raise user_not_found(caller.user_id)
     return owner
 
 
-def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
+def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
     """`query`, which joins OwnerRow, narrowed to what the caller may see."""
     query = query.where(OwnerRow.tenant == caller.tenant)
     if caller.user_id is not None:
@@ -69,7 +69,7 @@ def owned(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any,
     return query
 
 
-def session_or_none(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
+def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
     row = tx.scalar(for_update(tx, _NAMED, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
     theirs = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
@@ -78,26 +78,28 @@ def session_or_none(tx: Transaction, caller: Caller, session_id: str) -> Session
     return row
 
 
-def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
+def get_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
     """The caller's session.  Raises NotFound, also when it is someone else's."""
-    row = session_or_none(tx, caller, session_id)
+    row = find_session(tx, caller, session_id)
     if row is None:
         raise session_not_found(session_id)
     return row
 
 
-def whose(tx: Transaction, caller: Caller, session_id: str | None) -> tuple[OwnerRow | None, SessionRow | None]:
+def owner_and_session(
+    tx: Transaction, caller: Caller, session_id: str | None
+) -> tuple[OwnerRow | None, SessionRow | None]:
     """The owner of a session, and the session; or the caller's user (None: nothing was ever stored), and None.
 
     Raises NotFound for a session that is not the caller's, and InvalidRequest when neither a session nor a user is
     named.
     """
     if session_id is not None:
-        session = find_session(tx, caller, session_id)
+        session = get_session(tx, caller, session_id)
         return session.owner, session
     if caller.user_id is None:
         raise InvalidRequest("owner_needed", "Say whose memory is meant: a user_id or a session_id.")
-    return owner_or_none(tx, caller), None
+    return find_owner(tx, caller), None
 
 
 def lock_session(tx: Transaction, row_id: int | None) -> SessionRow | None:

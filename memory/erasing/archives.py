@@ -24,11 +24,11 @@ from datetime import datetime
 from sqlalchemy import delete, select
 from sqlalchemy.orm import defer
 
-from memory.access.owners import owned
+from memory.access.owners import visible_to
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.transfer.export import Archive, Export, as_archive
-from memory.transfer.imports import Document, Import, Imports
+from memory.transfer.imports import Import, ImportDocument, Imports
 from memory.users import messages_of
 from models import ArchiveRow, Database, MessageRow, OwnerRow, SessionRow, Transaction, for_update
 from models.owners import Caller
@@ -56,7 +56,7 @@ class Archives:
         self, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
     ) -> Page[Archive]:
         """The caller's archives, the newest first."""
-        query = owned(_ARCHIVES, caller)
+        query = visible_to(_ARCHIVES, caller)
         if session_id is not None:
             query = query.where(ArchiveRow.session_id == session_id)
         with self.database.read() as tx:
@@ -67,16 +67,16 @@ class Archives:
     def document(self, caller: Caller, archive_id: int) -> bytes:
         """What an archive holds, as an import reads it.  Raises NotFound."""
         with self.database.read() as tx:
-            row, _ = find_archive(tx, caller, archive_id)
+            row, _ = get_archive(tx, caller, archive_id)
             return gzip.decompress(row.document)
 
-    def restore(self, caller: Caller, archive_id: int, document: Document) -> Import:
+    def restore(self, caller: Caller, archive_id: int, document: ImportDocument) -> Import:
         """Import the document of an archive, and delete the archive.
 
         Raises NotFound, and Conflict as an import does.
         """
         with self.database.read() as tx:
-            _, owner = find_archive(tx, caller, archive_id)
+            _, owner = get_archive(tx, caller, archive_id)
         whose = Caller(owner.tenant, owner.user_id)
         done = self.imports.restore(whose, document, owner_id=owner.id)
         with self.database.write() as tx:
@@ -104,9 +104,11 @@ class Archives:
         tx.flush()
 
 
-def find_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:
+def get_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:
     """The caller's archive of this id, and its owner.  Raises NotFound."""
-    found = tx.execute(for_update(tx, owned(_ARCHIVES.where(ArchiveRow.id == archive_id), caller), OwnerRow)).first()
+    found = tx.execute(
+        for_update(tx, visible_to(_ARCHIVES.where(ArchiveRow.id == archive_id), caller), OwnerRow)
+    ).first()
     if found is None:
         raise NotFound("archive_not_found", f"There is no archive {archive_id}.")
     row, owner = found

@@ -22,9 +22,9 @@ from sqlalchemy import ColumnElement, Select, delete, func, or_, select
 
 from config import Settings
 from memory import examples
-from memory.access.owners import find_session, find_user, owned
+from memory.access.owners import get_session, get_user, visible_to
 from memory.conversation_types import ConversationTypes
-from memory.erasing.archives import find_archive
+from memory.erasing.archives import get_archive
 from memory.erasing.message import erase_message
 from memory.errors import NotFound, RecapError
 from memory.forgetting import forget_facts, forget_messages
@@ -104,7 +104,7 @@ class Erasing:
     @retry_on_conflict
     def _user(self, caller: Caller) -> tuple[OwnerRow, Counter[str]]:
         with self.database.write() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             return owner, self._erase_owner(tx, owner)
 
     def session(self, caller: Caller, session_id: str) -> Receipt:
@@ -115,7 +115,7 @@ class Erasing:
     @retry_on_conflict
     def _session(self, caller: Caller, session_id: str) -> tuple[str, str, Counter[str]]:
         with self.database.write() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             if row.owner.kind == "session":
                 return row.tenant, row.owner.index_key, self._erase_owner(tx, row.owner)
             return row.tenant, *self._erase_session(tx, row)
@@ -128,9 +128,9 @@ class Erasing:
         session.  Raises NotFound, and Conflict when that takes too long or others wait already; nothing is erased then.
         """
         with self.database.read() as tx:
-            _message(tx, find_session(tx, caller, session_id), message_id)
+            _message(tx, get_session(tx, caller, session_id), message_id)
         busy = "Nothing was erased; stop the reply, or try this again later."
-        with self.leases.free_session(lambda tx: find_session(tx, caller, session_id), busy) as (tx, row):
+        with self.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
             message = _message(tx, row, message_id)
             erased = erase_message(tx, row, message, self.settings, self.now())
             index = JobRequest("index", row.owner_id, row.tenant, row.owner_id, delay=SOON)
@@ -157,7 +157,7 @@ class Erasing:
     def facts(self, caller: Caller, fact_ids: Sequence[int], *, restore: bool = False) -> Receipt:
         """Forget those of the facts that exist, each as `fact` does.  The receipt also counts what they had corrected;
         `forgotten` does not."""
-        theirs = owned(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+        theirs = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         with self.database.write() as tx:
             named = tx.scalars(for_update(tx, theirs.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
             line = supersession_chain(tx, named, *([FactRow.merged.is_(True)] if restore else []))
@@ -203,13 +203,13 @@ class Erasing:
     def archive(self, caller: Caller, archive_id: int) -> Receipt:
         """Erase an archive.  Raises NotFound."""
         with self.database.write() as tx:
-            row, owner = find_archive(tx, caller, archive_id)
+            row, owner = get_archive(tx, caller, archive_id)
             tx.execute(delete(ArchiveRow).where(ArchiveRow.id == row.id))
             self._drop_empty(tx, owner)
             self.job_queue.enqueue(tx, _scrub(owner.tenant, SOON))
         return self._receipt({"archives": 1}, (FILES,), archive_id=archive_id)
 
-    def retire(self, tx: Transaction, row: SessionRow) -> None:
+    def archive_and_erase(self, tx: Transaction, row: SessionRow) -> None:
         """In the caller's transaction, erase a session that retention takes out.  Jobs clear the index and files."""
         self._erase_session(tx, row)
         self._drop_empty(tx, row.owner)
@@ -221,10 +221,10 @@ class Erasing:
             self.job_queue.enqueue(tx, _scrub(caller.tenant, SOON))
         return self._receipt(erased, (FILES,), **named)
 
-    def scrub(self, job: JobRow) -> None:
+    def vacuum(self, job: JobRow) -> None:
         """The job that removes copies of deleted rows from the database's files, and from caches.  Idempotent."""
         self.index.clear_caches()
-        if not self.database.scrub():
+        if not self.database.vacuum():
             raise RecapError(
                 "log_in_use",
                 "What was erased is gone from the database, but not from its write-ahead log, because another process "

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Select, case, exists, false, func, or_, select
 
-from memory.access.owners import find_or_make_owner, lock_session, owner_or_none
+from memory.access.owners import find_or_make_owner, find_owner, lock_session
 from memory.erasing.archives import Archives
 from memory.erasing.erasing import Erasing
 from memory.jobs import JobQueue
@@ -56,7 +56,7 @@ class Retention:
     def get(self, caller: Caller) -> Policy:
         """The policy of the caller's tenant."""
         with self.database.read() as tx:
-            owner = owner_or_none(tx, Caller(caller.tenant))
+            owner = find_owner(tx, Caller(caller.tenant))
             return self._policy(tx, owner.id if owner is not None else None)
 
     def put(self, caller: Caller, policy: Policy) -> Policy:
@@ -76,7 +76,7 @@ class Retention:
         with self.database.read() as tx:
             policy = self._policy(tx, job.owner_id)
             due = tx.scalars(_due(policy, self.now(), SessionRow.tenant == job.tenant).limit(PART)).all()
-        taken = sum(self._take_out(session, job.owner_id) for session in due)
+        taken = sum(self.expire_session(session, job.owner_id) for session in due)
         if taken:
             log.info("retention: %d sessions taken out", taken)
         if len(due) == PART:
@@ -87,7 +87,7 @@ class Retention:
         return False
 
     @retry_on_conflict
-    def _take_out(self, session: int, tenant_id: int | None) -> bool:
+    def expire_session(self, session: int, tenant_id: int | None) -> bool:
         """Take a session out, unless it is no longer due; whether it was."""
         with self.database.write() as tx:
             row = lock_session(tx, session)
@@ -98,7 +98,7 @@ class Retention:
                 return False
             if policy.archive:
                 self.archives.keep(tx, row)
-            self.erasing.retire(tx, row)
+            self.erasing.archive_and_erase(tx, row)
             return True
 
     def _policy(self, tx: Transaction, tenant_id: int | None) -> Policy:

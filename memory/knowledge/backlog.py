@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.budgets import Budgets
-from memory.access.owners import find_user
+from memory.access.owners import get_user
 from memory.jobs import JobQueue
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.sessions.messages import VISIBLE
@@ -47,7 +47,7 @@ class Backlogs:
     def get(self, caller: Caller) -> Backlog:
         """Raises NotFound."""
         with self.database.read() as tx:
-            return _backlog(tx, find_user(tx, caller))
+            return _backlog(tx, get_user(tx, caller))
 
     def start(self, caller: Caller) -> Backlog:
         """Ask for a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
@@ -55,9 +55,9 @@ class Backlogs:
         With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
         """
         with self.database.write() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             self.budgets.check(tx, owner.id)
-            left = self.budgets.left(tx, owner.id)
+            left = self.budgets.remaining(tx, owner.id)
             requests = list[JobRequest]()
             for session_id, messages in _unsummarised(tx, owner):
                 left -= _cost(messages)
@@ -71,7 +71,7 @@ class Backlogs:
     def cancel(self, caller: Caller) -> Backlog:
         """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
         with self.database.write() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
             return _backlog(tx, owner)
 

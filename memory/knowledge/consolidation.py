@@ -24,7 +24,7 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
 from config import Settings
-from memory.access.owners import find_user, lock_owner
+from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.job_schedule import scheduled_requests
 from memory.jobs import JobQueue
@@ -103,7 +103,7 @@ class Consolidation:
         if self.settings.consolidation.mode == "off":
             raise InvalidRequest("consolidation_off", "CONSOLIDATION is off on this server, so no facts are merged.")
         with self.database.write() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             self.job_queue.enqueue(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, force=True))
 
     def undo(self, caller: Caller) -> Run:
@@ -166,7 +166,7 @@ class Consolidation:
         """The pairs with the mini model's verdicts; none if it was asked today, or the day's tokens are spent."""
         with self.database.write() as tx:
             row, now = lock_owner(tx, owner_id), self.now()
-            if row is None or self.mini.budgets.left(tx, owner_id) <= 0:
+            if row is None or self.mini.budgets.remaining(tx, owner_id) <= 0:
                 return []
             if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
                 return []
@@ -220,7 +220,7 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
 
 def _closed(tx: Transaction, caller: Caller) -> Sequence[Any]:
     """The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
-    return tx.execute(_CLOSED.where(FactRow.owner_id == find_user(tx, caller).id)).all()
+    return tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)).all()
 
 
 def _may_open(tx: Transaction, fact: FactRow) -> bool:

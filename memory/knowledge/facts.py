@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select, update
 
 from config import Settings
-from memory.access.owners import find_or_make_owner, find_session, owned, whose
+from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.entities import strip_possessive
 from memory.knowledge.fact_ranking import Ranking
@@ -71,7 +71,7 @@ class Facts:
             query = query.where(FactRow.category == category)
         with self._database.read() as tx:
             if session_id is not None:
-                session = find_session(tx, caller, session_id)
+                session = get_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit))
             found = with_merged_facts(tx, [as_fact(row, public_id) for row, public_id in rows])
@@ -85,7 +85,7 @@ class Facts:
         """
         now = self._now()
         with self._database.write() as tx:
-            owner, session = whose(tx, caller, session_id)
+            owner, session = owner_and_session(tx, caller, session_id)
             owner = owner or find_or_make_owner(tx, caller, now)
             of_session = {"session_id": session.id, "scope": "session"} if session is not None else {"scope": "user"}
             row = FactRow(owner_id=owner.id, **of_session, **stated, valid_from=now, created_at=now)
@@ -252,7 +252,7 @@ def with_merged_facts(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
 
 def _of_caller(caller: Caller) -> Select[Any]:
     """The caller's facts, each with its session's public id."""
-    query = owned(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+    query = visible_to(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
     return query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
 
 

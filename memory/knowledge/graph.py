@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, select
 
-from memory.access.owners import whose
+from memory.access.owners import owner_and_session
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.facts import FACTS, in_scope, valid_at
 from memory.paging import Page, decode_cursor, page_of
@@ -80,7 +80,7 @@ class Graph:
         """
         query = _FACTS.where(valid_at(as_of))
         with self.database.read() as tx:
-            owner, session = whose(tx, caller, session_id)
+            owner, session = owner_and_session(tx, caller, session_id)
             if session is not None:
                 query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(query, {"owner": owner.id}).all() if owner is not None else []

@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.owners import find_or_make_owner, find_user, lock_owner, owner_or_none
+from memory.access.owners import find_or_make_owner, find_owner, get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
 from memory.job_schedule import scheduled_requests
 from memory.jobs import JobQueue
@@ -127,7 +127,7 @@ class Profiles:
     def rollback(self, caller: Caller, version: int) -> ProfileVersion:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             old = documents.find_version(tx, self._item(tx, owner), version)
             return self._write(tx, owner, Profile.of(old.value), "rollback")
 
@@ -136,7 +136,7 @@ class Profiles:
         if self.settings.profile_mode.mode == "off":
             raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
         with self.database.write() as tx:
-            owner = find_user(tx, caller)
+            owner = get_user(tx, caller)
             self.mini.budgets.check(tx, owner.id)
             self.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
             return next(iter(self._versions(tx, caller)), ProfileVersion())
@@ -213,11 +213,11 @@ class Profiles:
         return documents.read(tx, owner.id, NAMESPACE, KEY, self.now())
 
     def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
-        item = self._item(tx, find_user(tx, caller))
+        item = self._item(tx, get_user(tx, caller))
         return list(map(ProfileVersion.of, documents.versions(tx, item.id, as_of))) if item is not None else []
 
     def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
-        owner = owner_or_none(tx, Caller(caller.tenant))
+        owner = find_owner(tx, Caller(caller.tenant))
         item = documents.read(tx, owner.id, SCHEMAS, KEY, self.now()) if owner is not None else None
         return item.value if item is not None else DEFAULT_SCHEMA
 

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, and_, bindparam, select
 from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.knowledge.facts import Facts
@@ -84,12 +84,12 @@ class Summaries:
     def get(self, caller: Caller, session_id: str) -> SummaryState:
         """Raises NotFound."""
         with self.database.read() as tx:
-            return state_of(tx, find_session(tx, caller, session_id))
+            return state_of(tx, get_session(tx, caller, session_id))
 
     def versions(self, caller: Caller, session_id: str, *, cursor: str | None, limit: int) -> Page[SummaryVersion]:
         """All versions, newest first.  Raises NotFound."""
         with self.database.read() as tx:
-            query = select(SummaryRow).where(SummaryRow.session_id == find_session(tx, caller, session_id).id)
+            query = select(SummaryRow).where(SummaryRow.session_id == get_session(tx, caller, session_id).id)
             rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
             return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))
 
@@ -107,7 +107,7 @@ class Summaries:
                 param="sections",
             )
         with self.database.write() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             if expected is not None and expected != row.summary_version:
                 raise Conflict(
                     "summary_changed",
@@ -126,7 +126,7 @@ class Summaries:
         Raises NotFound, and Conflict for a version that was made from replaced messages.
         """
         with self.database.write() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             old = find_version(tx, row, version)
             if old is None:
                 raise NotFound("version_not_found", f"The summary has no version {version}.", param="version")
@@ -145,7 +145,7 @@ class Summaries:
     def refresh(self, caller: Caller, session_id: str) -> SummaryState:
         """Ask for an update now, also after a failure.  Raises NotFound, and LimitReached when the day is spent."""
         with self.database.write() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             self.budgets.check(tx, row.owner_id)
             self.job_queue.enqueue(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, force=True))
             return state_of(tx, row)

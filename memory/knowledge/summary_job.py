@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.owners import find_session, lock_session
+from memory.access.owners import get_session, lock_session
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge.facts import Facts
 from memory.knowledge.summaries import add_version, find_version, replace_texts
@@ -132,7 +132,7 @@ class SummaryJob:
         LimitReached when the owner's day is spent, and ModelError.
         """
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             self.mini.budgets.check(tx, row.owner_id)
             if text is None:
                 instruction = self.prompts.find_summary(tx, caller, prompt or self.settings.summary_prompt)

@@ -93,7 +93,7 @@ class MiniModel:
 
     def spend(self, owner_id: int, usage: Usage) -> None:
         """Charge what a call took."""
-        self.budgets.charge(owner_id, [usage])
+        self.budgets.add_usage_now(owner_id, [usage])
         self.metrics.count_tokens("mini", usage)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
-from memory.access.owners import whose
+from memory.access.owners import owner_and_session
 from memory.jobs import JobQueue
 from memory.knowledge.graph import sources_about
 from memory.languages import analysis_in
@@ -144,7 +144,7 @@ class Recall:
         Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
         """
         with self._database.read() as tx:
-            owner, session = whose(tx, caller, session_id)
+            owner, session = owner_and_session(tx, caller, session_id)
         if owner is None:
             return []
         times = [(time.after, time.before) for time in time_ranges(text, now, zone)]

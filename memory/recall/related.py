@@ -14,7 +14,7 @@ from datetime import datetime
 
 from sqlalchemy import select
 
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.facts import valid_at
 from memory.knowledge.graph import LINKED, READ_MAX
@@ -58,7 +58,7 @@ class RelatedSessions:
     def find(self, caller: Caller, session_id: str, limit: int) -> list[RelatedSession]:
         """Return the sessions related to one, the closest first.  Raises NotFound."""
         with self.database.read() as tx:
-            session = find_session(tx, caller, session_id)
+            session = get_session(tx, caller, session_id)
             owner_id, owner_key = session.owner_id, session.owner.index_key
             shared = _shared(tx, owner_id, session.id)
             summaries = {one.id: one for one in facts_and_summaries(tx, "summary", owner_id, None)}

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, select
 
-from memory.access.owners import whose
+from memory.access.owners import owner_and_session
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
@@ -88,7 +88,7 @@ class Unhelpful:
         Raises NotFound, and InvalidRequest when neither a session nor a user is named.
         """
         with self.database.read() as tx:
-            owner, _ = whose(tx, caller, session_id)
+            owner, _ = owner_and_session(tx, caller, session_id)
             wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
             if message_id is not None:
                 wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))

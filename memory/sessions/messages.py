@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, case, func, insert, or_, select, update
 
 from memory import tokens
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from memory.leases import Lease
 from models import MessageRow, SessionRow, Transaction, TurnRow
@@ -222,7 +222,7 @@ def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: 
 
     Raises NotFound, and InvalidRequest for a turn that is not to be remembered.
     """
-    row = find_session(tx, caller, session_id)
+    row = get_session(tx, caller, session_id)
     either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
     answer = select(TurnRow.reply_message_id).where(TurnRow.session_id == row.id, either).scalar_subquery()
     reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *QUOTABLE)).first()

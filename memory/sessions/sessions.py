@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import ColumnDefault, and_, or_, select
 
 from config import Settings
-from memory.access.owners import find_session, owned, session_or_none
+from memory.access.owners import find_session, get_session, visible_to
 from memory.errors import Conflict, NotFound
 from memory.jobs import JobQueue
 from memory.leases import Leases
@@ -90,7 +90,7 @@ class Sessions:
     ) -> SessionInfo:
         """A new, empty session.  Raises Conflict when there is one of this id, NotFound when it is someone else's."""
         with self.database.write() as tx:
-            if session_id is not None and session_or_none(tx, caller, session_id) is not None:
+            if session_id is not None and find_session(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self.make(tx, caller, session_id)
             row.title = title[:200]
@@ -100,7 +100,7 @@ class Sessions:
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
         """Raises NotFound."""
         with self.database.read() as tx:
-            return self.info(find_session(tx, caller, session_id))
+            return self.info(get_session(tx, caller, session_id))
 
     def page(
         self,
@@ -116,7 +116,7 @@ class Sessions:
     ) -> Page[SessionInfo]:
         """The caller's sessions, newest first, with `q` in their titles and `after` <= updated_at < `before`; of
         `pinned` and `archived` those that are so, or with False those that are not."""
-        query = owned(select(SessionRow).join(OwnerRow), caller)
+        query = visible_to(select(SessionRow).join(OwnerRow), caller)
         if q:
             query = query.where(SessionRow.title.icontains(q, autoescape=True))
         for column, wanted in ((SessionRow.pinned, pinned), (SessionRow.archived, archived)):
@@ -140,7 +140,7 @@ class Sessions:
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set `title`, `system_prompt`, `pinned`, `archived` or `type`.  Raises NotFound, InvalidRequest."""
         with self.database.write() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             if changes.get("type") is not None:
                 self.check_type(tx, row, changes["type"])
             for name, value in changes.items():
@@ -162,7 +162,7 @@ class Sessions:
         Raises NotFound.
         """
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             query = MESSAGES.where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
@@ -176,7 +176,7 @@ class Sessions:
         Raises NotFound, also for a message that was replaced or erased.
         """
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             middle = tx.scalar(
                 select(MessageRow.position).where(
                     MessageRow.id == message_id, MessageRow.session_id == row.id, *CURRENT
@@ -245,7 +245,7 @@ class Sessions:
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
-        known = session_or_none(tx, caller, session_id) if session_id is not None else None
+        known = find_session(tx, caller, session_id) if session_id is not None else None
         return known or self.make(tx, caller, session_id)
 
     def enqueue_follow_ups(

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
-from memory.access.owners import owned
+from memory.access.owners import visible_to
 from memory.errors import Conflict, NotFound
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller
@@ -78,7 +78,7 @@ def _expired(item: Item, now: datetime) -> bool:
 def find(tx: Transaction, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> int:
     """The id of an item that is the caller's and of this namespace, which has the `kind`.  Raises NotFound."""
     there = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == item_id)
-    found = tx.scalar(owned(there.where(ItemRow.namespace == joined(namespace)), caller))
+    found = tx.scalar(visible_to(there.where(ItemRow.namespace == joined(namespace)), caller))
     if found is None:
         raise NotFound(f"{kind}_not_found", f"There is no {kind} {item_id}.")
     return found

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_or_make_owner, owner_or_none
+from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.store import documents
@@ -70,7 +70,7 @@ class Items:
         now = self.now()
         with self.database.write() if writes else self.database.read() as tx:
             makes = any(isinstance(one, Put) for one in writes)
-            owner = find_or_make_owner(tx, caller, now) if makes else owner_or_none(tx, caller)
+            owner = find_or_make_owner(tx, caller, now) if makes else find_owner(tx, caller)
             owner_id = owner.id if owner is not None else NOBODY
             results = [self._run(tx, owner_id, *one, now) for one in zip(operations, questions, strict=True)]
             done = list(zip(operations, results, strict=True))

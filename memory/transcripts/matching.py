@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 
 from config import Settings
-from memory.access.owners import owned, session_or_none
+from memory.access.owners import find_session, visible_to
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
@@ -66,7 +66,7 @@ def find_session_of(
     """
     sent = [one.key for one in client.conversation.messages]
     begun = conversation_fingerprint(caller, sent)
-    sessions = owned(select(SessionRow).join(OwnerRow), caller)
+    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
         query = sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
         rows = tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique().all()
@@ -99,7 +99,7 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
         return False
     if any(asked.startswith(beginning) and inside in asked for beginning, inside in AUXILIARY):
         return True
-    row = session_or_none(tx, caller, session_id) if session_id is not None else None
+    row = find_session(tx, caller, session_id) if session_id is not None else None
     line = list(_line(tx, row, LATEST).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
         return False

@@ -1,6 +1,6 @@
 """Documents to import: Recap's own export, and those of other programs (see `memory.transfer.sources`).
 
-Guarantee: `checked` reads a document to its end before anything of it is stored, and names the place of what is wrong.
+Guarantee: `read_import` reads a document to its end before anything of it is stored, and names the place of a fault.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from marshmallow import Schema, ValidationError, fields
 from memory.errors import InvalidRequest
 from memory.transfer import export_format
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
-from memory.transfer.imports import Document
-from memory.transfer.json_reader import Apart, NotJson, first_byte, walk
+from memory.transfer.imports import ImportDocument
+from memory.transfer.json_reader import Apart, NotJson, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
 from schemas.fields import Input, UserId, about, counts, flat
@@ -56,7 +56,7 @@ class Imported(Schema):
     renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
 
 
-def checked(file: IO[bytes], now: datetime) -> Document:
+def read_import(file: IO[bytes], now: datetime) -> ImportDocument:
     """The document in `file`.  What has no time of its own gets `now`.  Raises InvalidRequest."""
     try:
         return _recap(file) if _is_recaps(file) else _foreign(file, now)
@@ -70,17 +70,17 @@ def _is_recaps(file: IO[bytes]) -> bool:
     if first_byte(file) != b"{":
         return False
     try:
-        for path, value in walk(file, _PARTS):
+        for path, value in iter_items(file, _PARTS):
             if path == ("format",) or path[0] not in _NAMES:
                 return path == ("format",)
             if len(path) > 1:
-                return not memories.knows_zep(mapping(value))  # which has lists of facts too
+                return not memories.recognises_zep(mapping(value))  # which has lists of facts too
     except NotJson:
         return False
     return False
 
 
-def _foreign(file: IO[bytes], now: datetime) -> Document:
+def _foreign(file: IO[bytes], now: datetime) -> ImportDocument:
     foreign = files.opened(file, now)
     kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
     for record in foreign.records():
@@ -88,7 +88,7 @@ def _foreign(file: IO[bytes], now: datetime) -> Document:
         if isinstance(record, ItemRecord):
             name = *record.item.namespace, record.item.key
             newest[name] = max(record, newest.get(name, record), key=lambda one: one.item.updated_at)
-    return Document(
+    return ImportDocument(
         foreign.format,
         kinds[SessionRecord],
         (one for one in foreign.records() if isinstance(one, SessionRecord)),
@@ -97,7 +97,7 @@ def _foreign(file: IO[bytes], now: datetime) -> Document:
     )
 
 
-def _recap(file: IO[bytes]) -> Document:
+def _recap(file: IO[bytes]) -> ImportDocument:
     lengths: dict[str, int] = {}
     for number, session in enumerate(_records(_of_an_export(file), "sessions")):
         place = f"sessions.{number}"
@@ -108,24 +108,24 @@ def _recap(file: IO[bytes]) -> Document:
         _check_distinct(f"{place}.summaries", "version", session.summaries)
         _check_distinct(f"{place}.turns", "user_position", session.turns)
         _check_distinct(f"{place}.turns", "reply_position", session.turns)
-    for number, record in enumerate(_records(walk(file, _PARTS), "facts")):
+    for number, record in enumerate(_records(iter_items(file, _PARTS), "facts")):
         fact = record.fact
         if fact.session_id is None and (fact.scope == "session" or record.source_position):
             raise _invalid(f"facts.{number}.session_id", "it is missing")
         if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
-    for number, record in enumerate(_records(walk(file, _PARTS), "items")):
+    for number, record in enumerate(_records(iter_items(file, _PARTS), "items")):
         if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
             raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
-    records = (_records(walk(file, _PARTS), name) for name in ("sessions", "facts", "items"))
-    return Document(export_format.FORMAT, len(lengths), *records)
+    records = (_records(iter_items(file, _PARTS), name) for name in ("sessions", "facts", "items"))
+    return ImportDocument(export_format.FORMAT, len(lengths), *records)
 
 
 def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The items of a document.  Raises InvalidRequest at the first that shows that it is no export, or is wrong."""
     head: dict[str, Any] = {}
-    for path, value in walk(file, _PARTS):
+    for path, value in iter_items(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
         elif path[0] in ("facts", "items"):  # their sessions may come later: only their shape is checked here

@@ -61,7 +61,7 @@ _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", 
 
 
 @dataclass(frozen=True)
-class Document:
+class ImportDocument:
     """What is imported, whole and checked, and how many sessions it has.  It is read once, while it is imported."""
 
     format: str
@@ -80,7 +80,7 @@ class Imports:
     leases: Leases
     now: Callable[[], datetime]
 
-    def restore(self, caller: Caller, document: Document, *, owner_id: int | None = None) -> Import:
+    def restore(self, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> Import:
         """Store sessions, then the facts and items that name them, of the caller's user or of the owner of this id.
 
         Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
@@ -105,7 +105,7 @@ class Import:
 
     parts: Imports
     caller: Caller
-    document: Document
+    document: ImportDocument
     owner_id: int | None
     created: Counter[str] = field(
         default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0)

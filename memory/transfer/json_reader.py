@@ -44,7 +44,7 @@ def is_array(file: IO[bytes]) -> bool:
     return first == b"["
 
 
-def walk(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def iter_items(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The document's items, each with its path, from the start.  Raises NotJson.
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` of what is not in an array.

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memory import tokens
-from memory.access.owners import find_session, session_or_none
+from memory.access.owners import find_session, get_session
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import Lease
 from memory.message_versions import replace_messages
@@ -104,10 +104,10 @@ def _session(
     if turn is not None:
         return tx.get_one(SessionRow, turn.session_id)
     if session_id is not None and request.replaces is not None:  # a new session has nothing to replace
-        return find_session(tx, caller, session_id)
+        return get_session(tx, caller, session_id)
     row = None
     if session_id is not None:
-        row = session_or_none(tx, caller, session_id)
+        row = find_session(tx, caller, session_id)
     elif client is not None:
         row = find_session_of(tx, caller, client, engine.leases, arrived_at)
     if row is None:
@@ -247,7 +247,7 @@ def _admit_temporary(engine: Engine, request: TurnRequest) -> Admitted:
     """A turn that reads what is remembered, if a session or a user is named, and stores nothing."""
     drafts = (*request.history, MessageDraft("user", request.message, request.name))
     with engine.database.read() as tx:
-        known = find_session(tx, request.caller, request.session_id) if request.session_id is not None else None
+        known = get_session(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = known or engine.sessions.unstored(tx, request.caller)
         engine.budgets.check(tx, row.owner_id)
         said = [(draft, tokens.estimate_message(draft.content)) for draft in drafts]

@@ -16,8 +16,8 @@ from sqlalchemy import BigInteger, and_, bindparam, exists, func, literal, or_, 
 
 from config import Settings
 from memory import conversation_types, examples, instructions, tokens
-from memory.access.owners import WHOSE
-from memory.conversation_types import Approach
+from memory.access.owners import OWNER_AND_TENANT
+from memory.conversation_types import TurnSettings
 from memory.errors import TooLarge
 from memory.knowledge import profile
 from memory.knowledge.facts import in_scope, valid_at
@@ -60,7 +60,7 @@ _VERSION = (
 _DOCUMENTS = (
     select(_I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
     .join(_V, _V.c.item_id == _I.id)
-    .where(_I.owner_id.in_(WHOSE), _I.namespace.in_([_INSTRUCTIONS, _PROFILE, _TYPES]))
+    .where(_I.owner_id.in_(OWNER_AND_TENANT), _I.namespace.in_([_INSTRUCTIONS, _PROFILE, _TYPES]))
     .where(_V.c.version == _VERSION.scalar_subquery())
     .subquery()
 )
@@ -99,8 +99,8 @@ def remember(
     sent: Mapping[int, TranscriptMessage],
 ) -> Admitted:
     """What the session remembers for an answer to `exchange`.  Raises TooLarge."""
-    head, approach = _head(tx, engine, request, row, (*line, *exchange))
-    settings = _within_window(approach.settings, engine.model_server.models.choose(request.model).window)
+    head, turn_settings = _head(tx, engine, request, row, (*line, *exchange))
+    settings = _within_window(turn_settings.settings, engine.model_server.models.choose(request.model).window)
     answered = {message.id for message in exchange if message.id}
     unfolded = [one for one in line if one.position > row.head_through and one.id not in answered]
     conversation = request.client.conversation if request.client is not None else None
@@ -119,7 +119,7 @@ def remember(
             summary_version=row.summary_version,
             head_version=row.head_version,
             profile_version=head.profile_version,
-            type=approach.type,
+            type=turn_settings.type,
             state=head.stored.state,
             tail_messages=len(tail),
             tail_dropped=len(unfolded) - len(tail),
@@ -144,7 +144,7 @@ def remember(
 
 def _head(
     tx: Transaction, engine: Engine, request: TurnRequest, row: SessionRow, said: Sequence[Message]
-) -> tuple[Head, Approach]:
+) -> tuple[Head, TurnSettings]:
     """The head of the prompt of a turn at the end of what was `said`, and how its conversation's type wants it taken.
 
     What the session has not chosen since its tail folded, facts and type, is chosen now.
@@ -153,7 +153,7 @@ def _head(
     if choosing:
         row.head_at = engine.now()
     stored = read_stored(tx, row)
-    approach = engine.types.approach(row, stored.types, said, choosing=choosing)
+    turn_settings = engine.types.settings_for(row, stored.types, said, choosing=choosing)
     profile = ProfileBlock()
     if stored.profile is not None and request.remember and engine.settings.profile_mode.mode != "off":
         profile = ProfileBlock.of(*stored.profile, engine.settings.profile_tokens)
@@ -162,22 +162,24 @@ def _head(
     others = {fact.id: fact for fact in held_now if fact not in told}
     if choosing:
         chosen = engine.facts.ranking.select_for_prefix(
-            tuple(others.values()), approach.settings.fact_tokens, engine.now()
+            tuple(others.values()), turn_settings.settings.fact_tokens, engine.now()
         )
         row.head_facts = [fact.id for fact in chosen]
     facts = tuple(others.pop(fact_id) for fact_id in row.head_facts or () if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", profile.lines)] if profile.lines else ()),
-        summary_block(stored.summary, approach.emphasis) if row.head_version else "",
+        summary_block(stored.summary, turn_settings.emphasis) if row.head_version else "",
         block("facts", map(fact_line, facts)),
     ]
     system, explained = _system_prompt(engine, request, row, stored)
     if any(remembered) and not explained:
         remembered.insert(0, engine.prompts.find(tx, request.caller, "memory").render())
         explained = True
-    instructions = _paragraphs(system, stored.instructions, approach.prompt)
+    instructions = _paragraphs(system, stored.instructions, turn_settings.prompt)
     text = _paragraphs(instructions, *remembered)
-    return Head(text, instructions, explained, profile.version, told, facts, tuple(others.values()), stored), approach
+    return Head(
+        text, instructions, explained, profile.version, told, facts, tuple(others.values()), stored
+    ), turn_settings
 
 
 def _paragraphs(*texts: str) -> str:

@@ -179,7 +179,7 @@ class Course(AbstractContextManager["Course"]):
         self._report(session_id, error)
         if turn is None or (finished is not None and finished.reply_message_id is not None):
             return
-        self._engine.budgets.charge_caller(self._request.caller, turn.session_id, self.answer.spent)
+        self._engine.budgets.add_caller_usage_now(self._request.caller, turn.session_id, self.answer.spent)
         if turn.lease is None:
             return
         told = isinstance(error, ModelError) and self._tell_refusal(turn, session_id, error)

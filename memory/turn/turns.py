@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
-from memory.access.owners import find_session
+from memory.access.owners import get_session
 from memory.errors import Conflict, NotFound
 from memory.examples import shown
 from memory.knowledge.facts import as_fact
@@ -83,7 +83,7 @@ class Turns:
     ) -> Page[TurnInfo]:
         """A session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             query = rows_of_page(_of_line(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
             found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
         return page_of(found, limit, lambda turn: (turn.user_message_id,))
@@ -91,7 +91,7 @@ class Turns:
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
         """The turn of a message, its own or its reply, with its memory.  Raises NotFound."""
         with self.database.read() as tx:
-            row = find_session(tx, caller, session_id)
+            row = get_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
             found = tx.execute(_of_line(row).where(either)).first()
             if found is None:
@@ -106,7 +106,7 @@ class Turns:
 
     def stop(self, caller: Caller, session_id: str) -> bool:
         """End the reply that is being written in a session; whether there is one.  Raises NotFound."""
-        return self.leases.stop(lambda tx: find_session(tx, caller, session_id))
+        return self.leases.stop(lambda tx: get_session(tx, caller, session_id))
 
     def _info(
         self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None

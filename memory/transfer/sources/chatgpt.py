@@ -39,7 +39,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _CUSTOM = {"about": "about_user_message", "wishes": "about_model_message"}  # the profile's names for instructions
 
 
-def knows(item: Mapping[str, Any]) -> bool:
+def recognises(item: Mapping[str, Any]) -> bool:
     """Whether this is a conversation of ChatGPT's."""
     return isinstance(item.get("mapping"), Mapping)
 

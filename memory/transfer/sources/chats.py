@@ -29,7 +29,7 @@ _TIMES = ("created_at", "timestamp", "time", "create_time")
 _ROLES = ("role_type", "role", "type", "sender")
 
 
-def knows(item: Mapping[str, Any]) -> bool:
+def recognises(item: Mapping[str, Any]) -> bool:
     """Whether this is a chat, or a message of one."""
     return isinstance(item.get("messages"), list) or ("content" in item and _role(item) is not None)
 

@@ -32,7 +32,7 @@ _HEADING = re.compile(r"#+ .*|\*\*[^*]+\*\*:?")
 _SENTENCES = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
 
 
-def knows(item: Mapping[str, Any]) -> bool:
+def recognises(item: Mapping[str, Any]) -> bool:
     """Whether this is a conversation, a project or the memory of an account."""
     project = "uuid" in item and not item.keys().isdisjoint(("docs", "prompt_template"))
     return "chat_messages" in item or project or not item.keys().isdisjoint(_MEMORIES)

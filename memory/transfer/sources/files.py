@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
-from memory.transfer.json_reader import Apart, NotJson, walk
+from memory.transfer.json_reader import Apart, NotJson, iter_items
 from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused
@@ -30,18 +30,18 @@ class Source:
     """A program whose export is read: which items it has, and their records."""
 
     name: str
-    knows: Callable[[Mapping[str, Any]], bool]
+    recognises: Callable[[Mapping[str, Any]], bool]
     records: Callable[[Mapping[str, Any], datetime], Iterator[Record]]
 
 
 SOURCES = (
-    Source("chatgpt", chatgpt.knows, chatgpt.records),
-    Source("claude", claude.knows, claude.records),
-    Source("gemini", gemini.knows, gemini.records),
-    Source("mem0", memories.knows_mem0, memories.of_mem0),
-    Source("zep", memories.knows_zep, memories.of_zep),
-    Source("langgraph", langgraph.knows, chats.records),
-    Source("chats", chats.knows, chats.records),
+    Source("chatgpt", chatgpt.recognises, chatgpt.records),
+    Source("claude", claude.recognises, claude.records),
+    Source("gemini", gemini.recognises, gemini.records),
+    Source("mem0", memories.recognises_mem0, memories.of_mem0),
+    Source("zep", memories.recognises_zep, memories.of_zep),
+    Source("langgraph", langgraph.recognises, chats.records),
+    Source("chats", chats.recognises, chats.records),
 )
 _BESIDE = "What was said is in conversations.json beside it"
 _ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
@@ -56,7 +56,7 @@ _OTHERS = {  # what exports have beside, by the fields that give it away
 
 
 @dataclass(frozen=True)
-class ForeignExport:
+class ThirdPartyExport:
     """What a file of a program has, and which one's `format` it is.  Each iteration reads it from the start."""
 
     items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
@@ -91,10 +91,10 @@ class ForeignExport:
             yield from source.records(item, self.now)
 
 
-def opened(file: IO[bytes], now: datetime) -> ForeignExport:
+def opened(file: IO[bytes], now: datetime) -> ThirdPartyExport:
     """Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
     if not is_zip(file):
-        return ForeignExport(lambda: _items(file), now)
+        return ThirdPartyExport(lambda: _items(file), now)
     archive = Archive(file)
     read = [name for name in archive.names if _is_known(archive, name)]
     if not read:
@@ -105,7 +105,7 @@ def opened(file: IO[bytes], now: datetime) -> ForeignExport:
             with archive.open(name) as part:
                 yield from _items(part)
 
-    return ForeignExport(items, now)
+    return ThirdPartyExport(items, now)
 
 
 def _is_known(archive: Archive, name: str) -> bool:
@@ -122,13 +122,13 @@ def _is_known(archive: Archive, name: str) -> bool:
 
 
 def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-    """The items of one file, each with whose it is.  Raises InvalidRequest for one that nobody knows, and NotJson."""
+    """Yield the items of one file, each with its source.  Raises InvalidRequest for an unknown item, and NotJson."""
     if langgraph.is_database(file):
         found: Iterator[Any] = langgraph.threads(file)
     else:
         found = markdown.chats(file) if markdown.looks_so(file) else _of_json(file)
     for number, item in enumerate(found):
-        source = next((one for one in SOURCES if one.knows(mapping(item))), None)
+        source = next((one for one in SOURCES if one.recognises(mapping(item))), None)
         if source is None:
             raise _unknown(number, mapping(item))
         yield source, item
@@ -138,7 +138,7 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """The items of a JSON document, put together from their parts.  Of what an API answered with, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
-    for (_, _, *part), value in walk(file, _APART, lines=True):
+    for (_, _, *part), value in iter_items(file, _APART, lines=True):
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value

@@ -19,7 +19,7 @@ _DID = re.compile(r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Ed
 _LINES = ("p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
 
 
-def knows(item: Mapping[str, Any]) -> bool:
+def recognises(item: Mapping[str, Any]) -> bool:
     """Whether this is activity in Gemini, or in Bard as it was called."""
     named = f"{item.get('header')} {item.get('products')}"
     return {"title", "time"} <= item.keys() and ("Gemini" in named or "Bard" in named)

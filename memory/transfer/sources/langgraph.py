@@ -28,7 +28,7 @@ def is_database(file: IO[bytes]) -> bool:
     return file.read(len(_BEGIN)) == _BEGIN
 
 
-def knows(item: Mapping[str, Any]) -> bool:
+def recognises(item: Mapping[str, Any]) -> bool:
     """Whether this is a thread, as `threads` gives it."""
     return item.get("type") == "langgraph"
 

@@ -13,7 +13,7 @@ from typing import Any
 from memory.transfer.sources.values import Record, memory, text
 
 
-def knows_mem0(item: Mapping[str, Any]) -> bool:
+def recognises_mem0(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("memory"), str) and "id" in item
 
 
@@ -22,7 +22,7 @@ def of_mem0(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         yield memory(said, now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
 
 
-def knows_zep(item: Mapping[str, Any]) -> bool:
+def recognises_zep(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("fact"), str) and "uuid" in item
 
 
