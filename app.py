@@ -23,7 +23,7 @@ VERSION = "0.1.0"
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """The application, its engine under `services_of(app)`.  Background workers are started by the caller.
+    """The application, its engine under `engine_of(app)`.  Background workers are started by the caller.
 
     Raises SettingsError for a setting that can't be used, OSError when the data directory can't be made.
     """

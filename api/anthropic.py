@@ -34,7 +34,7 @@ from api.client_requests import (
 )
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, openai_error
-from api.resource import resource
+from api.resource import ApiBlueprint
 from memory.errors import RecapError
 from memory.llm import TextDelta, ToolCall, Waiting
 from memory.llm.passthrough import is_object
@@ -42,7 +42,7 @@ from memory.turn.values import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage
 from schemas.errors import AnthropicError
-from schemas.fields import PARTS_MAX, Input, Items, about, integer
+from schemas.fields import PARTS_MAX, Input, Items, describe, integer
 
 _STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
@@ -53,15 +53,15 @@ class MessagesRequest(Input):
     long = True
 
     messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
-    max_tokens = integer(1, required=True, metadata=about("Passed on as `max_completion_tokens`."))
-    model = fields.String(load_default=None, metadata=about("Passed on. The built-in model answers to every name."))
-    system = fields.Raw(load_default=None, metadata=about("A string, or text blocks."))
+    max_tokens = integer(1, required=True, metadata=describe("Passed on as `max_completion_tokens`."))
+    model = fields.String(load_default=None, metadata=describe("Passed on. The built-in model answers to every name."))
+    system = fields.Raw(load_default=None, metadata=describe("A string, or text blocks."))
     stream = STREAM
-    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=about("Tools of the client's own."))
+    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the client's own."))
     tool_choice = fields.Dict(load_default=None)
     metadata = fields.Dict(
         load_default=None,
-        metadata=about("`user_id` names the person and `session_id` the session, unless headers do."),
+        metadata=describe("`user_id` names the person and `session_id` the session, unless headers do."),
     )
     stop_sequences = passed_on()
     temperature = passed_on()
@@ -182,16 +182,16 @@ class AnthropicMessage(Schema):
     usage: fields.Field = fields.Dict()
 
 
-class MessageWriter:
+class MessageEncoder:
     """Writes a turn's answer as a message."""
 
-    named = True
+    named_events = True
 
     def __init__(self, started: TurnStarted) -> None:
         self._id = answer_id("msg", started)
         self._model = started.model
 
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         end = events[-1]
         assert isinstance(end, TurnFinished)
         said = [{"type": "text", "text": end.reply}] if end.reply else []
@@ -219,7 +219,7 @@ class MessageWriter:
                     yield _event("content_block_start", index, content_block={**_block(call), "input": {}})
                     yield _event("content_block_delta", index, delta=written)
                     yield _event("content_block_stop", index)
-                message = self.whole([part])
+                message = self.encode([part])
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
                 yield {"type": "message_delta", "delta": stopped, "usage": message["usage"]}
                 yield {"type": "message_stop"}
@@ -253,7 +253,7 @@ def _usage(spent: Usage) -> dict[str, int]:
     }
 
 
-blueprint = resource("anthropic", "The Anthropic protocol, with memory.", prefix="/v1")
+blueprint = ApiBlueprint("anthropic", "The Anthropic protocol, with memory.", prefix="/v1")
 
 
 @blueprint.post("/messages", scope=CHAT, turn=True, errors=ERRORS, error_schema=AnthropicError)
@@ -267,7 +267,7 @@ def create_message(body: ChatBody) -> Response:
     also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools that run at Anthropic
     are refused.
     """
-    return answer(arrived(body.parameters, body.metadata), MessageWriter)
+    return answer(arrived(body.parameters, body.metadata), MessageEncoder)
 
 
 @blueprint.after_request

@@ -12,8 +12,8 @@ from flask import Response, jsonify, stream_with_context
 
 from api import errors
 from api.errors import error_body
-from api.identity import caller, retry_key
-from api.resource import current_engine, resource
+from api.identity import caller, idempotency_key
+from api.resource import ApiBlueprint, current_engine
 from memory.engine import Engine
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
@@ -24,7 +24,7 @@ from schemas.chat import ChatReply, ChatRequest, _memory, _usage
 
 log = logging.getLogger(__name__)
 
-blueprint = resource("chat", "Send a message, get a reply that remembers.")
+blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
 
 
 @blueprint.post(
@@ -51,23 +51,22 @@ def chat(body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    asked = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=retry_key())
+    asked = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=idempotency_key())
     engine = current_engine()
     notice = engine.model_server.models.notice
-    return answer(engine, asked, lambda started: ReplyWriter(started, notice))[0]
+    return answer(engine, asked, lambda started: ChatEncoder(started, notice))[0]
 
 
-class Writer(Protocol):
-    """Writes a turn down in the form of a protocol.
+class ReplyEncoder(Protocol):
+    """Writes a turn in the form of a protocol.
 
-    `named` says that each event of a stream has a `type`, by which it is named, and that the last one says itself that
-    it is.
+    named_events: send `event: <type>` lines. The protocol has its own end event, so no `[DONE]` follows.
     """
 
     @property
-    def named(self) -> bool: ...
+    def named_events(self) -> bool: ...
 
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         """The answer in one piece.  The last event is TurnFinished."""
         ...
 
@@ -80,7 +79,9 @@ class Writer(Protocol):
         ...
 
 
-def answer(engine: Engine, asked: TurnRequest, writer: Callable[[TurnStarted], Writer]) -> tuple[Response, TurnStarted]:
+def answer(
+    engine: Engine, asked: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]
+) -> tuple[Response, TurnStarted]:
     """Take the turn: the response, and what is known of the turn when it leaves.
 
     A failure before the first word still has its own status.
@@ -88,16 +89,16 @@ def answer(engine: Engine, asked: TurnRequest, writer: Callable[[TurnStarted], W
     turn = engine.pipeline.turn(asked)
     started = next(turn)
     assert isinstance(started, TurnStarted)
-    written = writer(started)
+    encoder = encoder_for(started)
     if asked.stream:
-        return _streamed(turn, written), started
+        return _streamed(turn, encoder), started
     events = list(turn)
     end = events[-1]
     assert isinstance(end, TurnFinished)
-    return jsonify(written.whole(events)), end.started
+    return jsonify(encoder.encode(events)), end.started
 
 
-def _streamed(turn: Generator[TurnEvent, None, None], writer: Writer) -> Response:
+def _streamed(turn: Generator[TurnEvent, None, None], encoder: ReplyEncoder) -> Response:
     """The response that streams the turn.
 
     The status is sent before the first event.  So a later error comes as an event, and no `[DONE]` follows it.
@@ -106,17 +107,17 @@ def _streamed(turn: Generator[TurnEvent, None, None], writer: Writer) -> Respons
     def line(event: Mapping[str, Any] | None) -> str:
         if event is None:
             return ": keep-alive\n\n"  # a comment, which clients ignore and proxies count as life
-        name = f"event: {event['type']}\n" if writer.named else ""
+        name = f"event: {event['type']}\n" if encoder.named_events else ""
         return f"{name}data: {json.dumps(event)}\n\n"
 
     def lines() -> Iterator[str]:
         try:
-            yield from map(line, writer.events(turn))
+            yield from map(line, encoder.events(turn))
         except RecapError as error:
             errors.failed(error.code)
-            yield line(writer.failed(error))
+            yield line(encoder.failed(error))
         else:
-            if not writer.named:
+            if not encoder.named_events:
                 yield "data: [DONE]\n\n"
 
     response = Response(stream_with_context(lines()), mimetype="text/event-stream")
@@ -134,15 +135,15 @@ def _close(turn: Generator[TurnEvent, None, None]) -> None:
 
 
 @dataclass(frozen=True)
-class ReplyWriter:
+class ChatEncoder:
     """Writes a turn's answer as a reply; as a stream, the memory comes with the first chunk and the usage with the
     last.  `notice` is told beside the memory."""
 
     started: TurnStarted
     notice: str | None
-    named: bool = False
+    named_events: bool = False
 
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         end = events[-1]
         assert isinstance(end, TurnFinished)
         choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}

@@ -16,13 +16,13 @@ from flask import Response, request
 from marshmallow import ValidationError, fields
 
 from api import chat
-from api.identity import caller, retry_key
+from api.identity import caller, idempotency_key
 from api.resource import LIMITED, current_engine
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest
 from memory.turn.values import TurnRequest, TurnStarted
 from models.owners import USER_CHARS
-from schemas.fields import ID, PARTS_MAX, UNSTORABLE, about
+from schemas.fields import ID, PARTS_MAX, UNSTORABLE, describe
 
 Object = Mapping[str, Any]
 
@@ -36,11 +36,11 @@ class ChatBody:
 
 
 def passed_on() -> fields.Field:
-    return fields.Raw(load_default=None, metadata=about("Passed on."))
+    return fields.Raw(load_default=None, metadata=describe("Passed on."))
 
 
 def ignored() -> fields.Field:
-    return fields.Raw(allow_none=True, metadata=about("Ignored."))
+    return fields.Raw(allow_none=True, metadata=describe("Ignored."))
 
 
 def parts(content: Any, place: str, known: Collection[str]) -> Iterator[tuple[str, str, Object]]:
@@ -157,7 +157,7 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
         session_id=session_id,
         stream=stream,
         model=_text(parameters.get("model")) or None,
-        idempotency_key=retry_key(),
+        idempotency_key=idempotency_key(),
         on_disconnect="interrupt" if stream else "finish",
         lock_timeout=LOCK_TIMEOUT_SECONDS,
         client=TranscriptRequest(
@@ -192,9 +192,9 @@ def _fitting(name: str, fits: bool) -> str:
     return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
-def answer(asked: TurnRequest, writer: Callable[[TurnStarted], chat.Writer]) -> Response:
+def answer(asked: TurnRequest, encoder_for: Callable[[TurnStarted], chat.ReplyEncoder]) -> Response:
     """Take the turn.  Headers tell about the memory, so that the answer itself stays the model's."""
-    response, turn = chat.answer(current_engine(), asked, writer)
+    response, turn = chat.answer(current_engine(), asked, encoder_for)
     recalled = sum(len(excerpt.messages) for excerpt in turn.memory.recalled.excerpts)
     said = {
         "X-Memory-Model": turn.model,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import conversation_types as schema
 from schemas.fields import CallerQuery, Receipt
 
-blueprint = resource("conversation-types", "What conversations are for, known by their words, and what turns do then.")
+blueprint = ApiBlueprint(
+    "conversation-types", "What conversations are for, known by their words, and what turns do then."
+)
 
 
 @blueprint.get("/conversation-types")

@@ -53,7 +53,7 @@ UNREADABLE = {
 }
 
 
-REFUSED = "recap.refused"  # in the WSGI environment, for the door: why the server could not read the request
+REFUSED = "recap.refused"  # in the WSGI environment, for the middleware: why the server could not read the request
 
 
 def unreadable(status: int = 400) -> InvalidRequest:
@@ -131,14 +131,14 @@ def error_body(error: RecapError) -> Body:
 
 def failed(code: str) -> None:
     """Record the error code of the current request."""
-    watched: RequestInfo = g.watched
-    watched.code = code
+    info: RequestInfo = g.request_info
+    info.code = code
 
 
 def request_id() -> str:
     """The id of the current request."""
-    watched: RequestInfo = g.watched
-    return watched.id
+    info: RequestInfo = g.request_info
+    return info.id
 
 
 @dataclass

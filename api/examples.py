@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import examples as schema
 from schemas.fields import CallerQuery, Receipt
 
-blueprint = resource("examples", "Good answers, shown to the main model when a similar message comes.")
+blueprint = ApiBlueprint("examples", "Good answers, shown to the main model when a similar message comes.")
 
 
 @blueprint.post("/examples")

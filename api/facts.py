@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import facts as schema
 from schemas.fields import CallerQuery, Receipt
 
-blueprint = resource("facts", "Statements about a person, ranked, each with its source.")
+blueprint = ApiBlueprint("facts", "Statements about a person, ranked, each with its source.")
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
 
 
@@ -106,7 +106,7 @@ def undo_consolidation(user_id: str) -> Any:
     return current_engine().consolidation.undo(caller(user_id))
 
 
-graph_blueprint = resource("graph", "People, places, organisations and things, and how they belong together.")
+graph_blueprint = ApiBlueprint("graph", "People, places, organisations and things, and how they belong together.")
 
 
 @graph_blueprint.get("/graph")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from models.keys import CHAT
 from schemas import feedback as schema
 
-blueprint = resource("feedback", "What people think of replies.")
+blueprint = ApiBlueprint("feedback", "What people think of replies.")
 
 
 @blueprint.post("/feedback", scope=CHAT)

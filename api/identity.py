@@ -31,11 +31,12 @@ def need_scope(principal: Principal, scope: str) -> None:
         )
 
 
-def _identify(view: Any, keys: Keys, settings: Settings) -> Principal | None:
+def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
     """Return the principal of the request's key, also as `g.principal`; None for METRICS_KEY.
 
     Raises Unauthenticated, Forbidden.
 
+    Raises Unauthenticated, Forbidden.
     `view` has the scope; without one, the request is answered with 404 or 405.
     """
     metrics = request.path == METRICS
@@ -97,7 +98,7 @@ def _check_local(settings: Settings) -> None:
         )
 
 
-RETRY_KEY_CHARS = 256
+IDEMPOTENCY_KEY_CHARS = 256
 
 
 def caller(user_id: str | None) -> Caller:
@@ -112,8 +113,8 @@ def caller(user_id: str | None) -> Caller:
     found = Caller(principal.tenant, user_id if own is None else own)
     if found.user_id is not None:
         logs.add(owner=logs.Pseudonym("user", found.tenant, found.user_id))
-        if "places" in g:
-            g.places.take_for(found)
+        if "concurrency" in g:
+            g.concurrency.acquire_for(found)
     return found
 
 
@@ -139,13 +140,13 @@ def whole_server() -> None:
         )
 
 
-def retry_key() -> str | None:
+def idempotency_key() -> str | None:
     """The request's Idempotency-Key as it is stored.
 
     A key of one person has a namespace of its own in the tenant, by a hash.  So has a key that is too long to store.
     """
     given, own = request.headers.get("Idempotency-Key") or None, g.principal.user_id
-    if given is None or (own is None and len(given) <= RETRY_KEY_CHARS):
+    if given is None or (own is None and len(given) <= IDEMPOTENCY_KEY_CHARS):
         return given
     own = own or ""
     return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import instructions as schema
 from schemas.fields import CallerQuery, Receipt, Rollback
 
-blueprint = resource("instructions", "How the main model should behave: for a person or, without a user_id, for all.")
+blueprint = ApiBlueprint(
+    "instructions", "How the main model should behave: for a person or, without a user_id, for all."
+)
 
 
 @blueprint.get("/instructions")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import jobs as schema
 from schemas.fields import CallerQuery
 
-blueprint = resource("jobs", "Work that is done after a reply: what waits, what failed, and why.")
+blueprint = ApiBlueprint("jobs", "Work that is done after a reply: what waits, what failed, and why.")
 
 
 @blueprint.get("/jobs")

@@ -25,16 +25,16 @@ from models.owners import Caller
 
 log = logging.getLogger(__name__)
 
-LIMITS = "recap-limits"  # under which an application has its Limits
+RATE_LIMITER = "recap-limits"  # in `app.extensions`: the RateLimiter
 USUAL = "6000 per minute"  # where RATE_LIMIT is empty
 WRONG_KEYS = RateLimitItemPerMinute(20)  # a person who mistypes makes a few, a program that guesses makes thousands
 LOCAL = "local"  # the network of this machine
 REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
-AWAY = "RATE_LIMIT_STORAGE is unreachable: each worker counts for itself"
-AWAY_SECONDS = 5.0  # for which a Redis that did not answer is not asked again
+STORAGE_DOWN = "RATE_LIMIT_STORAGE is unreachable: each worker counts for itself"
+STORAGE_DOWN_SECONDS = 5.0  # for which a Redis that did not answer is not asked again
 
 
-class Limits:
+class RateLimiter:
     """Counts requests by key, or by address where no key is asked for, and wrong keys by address.
 
     This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so.  While RATE_LIMIT_STORAGE
@@ -68,9 +68,9 @@ class Limits:
                 raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens)
         return who
 
-    def away(self) -> str | None:
+    def storage_down(self) -> str | None:
         """What the operator should know while RATE_LIMIT_STORAGE does not answer; None while it does."""
-        return None if self._shared.storage.check() else AWAY
+        return None if self._shared.storage.check() else STORAGE_DOWN
 
     def _count(self, limit: RateLimitItem, who: str) -> float | None:
         """Count one more.  None within the limit; above it the time.time() at which it opens again."""
@@ -78,12 +78,12 @@ class Limits:
             try:
                 return _opens_at(self._shared, limit, who)
             except StorageError:  # not logged: its text may hold the storage's password
-                self._retry_at = time.monotonic() + AWAY_SECONDS
-                log.warning(AWAY)
+                self._retry_at = time.monotonic() + STORAGE_DOWN_SECONDS
+                log.warning(STORAGE_DOWN)
         return _opens_at(self._own, limit, who)
 
     @contextmanager
-    def guessing(self) -> Iterator[None]:
+    def limit_key_guesses(self) -> Iterator[None]:
         """While a key is looked at that was sent: one that is refused counts.  Raises LimitReached after too many."""
         address = _network(request.remote_addr)
         if not self._own.test(WRONG_KEYS, address):
@@ -131,8 +131,8 @@ AGAIN = "Nothing was done. Send this again after as many seconds as Retry-After 
 AT_END = "recap.at_end"  # in the WSGI environment: an ExitStack of what to do when the answer is over
 
 
-class Places:
-    """Counts the places that are taken in this process: all, and each key's, address's and person's."""
+class ConcurrencyLimiter:
+    """Count the slow requests in progress in this process: of all, of each key, address and person."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, threads = settings, settings.threads
@@ -141,33 +141,33 @@ class Places:
         self._taken: Counter[str | Caller] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, who: str | None, *, slow: bool) -> None:
+    def acquire(self, who: str | None, *, slow: bool) -> None:
         """Take a place for this request, of `who` if that is limited.  Raises RecapError, LimitReached."""
         if who is not None and slow:  # first, so that what is refused here is in nobody's way
-            self._take_within(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
-            g.places = self
-        if not self._take("all", self._most["slow" if slow else "short"]):
+            self._acquire_within(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
+            g.concurrency = self
+        if not self._acquire("all", self._most["slow" if slow else "short"]):
             text = f"All threads for such calls are in use. {AGAIN}"
             raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
 
-    def take_for(self, caller: Caller) -> None:
+    def acquire_for(self, caller: Caller) -> None:
         """Count this request for its person as well.  Raises LimitReached."""
-        self._take_within(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
+        self._acquire_within(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
 
-    def _take_within(self, who: str | Caller, most: int, named: str, setting: str) -> None:
-        if most and not self._take(who, most):
+    def _acquire_within(self, who: str | Caller, most: int, named: str, setting: str) -> None:
+        if most and not self._acquire(who, most):
             text = f"{named} has {most} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
             raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
 
-    def _take(self, who: str | Caller, most: int) -> bool:
+    def _acquire(self, who: str | Caller, most: int) -> bool:
         with self._lock:
             if self._taken[who] >= most:
                 return False
             self._taken[who] += 1
-        request.environ[AT_END].callback(self._give_back, who)
+        request.environ[AT_END].callback(self.release, who)
         return True
 
-    def _give_back(self, who: str | Caller) -> None:
+    def release(self, who: str | Caller) -> None:
         with self._lock:
             self._taken -= Counter([who])  # what is zero goes
 

@@ -26,7 +26,7 @@ from api.errors import RENDERERS
 from api.identity import caller
 from api.mcp_server import INSTRUCTIONS, McpServer, Refused, error_data
 from api.mcp_tools import RpcMessage
-from api.resource import ANY_SCOPE, current_engine, resource
+from api.resource import ANY_SCOPE, ApiBlueprint, current_engine
 from memory.errors import Forbidden, RecapError
 from models.owners import USER_CHARS
 from schemas.fields import CallerQuery
@@ -40,7 +40,7 @@ OFFERED = {
     "instructions": INSTRUCTIONS,
 }
 
-blueprint = resource("mcp", "The Model Context Protocol: the memory as tools and resources.", prefix="")
+blueprint = ApiBlueprint("mcp", "The Model Context Protocol: the memory as tools and resources.", prefix="")
 
 
 @blueprint.post(PATH, scope=ANY_SCOPE, slow=True, error_schema=RpcMessage)
@@ -85,7 +85,7 @@ RENDERERS[PATH] = failure
 
 
 def _check_origin() -> None:
-    """Raise Forbidden for a page of another site.  Whether the Host is this machine's, the door has checked."""
+    """Raise Forbidden for a page of another site.  The middleware has checked the Host."""
     origin = request.headers.get("Origin", request.host_url).rstrip("/")
     if origin.partition("://")[2] != request.host and origin not in current_engine().settings.cors_origins:
         text = "A page of another site sent this request. Nothing was done. CORS_ORIGINS lists those that may."

@@ -31,7 +31,7 @@ from models.owners import Caller
 from models.sections import Sections
 from schemas import facts, sessions
 from schemas.facts import TEXT_CHARS_MAX
-from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, about, flat, integer, limit, one_of, page_of
+from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, describe, flat, integer, limit, one_of, page_of
 from schemas.recall import RecallRequest
 
 LEFT_OUT = "[left out: a model server refused this message]"
@@ -52,21 +52,21 @@ class RpcMessage(Schema):
 
 
 class Paged(Input):
-    cursor = Text(load_default=None, metadata=about("`next_cursor` of the previous answer."))
+    cursor = Text(load_default=None, metadata=describe("`next_cursor` of the previous answer."))
     limit = limit(10, 50)
 
 
 class Words(Paged):
-    query = Text(required=True, validate=validate.Length(1, 2000), metadata=about("Words of what you look for."))
+    query = Text(required=True, validate=validate.Length(1, 2000), metadata=describe("Words of what you look for."))
 
 
 class MessageWords(Words):
-    after = UtcDateTime(load_default=None, metadata=about("Said at this time or later."))
-    before = UtcDateTime(load_default=None, metadata=about("Said before this time."))
+    after = UtcDateTime(load_default=None, metadata=describe("Said at this time or later."))
+    before = UtcDateTime(load_default=None, metadata=describe("Said before this time."))
 
 
 class MemoryId(Input):
-    id = integer(1, required=True, metadata=about("The `id` of a memory, as another tool shows it."))
+    id = integer(1, required=True, metadata=describe("The `id` of a memory, as another tool shows it."))
 
 
 class MemoryVersions(Paged, MemoryId):
@@ -74,15 +74,17 @@ class MemoryVersions(Paged, MemoryId):
 
 
 class NewMemory(Input):
-    text = Text(required=True, validate=_TEXT, metadata=about("One short statement, such as `Is allergic to walnuts`."))
-    quote = Text(required=True, validate=_TEXT, metadata=about("The person's own words that the text rests on."))
+    text = Text(
+        required=True, validate=_TEXT, metadata=describe("One short statement, such as `Is allergic to walnuts`.")
+    )
+    quote = Text(required=True, validate=_TEXT, metadata=describe("The person's own words that the text rests on."))
     category = one_of(*FACT_CATEGORIES, load_default="other")
-    importance = integer(1, 5, load_default=3, metadata=about("5: needed in nearly every conversation."))
+    importance = integer(1, 5, load_default=3, metadata=describe("5: needed in nearly every conversation."))
 
 
 class MemoryChange(MemoryId):
-    text = Text(validate=_TEXT, metadata=about("What is true from now on."))
-    quote = Text(validate=_TEXT, metadata=about("The person's own words that the new text rests on."))
+    text = Text(validate=_TEXT, metadata=describe("What is true from now on."))
+    quote = Text(validate=_TEXT, metadata=describe("The person's own words that the new text rests on."))
     category = one_of(*FACT_CATEGORIES)
     importance = integer(1, 5)
 
@@ -93,7 +95,7 @@ class MemoryChange(MemoryId):
 
 
 class Place(Paged):
-    id = Text(required=True, validate=_PLACE, metadata=about("An `id` that search or recent_chats has shown."))
+    id = Text(required=True, validate=_PLACE, metadata=describe("An `id` that search or recent_chats has shown."))
 
 
 # -- answers

@@ -1,10 +1,10 @@
-"""The door: what every request passes on its way in and out.
+"""Middleware: what every request passes on its way in and out.
 
 A request gets an id and is counted in the metrics.  Then it may be refused, in this order:
 
 here        whoever has no key, or may not do this with it (401, 403)
 limits      a key or an address that calls too often (429)
-places      what finds no place among the requests that may hold a thread for long (429, 503)
+limits      what finds no place among the requests that may hold a thread for long (429, 503)
 here        a body that is not JSON (415)
 bodies      a body that is broken off, too large or nested too deeply (400, 408, 413)
 
@@ -33,8 +33,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.bodies import WholeRequest
 from api.errors import REFUSED, RequestInfo, unreadable
-from api.identity import ANTHROPIC_KEY, _identify
-from api.limits import AT_END, LIMITS, Limits, Places, with_end
+from api.identity import ANTHROPIC_KEY, authenticate
+from api.limits import AT_END, RATE_LIMITER, ConcurrencyLimiter, RateLimiter, with_end
 from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
 from memory.ops import logs
@@ -66,7 +66,7 @@ _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
 
 def register(app: Flask, engine: Engine) -> None:
-    """Let every request of `app` come in, and every answer go out, through the door."""
+    """Add the middleware to `app`."""
     settings, metrics = engine.settings, engine.metrics
     app.request_class = WholeRequest
     served = with_end(app.wsgi_app)
@@ -74,15 +74,15 @@ def register(app: Flask, engine: Engine) -> None:
         # For the address alone: a host or scheme that the proxy does not set would be the caller's own word.
         served = ProxyFix(served, x_for=settings.trusted_proxies, x_proto=0)
     app.wsgi_app = served  # type: ignore[method-assign]
-    limits, places = Limits(settings), Places(settings)
-    app.extensions[LIMITS] = limits
+    limits, concurrency = RateLimiter(settings), ConcurrencyLimiter(settings)
+    app.extensions[RATE_LIMITER] = limits
     # Otherwise a caller without a key is this machine itself, which is not limited.
     limited = settings.rate_limit or settings.allow_anonymous
 
-    def come_in() -> None:
+    def before_request() -> None:
         given = request.headers.get("X-Request-ID", "")
         id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
-        g.watched = RequestInfo(id, time.perf_counter())
+        g.request_info = RequestInfo(id, time.perf_counter())
         metrics.start_request(request.headers.get("traceparent"))
         logs.begin()
         logs.add(request=id)
@@ -94,32 +94,32 @@ def register(app: Flask, engine: Engine) -> None:
         view = app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
         if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
             sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
-            with limits.guessing() if sends_key else nullcontext():
-                principal = _identify(view, engine.keys, settings)
+            with limits.limit_key_guesses() if sends_key else nullcontext():
+                principal = authenticate(view, engine.keys, settings)
             who = limits.check(principal) if limited or principal is not ANONYMOUS else None
             slow = getattr(view, "slow", False)
             if slow or method not in ("GET", "HEAD"):
-                places.take(who, slow=slow)
+                concurrency.acquire(who, slow=slow)
         has_body = request.content_length or "Transfer-Encoding" in request.headers
         is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
         if has_body and method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file):
             raise UnsupportedMediaType  # a form of another site can send neither of the two without asking first
 
-    def go_out(response: Response) -> Response:
-        watched: RequestInfo = g.watched
+    def after_request(response: Response) -> Response:
+        info: RequestInfo = g.request_info
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
         headers.extend(HEADERS)
-        headers["X-Request-ID"] = watched.id
+        headers["X-Request-ID"] = info.id
         for name, value in DATA_HEADERS.items():
             headers.setdefault(name, value)
         end: ExitStack = request.environ[AT_END]
-        end.callback(_over, metrics, watched, request.method, route, response)
+        end.callback(log_request, metrics, info, request.method, route, response)
         if not response.is_streamed:
             end.close()
         return response
 
-    app.before_request(come_in)
-    app.after_request(go_out)
+    app.before_request(before_request)
+    app.after_request(after_request)
     if settings.cors_origins:
         # As patterns: flask-cors would take an IPv6 address for one, and adds `Vary` only where there is one.
         origins = [re.compile(rf"{re.escape(origin)}\Z") for origin in settings.cors_origins]
@@ -127,9 +127,9 @@ def register(app: Flask, engine: Engine) -> None:
         CORS(app, origins=origins, methods=methods, expose_headers=EXPOSED, max_age=600, always_send=False)
 
 
-def _over(metrics: Metrics, watched: RequestInfo, method: str, route: str, response: Response) -> None:
+def log_request(metrics: Metrics, info: RequestInfo, method: str, route: str, response: Response) -> None:
     """Count a request and log it."""
-    seconds, status, code = time.perf_counter() - watched.began, response.status_code, watched.code
+    seconds, status, code = time.perf_counter() - info.began, response.status_code, info.code
     metrics.end_request(method, route, status, seconds, code)
     quiet = status < 400 and code is None and route in QUIET
     level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level

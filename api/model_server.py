@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import whole_server
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from models.keys import ADMIN
 from models.model_server import ServerDraft
 from schemas import model_server as schema
 
-blueprint = resource("models", "The models that answer.")
+blueprint = ApiBlueprint("models", "The models that answer.")
 
 
 @blueprint.get("/models", slow=True)

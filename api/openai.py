@@ -13,13 +13,13 @@ from marshmallow import ValidationError, fields, validates
 
 from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, arrived
 from api.errors import RENDERERS, Body
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting
 from memory.turn.values import TurnEvent
 from models.keys import CHAT
 from schemas.chat import Completion, Open
-from schemas.fields import PARTS_MAX, Input, Items, about
+from schemas.fields import PARTS_MAX, Input, Items, describe
 
 MESSAGES_MAX = 10_000  # more than any model reads
 STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
@@ -36,12 +36,14 @@ class CompletionRequest(_Request):
     """
 
     messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
-    model = fields.String(metadata=about("Passed on. Without it, and with the built-in model, the main model answers."))
+    model = fields.String(
+        metadata=describe("Passed on. Without it, and with the built-in model, the main model answers.")
+    )
     stream = STREAM
-    user = fields.Raw(metadata=about("The person, unless a header or `safety_identifier` names one."))
-    safety_identifier = fields.Raw(metadata=about("The person, unless a header names one."))
-    metadata = fields.Raw(metadata=about("Its `session_id` names the session, unless a header does."))
-    n = fields.Raw(metadata=about("Of several choices, the first is stored."))
+    user = fields.Raw(metadata=describe("The person, unless a header or `safety_identifier` names one."))
+    safety_identifier = fields.Raw(metadata=describe("The person, unless a header names one."))
+    metadata = fields.Raw(metadata=describe("Its `session_id` names the session, unless a header does."))
+    n = fields.Raw(metadata=describe("Of several choices, the first is stored."))
 
     @validates("messages")
     def _few_parts(self, messages: list[dict[str, Any]], data_key: str) -> None:
@@ -50,12 +52,12 @@ class CompletionRequest(_Request):
             raise ValidationError(f"One of them has more than {PARTS_MAX:,} parts or calls of tools.")
 
 
-class CompletionWriter:
+class CompletionEncoder:
     """Writes down the model server's own answer: every field of it is passed on."""
 
-    named = False
+    named_events = False
 
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         (completion,) = (part.data for part in events if isinstance(part, RawChunk))
         return completion
 
@@ -82,7 +84,7 @@ class ModelList(Open):
     data = fields.List(fields.Nested(Model))
 
 
-blueprint = resource("openai", "The OpenAI protocol, with memory.", prefix="/v1")
+blueprint = ApiBlueprint("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 
 
 @blueprint.post("/chat/completions", scope=CHAT, turn=True, errors=ERRORS)
@@ -98,7 +100,7 @@ def complete(body: dict[str, Any]) -> Response:
     the saved tokens. If the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap`
     names the main model of any server, which also answers if the server does not have the model that is named.
     """
-    return answer(arrived(body, body.get("metadata")), lambda _: CompletionWriter())
+    return answer(arrived(body, body.get("metadata")), lambda _: CompletionEncoder())
 
 
 @blueprint.get("/models", scope=CHAT, slow=True, errors={502: NO_SERVER})

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response, current_app
 from flask_smorest import Blueprint
 
-from api.limits import LIMITS, Limits
+from api.limits import RATE_LIMITER, RateLimiter
 from api.resource import current_engine
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
@@ -32,7 +32,7 @@ def ready() -> tuple[dict[str, Any], int]:
     engine = current_engine()
     models = engine.model_server.models
     report = engine.health.check()
-    limits: Limits = current_app.extensions[LIMITS]
+    limits: RateLimiter = current_app.extensions[RATE_LIMITER]
     body = {
         "status": "ready" if report.ready else "unready",
         "database": report.database,
@@ -44,7 +44,7 @@ def ready() -> tuple[dict[str, Any], int]:
         "jobs": report.jobs,
         "jobs_late": report.late,
         "embeddings": report.embeddings,
-        "rate_limits": limits.away(),
+        "rate_limits": limits.storage_down(),
     }
     return {name: value for name, value in body.items() if value is not None}, 200 if report.ready else 503
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller, whole_tenant
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import profile as schema
 from schemas.fields import PageQuery
 
-blueprint = resource("profile", "Who a person is: one document for all conversations, each value with its source.")
+blueprint = ApiBlueprint("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
 
 

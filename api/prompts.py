@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller, whole_tenant
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from schemas import prompts as schema
 
-blueprint = resource("prompts", "The instructions for the models, by name.")
+blueprint = ApiBlueprint("prompts", "The instructions for the models, by name.")
 
 
 @blueprint.get("/prompts")

@@ -6,14 +6,14 @@ import time
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from memory.engine import utc_now
 from memory.turn.values import TurnRequest
 from models.keys import CHAT, READ
 from schemas import recall as schema
 from schemas.fields import CallerQuery, Receipt
 
-blueprint = resource("recall", "What is remembered, for an application's own model.")
+blueprint = ApiBlueprint("recall", "What is remembered, for an application's own model.")
 
 
 @blueprint.post("/recall", scope=READ, slow=True)
@@ -58,7 +58,7 @@ def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     return current_engine().erasing.unhelpful(caller(query["user_id"]), mark_id)
 
 
-search_blueprint = resource("search", "Find past messages by their words.")
+search_blueprint = ApiBlueprint("search", "Find past messages by their words.")
 
 
 @search_blueprint.get("/search")

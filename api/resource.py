@@ -26,7 +26,7 @@ NOT_LOCAL = "On a server without keys: the request does not come from the server
 ANY_SCOPE = "any"  # of a call that every key may make
 EXTENSION = "recap"
 LIMITED = "Too many requests, too many at once or too many wrong keys, or the day's tokens are spent. See Retry-After."
-RETRY_KEY = {
+IDEMPOTENCY_KEY = {
     "in": "header",
     "name": "Idempotency-Key",
     "description": "The same request with the same key gets the first answer again.",
@@ -58,10 +58,13 @@ class Int64(IntegerConverter):
     documented = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
 
 
-class Resource(Blueprint):
-    """A blueprint whose calls act on behalf of somebody."""
+class ApiBlueprint(Blueprint):
+    """A blueprint of calls that act for a caller."""
 
     ARGUMENTS_PARSER = BodyParser()
+
+    def __init__(self, name: str, description: str, prefix: str = "/api") -> None:
+        super().__init__(name, name, url_prefix=prefix, description=description)
 
     def add_url_rule(
         self,
@@ -97,14 +100,10 @@ class Resource(Blueprint):
         }
         if turn:
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
-            described["parameters"] = [RETRY_KEY]
+            described["parameters"] = [IDEMPOTENCY_KEY]
         view = self.doc(**described)(view_func)
-        view.scope, view.slow, view.files = scope, turn or slow, files  # for the door
+        view.scope, view.slow, view.files = scope, turn or slow, files  # for the middleware
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
-
-
-def resource(name: str, description: str, prefix: str = "/api") -> Resource:
-    return Resource(name, name, url_prefix=prefix, description=description)
 
 
 def current_engine() -> Engine:

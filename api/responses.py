@@ -32,13 +32,13 @@ from api.client_requests import (
     turn_named,
 )
 from api.openai import MESSAGES_MAX, STREAM, openai_error
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from memory.errors import NotFound, RecapError
 from memory.llm import TextDelta, ToolCall, Waiting
 from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models.keys import CHAT
 from schemas.chat import Open
-from schemas.fields import PARTS_MAX, Input, Items, Text, about, integer
+from schemas.fields import PARTS_MAX, Input, Items, Text, describe, integer
 
 _ROLES = ("user", "assistant", "system", "developer")
 _WORDS = ("text", "input_text", "output_text")
@@ -77,27 +77,28 @@ class ResponseRequest(Input):
     long = True
 
     input = fields.Raw(
-        required=True, metadata=about("A string, or items: messages, calls of functions, their outputs.")
+        required=True, metadata=describe("A string, or items: messages, calls of functions, their outputs.")
     )
-    model = fields.String(load_default=None, metadata=about("Passed on. The built-in model answers to every name."))
-    instructions = fields.String(load_default=None, metadata=about("Holds for this request alone."))
+    model = fields.String(load_default=None, metadata=describe("Passed on. The built-in model answers to every name."))
+    instructions = fields.String(load_default=None, metadata=describe("Holds for this request alone."))
     previous_response_id = Text(
-        load_default=None, metadata=about("Go on from this response, in its session. What came after it is replaced.")
+        load_default=None,
+        metadata=describe("Go on from this response, in its session. What came after it is replaced."),
     )
     store = fields.Boolean(
-        load_default=True, allow_none=True, metadata=about("False: nothing is stored, and the memory is not used.")
+        load_default=True, allow_none=True, metadata=describe("False: nothing is stored, and the memory is not used.")
     )
     stream = STREAM
-    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=about("Tools of the type `function`."))
+    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the type `function`."))
     tool_choice = fields.Raw(load_default=None)
-    text = fields.Dict(load_default=None, metadata=about("`format` is passed on as `response_format`."))
-    reasoning = fields.Dict(load_default=None, metadata=about("`effort` is passed on."))
-    max_output_tokens = integer(1, load_default=None, metadata=about("Passed on as `max_completion_tokens`."))
+    text = fields.Dict(load_default=None, metadata=describe("`format` is passed on as `response_format`."))
+    reasoning = fields.Dict(load_default=None, metadata=describe("`effort` is passed on."))
+    max_output_tokens = integer(1, load_default=None, metadata=describe("Passed on as `max_completion_tokens`."))
     metadata = fields.Dict(
-        load_default=None, metadata=about("Its `session_id` names the session, unless a header does.")
+        load_default=None, metadata=describe("Its `session_id` names the session, unless a header does.")
     )
-    user = fields.Raw(load_default=None, metadata=about("The person, unless another place names one."))
-    safety_identifier = fields.Raw(load_default=None, metadata=about("The person, unless a header names one."))
+    user = fields.Raw(load_default=None, metadata=describe("The person, unless another place names one."))
+    safety_identifier = fields.Raw(load_default=None, metadata=describe("The person, unless a header names one."))
     parallel_tool_calls = passed_on()
     prompt_cache_key = passed_on()
     temperature = passed_on()
@@ -217,16 +218,16 @@ class ResponseObject(Open):
     id = fields.String()
     object = fields.Constant("response")
     created_at = fields.Integer()
-    status = fields.String(metadata=about("`completed`, or `incomplete`: then `incomplete_details` says why."))
+    status = fields.String(metadata=describe("`completed`, or `incomplete`: then `incomplete_details` says why."))
     model = fields.String()
     output = fields.List(fields.Dict())
     usage: fields.Field = fields.Dict()
 
 
-class ResponseWriter:
+class ResponseEncoder:
     """Writes a turn's answer as a response: a message if there are words, then the calls of functions."""
 
-    named = True
+    named_events = True
 
     def __init__(self, started: TurnStarted, repeated: Mapping[str, Any]) -> None:
         self._id = answer_id("resp", started)
@@ -234,7 +235,7 @@ class ResponseWriter:
         self._repeated = repeated
         self._events = 0
 
-    def whole(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         end = events[-1]
         assert isinstance(end, TurnFinished)
         output = [self._message(end.reply)] if end.reply else []
@@ -266,7 +267,7 @@ class ResponseWriter:
                     yield self._event("output_item.done", output_index=0, item=self._message(said))
                 for index, call in enumerate(part.calls, 1 if said else 0):
                     yield from self._calls(index, _call(call))
-                response = self.whole([part])
+                response = self.encode([part])
                 yield self._event(response["status"], response=response)
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
@@ -326,7 +327,7 @@ def _usage(usage: TurnUsage) -> dict[str, Any]:
     }
 
 
-blueprint = resource("responses", "OpenAI's Responses, with memory.", prefix="/v1")
+blueprint = ApiBlueprint("responses", "OpenAI's Responses, with memory.", prefix="/v1")
 
 
 @blueprint.post(
@@ -350,7 +351,7 @@ def create_response(body: ResponseBody) -> Response:
         asked = _following(body.previous, asked)
     if not body.store:
         asked = replace(asked, client=asked.client and replace(asked.client, temporary=True))
-    return answer(asked, lambda started: ResponseWriter(started, body.repeated))
+    return answer(asked, lambda started: ResponseEncoder(started, body.repeated))
 
 
 def _following(previous: str, asked: TurnRequest) -> TurnRequest:

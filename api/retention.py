@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 
 from api.identity import caller, whole_tenant
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import Imported, read_import
 from models.keys import ADMIN
@@ -16,7 +16,9 @@ from models.retention import Policy
 from schemas import retention as schema
 from schemas.fields import CallerQuery, Receipt
 
-blueprint = resource("retention", "How long sessions stay, and the archives of those that were taken out of memory.")
+blueprint = ApiBlueprint(
+    "retention", "How long sessions stay, and the archives of those that were taken out of memory."
+)
 
 
 @blueprint.get("/retention", scope=ADMIN)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from models.keys import CHAT
 from schemas import chat
 from schemas import sessions as schema
 from schemas.fields import CallerQuery, Receipt
 
-blueprint = resource("sessions", "Conversations and their messages.")
+blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
 
 
@@ -172,7 +172,7 @@ def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     return {"stopping": current_engine().turns.stop(caller(query["user_id"]), session_id)}
 
 
-turns_blueprint = resource("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
+turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
 
 @turns_blueprint.get("/sessions/<session_id>/turns")

@@ -7,13 +7,15 @@ from typing import Any
 from flask import g
 
 from api.identity import caller, need_scope
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
 from schemas.fields import Receipt
 
-blueprint = resource("store", "JSON items of an application, by namespace and key. Each person has items of their own.")
+blueprint = ApiBlueprint(
+    "store", "JSON items of an application, by namespace and key. Each person has items of their own."
+)
 CHANGED = "The item is of another version than the call expects. Nothing was stored."
 
 

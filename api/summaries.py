@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from api.identity import caller
-from api.resource import current_engine, resource
+from api.resource import ApiBlueprint, current_engine
 from models.keys import READ
 from schemas import summaries as schema
 from schemas.fields import CallerQuery, PageQuery, Rollback
 
-blueprint = resource("summary", "The structured summary that stands for a session's older messages in prompts.")
+blueprint = ApiBlueprint("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
 @blueprint.get("/sessions/<session_id>/summary")

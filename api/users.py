@@ -9,14 +9,14 @@ from typing import Any
 from flask import Response, g, request, stream_with_context
 
 from api.identity import caller
-from api.resource import ANY_SCOPE, current_engine, resource
+from api.resource import ANY_SCOPE, ApiBlueprint, current_engine
 from memory.transfer.export_format import ExportDocument, ExportQuery, markdown_of, text_of
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from models.keys import ADMIN
 from schemas.fields import Receipt
 from schemas.users import Backlog, Me, User
 
-blueprint = resource("users", "Everything that is stored of a person.")
+blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
 IMPORT_BYTES_MAX = 1 << 30
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _EXPORTS = {

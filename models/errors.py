@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlch
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 
-class Trouble(StrEnum):
+class DatabaseFault(StrEnum):
     """Why a database can't be used, as far as an operator can do something about it."""
 
     DAMAGED = "damaged"
@@ -26,36 +26,36 @@ class Trouble(StrEnum):
 class DatabaseLost(SQLAlchemyError):
     """SQLite's files are not what they were: what is written may be lost, although SQLite reports no error."""
 
-    def __init__(self, trouble: Trouble) -> None:
+    def __init__(self, trouble: DatabaseFault) -> None:
         super().__init__(trouble.value)
         self.trouble = trouble
 
 
 _TROUBLES = {
-    sqlite3.SQLITE_CORRUPT: Trouble.DAMAGED,
-    sqlite3.SQLITE_NOTADB: Trouble.DAMAGED,
-    sqlite3.SQLITE_FULL: Trouble.FULL,
-    sqlite3.SQLITE_IOERR_SHMSIZE: Trouble.FULL,  # the index of the log, which grows with it
-    sqlite3.SQLITE_READONLY: Trouble.READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: DatabaseFault.DAMAGED,
+    sqlite3.SQLITE_NOTADB: DatabaseFault.DAMAGED,
+    sqlite3.SQLITE_FULL: DatabaseFault.FULL,
+    sqlite3.SQLITE_IOERR_SHMSIZE: DatabaseFault.FULL,  # the index of the log, which grows with it
+    sqlite3.SQLITE_READONLY: DatabaseFault.READ_ONLY,
 }
 _UNDEFINED = ("no such table", "no such column", "has no column named")  # which have no code of their own
 
 
-def trouble_of(error: BaseException) -> Trouble | None:
+def fault_of(error: BaseException) -> DatabaseFault | None:
     """The trouble behind an error of SQLAlchemy or of a driver; None when the statement itself was wrong."""
     if isinstance(error, DatabaseLost):
         return error.trouble
     if isinstance(error, PoolTimeout):
-        return Trouble.UNAVAILABLE
+        return DatabaseFault.UNAVAILABLE
     original = error.orig if isinstance(error, DBAPIError) else error
     code: int = getattr(original, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if code == sqlite3.SQLITE_ERROR:
-        return Trouble.SCHEMA if any(text in str(original) for text in _UNDEFINED) else None
+        return DatabaseFault.SCHEMA if any(text in str(original) for text in _UNDEFINED) else None
     if type(original).__name__ in ("UndefinedTable", "UndefinedColumn"):  # psycopg's; imported only where it is used
-        return Trouble.SCHEMA
+        return DatabaseFault.SCHEMA
     known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)  # the upper bits of a code tell more than is needed
     passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
-    return known or (Trouble.UNAVAILABLE if passing else None)
+    return known or (DatabaseFault.UNAVAILABLE if passing else None)
 
 
 def on_read_only_disk(file: Path) -> bool:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 
-from models.errors import DatabaseLost, Trouble, on_read_only_disk, trouble_of
+from models.errors import DatabaseFault, DatabaseLost, fault_of, on_read_only_disk
 
 BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its lock_timeout lasts
 RECHECK_SECONDS = 60.0  # between checks of a damaged file: each reads all of it
@@ -59,15 +59,15 @@ class SQLiteFile:
         if opened is not None and (trouble := self._trouble(opened)):
             raise DatabaseLost(trouble)
 
-    def _trouble(self, opened: Opened) -> Trouble | None:
+    def _trouble(self, opened: Opened) -> DatabaseFault | None:
         now = self._look()
         if now[0] != opened[0]:
-            return Trouble.MISSING
+            return DatabaseFault.MISSING
         if now != opened or None in now:
-            return Trouble.LOG_MISSING
+            return DatabaseFault.LOG_MISSING
         length = self._file.stat().st_size
         if length != self._length and self._cut_short():
-            return Trouble.DAMAGED
+            return DatabaseFault.DAMAGED
         self._length = length
         return None
 
@@ -82,7 +82,7 @@ class SQLiteFile:
                 with closing(sqlite3.connect(self._uri("mode=ro&immutable=1"), uri=True)) as alone:
                     return bool(alone.execute("PRAGMA page_count").fetchone() == (0,))
             except sqlite3.DatabaseError as error:
-                if trouble_of(error) is not Trouble.DAMAGED:
+                if fault_of(error) is not DatabaseFault.DAMAGED:
                     return False
             time.sleep(SETTLE_SECONDS / 20)
         return not self._whole()
@@ -93,7 +93,7 @@ class SQLiteFile:
             with closing(sqlite3.connect(self._uri("mode=rw"), uri=True)) as new:
                 return bool(new.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",))
         except sqlite3.DatabaseError as error:
-            return trouble_of(error) is not Trouble.DAMAGED
+            return fault_of(error) is not DatabaseFault.DAMAGED
 
     def _check(self, connection: Any, record: Any, _proxy: Any) -> None:
         if record.info.get("read_only") and not on_read_only_disk(self._file):
@@ -101,11 +101,11 @@ class SQLiteFile:
             raise DisconnectionError("the disk can be written again")
         opened = record.info.get("opened")
         record.info["trouble"] = trouble = self._trouble(opened) if opened is not None else None
-        if trouble is Trouble.DAMAGED:
+        if trouble is DatabaseFault.DAMAGED:
             self._set_aside(opened)
         elif trouble is not None:
             _empty_log(connection, trouble)
-        if trouble is Trouble.MISSING and self._file.exists():
+        if trouble is DatabaseFault.MISSING and self._file.exists():
             self._set_aside(opened)  # its log: SQLite would read it over the database that is there now
             self._recheck_at = 0.0
             self._engine.dispose()
@@ -127,11 +127,11 @@ class SQLiteFile:
 
     def _handle_error(self, context: ExceptionContext) -> None:
         """Remember damage; drop connections that were opened on a read-only disk which can be written again."""
-        trouble = trouble_of(context.original_exception)
-        if trouble is Trouble.DAMAGED:
+        trouble = fault_of(context.original_exception)
+        if trouble is DatabaseFault.DAMAGED:
             with suppress(OSError):
                 self._damage.touch()
-        elif trouble is Trouble.READ_ONLY and not on_read_only_disk(self._file):
+        elif trouble is DatabaseFault.READ_ONLY and not on_read_only_disk(self._file):
             context.is_disconnect = True
             self._engine.dispose()
 
@@ -154,11 +154,11 @@ class SQLiteFile:
         database, log, index = self._look()
         read_only = record.info["read_only"] = database is not None and on_read_only_disk(self._file)
         if database is None or not self._file.stat().st_size:
-            raise DatabaseLost(Trouble.MISSING)
+            raise DatabaseLost(DatabaseFault.MISSING)
         until = time.monotonic() + SETTLE_SECONDS
         while index is not None and log is None:
             if time.monotonic() >= until:  # others use a log that was removed; SQLite would begin another
-                raise DatabaseLost(Trouble.LOG_MISSING)
+                raise DatabaseLost(DatabaseFault.LOG_MISSING)
             time.sleep(SETTLE_SECONDS / 20)  # or others are the first to open the database, or the last to close it
             _, log, index = self._look()
         how = "mode=ro&immutable=1" if read_only and log is None else "mode=rw"
@@ -181,12 +181,12 @@ class SQLiteFile:
         return f"file:{quote(str(self._file))}?{how}"
 
 
-def _empty_log(connection: Any, trouble: Trouble) -> None:
+def _empty_log(connection: Any, trouble: DatabaseFault) -> None:
     """Write what a connection's log holds into the database it has open, whatever its name is now, as far as it can be.
 
     A log that others may have begun to use in another way is not cut.
     """
-    how = "PASSIVE" if trouble is Trouble.LOG_MISSING else "TRUNCATE"
+    how = "PASSIVE" if trouble is DatabaseFault.LOG_MISSING else "TRUNCATE"
     with suppress(sqlite3.Error):
         connection.execute(f"PRAGMA wal_checkpoint({how})")
 

@@ -26,7 +26,7 @@ from schemas.fields import (
     UserId,
     UtcDateTime,
     ValueSchema,
-    about,
+    describe,
     integer,
     limit,
     one_of,
@@ -55,7 +55,7 @@ class Completion(Open):
 
 
 HISTORY_MAX = 200  # messages; a longer chat should be a session
-_HISTORY = about(
+_HISTORY = describe(
     "What was said just before, if Recap has not stored it: it tells what the message refers to. A chat takes it only "
     "with `temporary`."
 )
@@ -89,31 +89,33 @@ class Question(Input):
 
     long = True
 
-    message = MessageText(required=True, metadata=about('Its text, or {"role": "user", "content": "..."}.'))
+    message = MessageText(required=True, metadata=describe('Its text, or {"role": "user", "content": "..."}.'))
     user_id = UserId(**OPTIONAL)
-    timezone = TimeZone(load_default=UTC, metadata=about('The zone of words like "yesterday". The default is UTC.'))
+    timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday". The default is UTC.'))
     history = Items(fields.Nested(Said), HISTORY_MAX, load_default=(), metadata=_HISTORY)
 
 
 class ChatRequest(Question):
     """A message to answer."""
 
-    session_id = SessionId(**OPTIONAL, metadata=about("Without it, a session is created."))
+    session_id = SessionId(**OPTIONAL, metadata=describe("Without it, a session is created."))
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)
     recall = one_of(*RECALL_MODES, **OPTIONAL)
-    model = optional_text(MODEL_CHARS, metadata=about("One of `GET /api/models`. Without it, the main model answers."))
+    model = optional_text(
+        MODEL_CHARS, metadata=describe("One of `GET /api/models`. Without it, the main model answers.")
+    )
     remember = fields.Boolean(
         load_default=True,
-        metadata=about(
+        metadata=describe(
             "False: the reply looks at this session alone, and nothing of the turn comes up in others: no facts are "
             "taken from it, and it is not recalled. A search still finds it."
         ),
     )
-    prompt = optional_text(64, metadata=about("The name of the prompt for this turn's summary."))
+    prompt = optional_text(64, metadata=describe("The name of the prompt for this turn's summary."))
     system_prompt = optional_text(20_000)
-    temporary = fields.Boolean(load_default=False, metadata=about("Use the memory, but store nothing of this turn."))
-    replaces = integer(1, **OPTIONAL, metadata=about("The id of the message it replaces."))
+    temporary = fields.Boolean(load_default=False, metadata=describe("Use the memory, but store nothing of this turn."))
+    replaces = integer(1, **OPTIONAL, metadata=describe("The id of the message it replaces."))
 
     @post_load
     def _fits(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -149,7 +151,7 @@ class Gist(Schema):
     """Lines of the summary of an earlier conversation."""
 
     text = fields.String()
-    updated_at = UtcDateTime(metadata=about("When the conversation was last talked in."))
+    updated_at = UtcDateTime(metadata=describe("When the conversation was last talked in."))
 
 
 class Excerpt(Schema):
@@ -158,11 +160,11 @@ class Excerpt(Schema):
     session_id = fields.String()
     title = fields.String()
     messages = fields.List(fields.Nested(ExcerptMessage))
-    hits = fields.List(fields.Integer(), metadata=about("The ids of the messages that the search found."))
+    hits = fields.List(fields.Integer(), metadata=describe("The ids of the messages that the search found."))
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
     summary = fields.Nested(
-        Gist, allow_none=True, metadata=about("What it shows of the conversation's summary; null: nothing.")
+        Gist, allow_none=True, metadata=describe("What it shows of the conversation's summary; null: nothing.")
     )
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
@@ -201,26 +203,26 @@ class Memory(Schema):
 
     summary = fields.Function(
         lambda told: {"version": told.summary_version, "state": told.state, "head_version": told.head_version},
-        metadata=about("The version and state of the stored summary, and the version that was shown."),
+        metadata=describe("The version and state of the stored summary, and the version that was shown."),
     )
     profile = fields.Function(
         lambda told: {"version": told.profile_version},
-        metadata=about("The version of the profile that was shown instead of the facts it contains; 0: none."),
+        metadata=describe("The version of the profile that was shown instead of the facts it contains; 0: none."),
     )
-    type = fields.String(allow_none=True, metadata=about("The type of the conversation, if its words tell one."))
+    type = fields.String(allow_none=True, metadata=describe("The type of the conversation, if its words tell one."))
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     examples = fields.List(fields.Nested(Example))
     recall = fields.Function(
         _recall,
-        metadata=about(
+        metadata=describe(
             "The mode; why something was recalled, or why not, in words and as a `kind`, for texts in other languages; "
             "and in mode `tools` the model's `calls`."
         ),
     )
     tail = fields.Function(
         lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},
-        metadata=about("How many messages were sent word for word, and how many did not fit."),
+        metadata=describe("How many messages were sent word for word, and how many did not fit."),
     )
 
 
@@ -230,11 +232,11 @@ class ChatUsage(Schema):
     prompt_tokens = fields.Integer(attribute="spent.prompt_tokens")
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
-    estimated = fields.Boolean(attribute="spent.estimated", metadata=about("True if the provider gave no figures."))
+    estimated = fields.Boolean(attribute="spent.estimated", metadata=describe("True if the provider gave no figures."))
     full_history_tokens = fields.Integer(
-        metadata=about("What sending every message but hidden and refused ones would have cost.")
+        metadata=describe("What sending every message but hidden and refused ones would have cost.")
     )
-    saved_tokens = fields.Integer(metadata=about("The difference. It is below zero while a session is short."))
+    saved_tokens = fields.Integer(metadata=describe("The difference. It is below zero while a session is short."))
 
 
 class ChatReply(Completion):
@@ -250,12 +252,12 @@ class ChatReply(Completion):
     """
 
     usage = fields.Nested(ChatUsage)
-    session_id = fields.String(allow_none=True, metadata=about("Null for a temporary turn without a session."))
+    session_id = fields.String(allow_none=True, metadata=describe("Null for a temporary turn without a session."))
     user_message_id = fields.Integer(allow_none=True)
-    message_id = fields.Integer(allow_none=True, metadata=about("The id of the stored reply."))
+    message_id = fields.Integer(allow_none=True, metadata=describe("The id of the stored reply."))
     reply = fields.String()
     memory = fields.Nested(Memory)
-    notice = fields.String(metadata=about("Only present when the built-in model answers; says so."))
+    notice = fields.String(metadata=describe("Only present when the built-in model answers; says so."))
 
 
 _memory, _usage = Memory(), ChatUsage()
@@ -265,9 +267,9 @@ class Turn(Schema):
     """A message and its reply: how the turn ended, and what it cost."""
 
     user_message_id = fields.Integer()
-    message_id = fields.Integer(allow_none=True, metadata=about("The id of the reply; null if there is none (yet)."))
+    message_id = fields.Integer(allow_none=True, metadata=describe("The id of the reply; null if there is none (yet)."))
     state = fields.String(
-        metadata=about(
+        metadata=describe(
             "`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the words "
             "so far are kept; `broken_off`: no reply came, and sending the same message again continues the turn; or "
             "`refused`: a model server refused the message, which tells why, and the session goes on without it."
@@ -275,7 +277,7 @@ class Turn(Schema):
     )
     so_far = fields.String(
         allow_none=True,
-        metadata=about("While there is no reply: what the model had said of it a few seconds ago; null if nothing."),
+        metadata=describe("While there is no reply: what the model had said of it a few seconds ago; null if nothing."),
     )
     model = fields.String(allow_none=True)
     finish_reason = fields.String(allow_none=True)

@@ -6,7 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
-from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, about, integer, list_of, one_of
+from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, describe, integer, list_of, one_of
 
 CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 
@@ -18,12 +18,12 @@ class Does(Schema):
         Text(validate=validate.Length(1, CUE_CHARS)),
         CUES_MAX,
         load_default=(),
-        metadata=about("Words that tell it; of a cue with several words, all have to be in one message."),
+        metadata=describe("Words that tell it; of a cue with several words, all have to be in one message."),
     )
     prompt = Text(
         load_default="",
         validate=validate.Length(max=PROMPT_CHARS),
-        metadata=about("Stands beside the system prompt from when the head is chosen anew."),
+        metadata=describe("Stands beside the system prompt from when the head is chosen anew."),
     )
     recall = one_of(*RECALL_MODES, **OPTIONAL)
     recall_tokens = integer(0, INT32_MAX, **OPTIONAL)
@@ -33,7 +33,7 @@ class Does(Schema):
         one_of(*(section.name for section in SECTIONS)),
         len(SECTIONS),
         load_default=(),
-        metadata=about("Sections that come first in the summary, from when the head is chosen anew."),
+        metadata=describe("Sections that come first in the summary, from when the head is chosen anew."),
     )
 
 
@@ -41,8 +41,8 @@ class ConversationType(Does):
     """What a conversation can be for."""
 
     name = fields.String()
-    built_in = fields.Boolean(metadata=about("Whether it has cue words beside its own."))
-    of_tenant = fields.Boolean(metadata=about("Whether it is for all people of the tenant."))
+    built_in = fields.Boolean(metadata=describe("Whether it has cue words beside its own."))
+    of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
 
 
 ConversationTypeList = list_of(ConversationType)

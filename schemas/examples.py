@@ -6,11 +6,11 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from schemas.fields import CallerQuery, Items, PageQuery, SessionId, Text, UtcDateTime, about, integer, page_of
+from schemas.fields import CallerQuery, Items, PageQuery, SessionId, Text, UtcDateTime, describe, integer, page_of
 
 INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
 BEST = 5  # the highest rating
-_RATING = about("How good the answer is, from 1 to 5. Of similar examples the best rated come first.")
+_RATING = describe("How good the answer is, from 1 to 5. Of similar examples the best rated come first.")
 
 
 class Example(Schema):
@@ -28,14 +28,14 @@ ExamplePage = page_of(Example)
 
 
 class ExampleQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=about("Those of this session's owner."))
+    session_id = SessionId(load_default=None, metadata=describe("Those of this session's owner."))
 
 
 class ExampleCreate(CallerQuery):
     input = Text(validate=validate.Length(1, INPUT_CHARS))
     output = Text(validate=validate.Length(1, OUTPUT_CHARS))
-    session_id = SessionId(metadata=about("With `message_id`, instead of `input` and `output`: an exchange."))
-    message_id = integer(1, metadata=about("The id of the exchange's message or of its reply."))
+    session_id = SessionId(metadata=describe("With `message_id`, instead of `input` and `output`: an exchange."))
+    message_id = integer(1, metadata=describe("The id of the exchange's message or of its reply."))
     tags = Items(Text(validate=validate.Length(1, 64)), 20, load_default=())
     rating = integer(1, BEST, load_default=BEST, metadata=_RATING)
 

@@ -14,7 +14,7 @@ from schemas.fields import (
     SessionId,
     Text,
     UtcDateTime,
-    about,
+    describe,
     integer,
     list_of,
     number,
@@ -30,7 +30,7 @@ _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
     "is undone."
 )
-_RANK = about("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.")
+_RANK = describe("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.")
 
 
 class Proof(Schema):
@@ -38,7 +38,7 @@ class Proof(Schema):
 
     id = fields.Integer()
     text = fields.String()
-    quote = fields.String(metadata=about("The words of its source that it rests on."))
+    quote = fields.String(metadata=describe("The words of its source that it rests on."))
     session_id = fields.String(allow_none=True)
     source_message_id = fields.Integer(allow_none=True)
     valid_from = UtcDateTime()
@@ -51,21 +51,25 @@ class Fact(Schema):
     text = fields.String()
     category = fields.String()
     importance = fields.Integer()
-    scope = fields.String(metadata=about("`session`: true in its session. `user`: true in all sessions of the person."))
+    scope = fields.String(
+        metadata=describe("`session`: true in its session. `user`: true in all sessions of the person.")
+    )
     session_id = fields.String(allow_none=True)
-    source_message_id = fields.Integer(allow_none=True, metadata=about("Null if an API call added it."))
-    quote = fields.String(metadata=about("The words of its source that it rests on."))
+    source_message_id = fields.Integer(allow_none=True, metadata=describe("Null if an API call added it."))
+    quote = fields.String(metadata=describe("The words of its source that it rests on."))
     pinned = fields.Boolean()
-    recalled_count = fields.Integer(metadata=about("How many messages it was relevant to."))
+    recalled_count = fields.Integer(metadata=describe("How many messages it was relevant to."))
     valid_from = UtcDateTime()
-    valid_to = UtcDateTime(allow_none=True, metadata=about("Null while it is true."))
+    valid_to = UtcDateTime(allow_none=True, metadata=describe("Null while it is true."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
-    proof_count = fields.Function(lambda fact: 1 + len(fact.merged_facts), metadata=about("How often it was stated."))
+    proof_count = fields.Function(
+        lambda fact: 1 + len(fact.merged_facts), metadata=describe("How often it was stated.")
+    )
     proofs = fields.List(
         fields.Nested(Proof),
         attribute="merged_facts",
-        metadata=about("The facts that were merged into it, newest first."),
+        metadata=describe("The facts that were merged into it, newest first."),
     )
     score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
 
@@ -75,7 +79,7 @@ FactPage = page_of(Fact)
 
 class FactQuery(PageQuery):
     session_id = SessionId(load_default=None)
-    q = optional_text(200, least=0, metadata=about("Words, or parts of words, that the text must contain."))
+    q = optional_text(200, least=0, metadata=describe("Words, or parts of words, that the text must contain."))
     category = one_of(*FACT_CATEGORIES, load_default=None)
     as_of = AS_OF
 
@@ -98,7 +102,7 @@ class FactChange(Input):
 
 class FactForgetQuery(CallerQuery):
     restore = fields.Boolean(
-        load_default=False, metadata=about("The facts that it corrected hold again, and are not forgotten.")
+        load_default=False, metadata=describe("The facts that it corrected hold again, and are not forgotten.")
     )
 
 
@@ -110,8 +114,8 @@ class FactRevision(Schema):
     """A fact, or one that it superseded, as it was after a change."""
 
     fact_id = fields.Integer()
-    action = fields.String(metadata=about(_ACTIONS))
-    author = fields.String(metadata=about("`model` or `person`."))
+    action = fields.String(metadata=describe(_ACTIONS))
+    author = fields.String(metadata=describe("`model` or `person`."))
     text = fields.String()
     category = fields.String()
     importance = fields.Integer()
@@ -142,17 +146,17 @@ class GraphQuery(PageQuery):
     entity = Text(
         load_default=SELF,
         validate=validate.Length(1, NAME_CHARS_MAX),
-        metadata=about("The name to start from: `Ida`, `my sister`, or `user` for the person."),
+        metadata=describe("The name to start from: `Ida`, `my sister`, or `user` for the person."),
     )
-    depth = number(1, DEPTH_MAX, load_default=1, metadata=about("How many steps away from the entity links may be."))
+    depth = number(1, DEPTH_MAX, load_default=1, metadata=describe("How many steps away from the entity links may be."))
     as_of = AS_OF
 
 
 class Entity(Schema):
     """A person, place, organisation or thing."""
 
-    name = fields.String(metadata=about("`user` is the person whose memory it is."))
-    kind = fields.String(metadata=about("`person`, `place`, `organisation` or `thing`."))
+    name = fields.String(metadata=describe("`user` is the person whose memory it is."))
+    kind = fields.String(metadata=describe("`person`, `place`, `organisation` or `thing`."))
 
 
 class Edge(Schema):
@@ -161,13 +165,15 @@ class Edge(Schema):
     subject = fields.Nested(Entity)
     relation = fields.String()
     object = fields.Nested(Entity)
-    distance = fields.Integer(metadata=about("1: a link of the entity itself. 2: a link of its neighbours, and so on."))
+    distance = fields.Integer(
+        metadata=describe("1: a link of the entity itself. 2: a link of its neighbours, and so on.")
+    )
     fact_id = fields.Integer(attribute="fact.id")
-    quote = fields.String(attribute="fact.quote", metadata=about("The words of its source that it rests on."))
+    quote = fields.String(attribute="fact.quote", metadata=describe("The words of its source that it rests on."))
     session_id = fields.String(attribute="fact.session_id", allow_none=True)
     source_message_id = fields.Integer(attribute="fact.source_message_id", allow_none=True)
     valid_from = UtcDateTime(attribute="fact.valid_from")
-    valid_to = UtcDateTime(attribute="fact.valid_to", allow_none=True, metadata=about("Null while it is true."))
+    valid_to = UtcDateTime(attribute="fact.valid_to", allow_none=True, metadata=describe("Null while it is true."))
 
 
 EdgePage = page_of(Edge)

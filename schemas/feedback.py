@@ -6,7 +6,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 
-from schemas.fields import OPTIONAL, CallerQuery, SessionId, Text, UtcDateTime, about, integer, one_of
+from schemas.fields import OPTIONAL, CallerQuery, SessionId, Text, UtcDateTime, describe, integer, one_of
 
 FEEDBACK_CHARS = 2_000
 
@@ -20,17 +20,17 @@ class FeedbackGiven(Schema):
     instruction = fields.String(attribute="value.instruction")
     state = fields.String(
         attribute="value.state",
-        metadata=about("`waiting`: the mini model will read it. `stored`: it asks for no change."),
+        metadata=describe("`waiting`: the mini model will read it. `stored`: it asks for no change."),
     )
     created_at = UtcDateTime()
 
 
 class FeedbackCreate(CallerQuery):
     session_id = SessionId(required=True)
-    message_id = integer(1, required=True, metadata=about("The id of the exchange's message or of its reply."))
+    message_id = integer(1, required=True, metadata=describe("The id of the exchange's message or of its reply."))
     thumbs = one_of("up", "down", **OPTIONAL)
     text = Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
-    instruction = Text(load_default="general", metadata=about("The name of the instruction that it may change."))
+    instruction = Text(load_default="general", metadata=describe("The name of the instruction that it may change."))
 
     @validates_schema
     def _says_something(self, data: dict[str, Any], **_: Any) -> None:

@@ -23,7 +23,7 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
 
 
-def about(description: str) -> dict[str, str]:
+def describe(description: str) -> dict[str, str]:
     """The `metadata` of a field that has this description in the document."""
     return {"description": description}
 
@@ -52,7 +52,7 @@ class UserId(Text):
     """The application's name for a person."""
 
     def __init__(self, **kwargs: Any) -> None:
-        described = about("The person whose data it is, by the application's own name for them.")
+        described = describe("The person whose data it is, by the application's own name for them.")
         super().__init__(validate=validate.Length(1, USER_CHARS), metadata=described, **kwargs)
 
 
@@ -101,7 +101,7 @@ def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
 
 def counts(description: str) -> fields.Dict:
     """How many there are of each kind."""
-    return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=about(description))
+    return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=describe(description))
 
 
 def one_of(*choices: str, **options: Any) -> fields.String:
@@ -121,8 +121,8 @@ class Items(fields.List):
         return super()._deserialize(value, attr, data, **kwargs)
 
 
-EXPECTED_VERSION = integer(0, INT32_MAX, load_default=None, metadata=about("409 if it is not the newest version."))
-AS_OF = UtcDateTime(load_default=None, metadata=about("List what was true at this time, not what is true now."))
+EXPECTED_VERSION = integer(0, INT32_MAX, load_default=None, metadata=describe("409 if it is not the newest version."))
+AS_OF = UtcDateTime(load_default=None, metadata=describe("List what was true at this time, not what is true now."))
 
 
 class Input(Schema):
@@ -131,7 +131,7 @@ class Input(Schema):
     long: ClassVar[bool] = False  # whether its body may have MAX_BODY_BYTES
 
     @pre_load
-    def _few_keys(self, data: Any, unknown: str | None, **_: Any) -> Any:
+    def _limit_keys(self, data: Any, unknown: str | None, **_: Any) -> Any:
         if unknown == RAISE and isinstance(data, Mapping) and len(data) > len(self.fields) + WRONG_MAX:
             raise ValidationError(f"Has {len(data):,} keys, but at most {len(self.fields)} are known.")
         return data
@@ -160,7 +160,7 @@ class Rollback(CallerQuery):
 
 
 class PageQuery(CallerQuery):
-    cursor = Text(load_default=None, metadata=about("`next_cursor` of the previous page."))
+    cursor = Text(load_default=None, metadata=describe("`next_cursor` of the previous page."))
     limit = limit(50)
 
 
@@ -199,7 +199,7 @@ class Receipt(Schema):
     )
     pending = fields.List(
         fields.String(),
-        metadata=about(
+        metadata=describe(
             "Empty when no byte is left. Otherwise `search_index` or `database_files` still hold traces, because they "
             "were in use, or because single messages and facts are collected for some seconds. A job removes them."
         ),
@@ -215,7 +215,9 @@ class Receipt(Schema):
     name = fields.String(attribute="named.name")
     namespace = fields.List(fields.String(), attribute="named.namespace")
     key = fields.String(attribute="named.key")
-    forgotten = fields.Integer(attribute="named.forgotten", metadata=about("How many of the named facts there were."))
+    forgotten = fields.Integer(
+        attribute="named.forgotten", metadata=describe("How many of the named facts there were.")
+    )
 
 
 def flat(problems: Any, path: str = "") -> dict[str, list[str]]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from schemas.fields import EXPECTED_VERSION, CallerQuery, Text, UtcDateTime, about, list_of
+from schemas.fields import EXPECTED_VERSION, CallerQuery, Text, UtcDateTime, describe, list_of
 
 TEXT_CHARS = 4_000  # of one instruction
-_DIFF = about("What it changes, as lines of the unified format.")
+_DIFF = describe("What it changes, as lines of the unified format.")
 
 
 class Proposal(Schema):
     """A new text that waits for a person."""
 
     text = fields.String()
-    reason = fields.String(metadata=about("The mini model's."))
-    quote = fields.String(metadata=about("The words of the person that it rests on."))
+    reason = fields.String(metadata=describe("The mini model's."))
+    quote = fields.String(metadata=describe("The words of the person that it rests on."))
     diff = fields.String(metadata=_DIFF)
     created_at = UtcDateTime()
 
@@ -24,9 +24,9 @@ class InstructionVersion(Schema):
     """A version of an instruction."""
 
     name = fields.String()
-    version = fields.Integer(metadata=about("0 where there is only a proposal yet."))
+    version = fields.Integer(metadata=describe("0 where there is only a proposal yet."))
     text = fields.String()
-    author = fields.String(allow_none=True, metadata=about("`model`, `person`, `rollback` or `erasure`."))
+    author = fields.String(allow_none=True, metadata=describe("`model`, `person`, `rollback` or `erasure`."))
     created_at = UtcDateTime(allow_none=True)
     diff = fields.String(metadata=_DIFF)
 
@@ -34,7 +34,7 @@ class InstructionVersion(Schema):
 class Instruction(InstructionVersion):
     """An instruction as it is."""
 
-    of_tenant = fields.Boolean(metadata=about("Whether it is for all people of the tenant."))
+    of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
     proposal = fields.Nested(Proposal, allow_none=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import PageQuery, SessionId, UtcDateTime, about, one_of, page_of
+from schemas.fields import PageQuery, SessionId, UtcDateTime, describe, one_of, page_of
 
 POSITION = (
     "Its place among the waiting jobs of its kind, from 1; null when it does not wait. Jobs of other tenants are not "
@@ -17,13 +17,13 @@ class Job(Schema):
 
     id = fields.Integer()
     kind = fields.String()
-    state = fields.String(metadata=about("`pending`, `running` or `failed`."))
+    state = fields.String(metadata=describe("`pending`, `running` or `failed`."))
     session_id = fields.String(allow_none=True)
     attempts = fields.Integer()
     run_at = UtcDateTime()
-    error = fields.String(allow_none=True, metadata=about("Why it failed last, without words of the conversation."))
-    position = fields.Integer(allow_none=True, metadata=about(POSITION))
-    age = fields.Integer(metadata=about("Seconds since it was asked for."))
+    error = fields.String(allow_none=True, metadata=describe("Why it failed last, without words of the conversation."))
+    position = fields.Integer(allow_none=True, metadata=describe(POSITION))
+    age = fields.Integer(metadata=describe("Seconds since it was asked for."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from models.model_server import ServerDraft
-from schemas.fields import MODEL_CHARS, Text, ValueSchema, about
+from schemas.fields import MODEL_CHARS, Text, ValueSchema, describe
 
 ADDRESS_CHARS, KEY_CHARS = 2000, 1000
 
 
 class ModelNames(Schema):
-    main = fields.String(metadata=about("The model that answers if a request names none."))
-    items = fields.List(fields.String(), metadata=about("What `model` of `POST /api/chat` can name, `main` first."))
+    main = fields.String(metadata=describe("The model that answers if a request names none."))
+    items = fields.List(fields.String(), metadata=describe("What `model` of `POST /api/chat` can name, `main` first."))
 
 
 class ModelServerDraft(ValueSchema):
@@ -23,47 +23,47 @@ class ModelServerDraft(ValueSchema):
     base_url = Text(
         load_default="",
         validate=validate.Length(max=ADDRESS_CHARS),
-        metadata=about("Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI."),
+        metadata=describe("Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI."),
     )
     api_key = Text(
         load_default=None,
         allow_none=True,
         validate=validate.Length(max=KEY_CHARS),
-        metadata=about("The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too."),
+        metadata=describe("The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too."),
     )
-    main = Text(load_default="", validate=validate.Length(max=MODEL_CHARS), metadata=about("Empty: OPENAI_MODEL."))
+    main = Text(load_default="", validate=validate.Length(max=MODEL_CHARS), metadata=describe("Empty: OPENAI_MODEL."))
     mini = Text(
-        load_default="", validate=validate.Length(max=MODEL_CHARS), metadata=about("Empty: OPENAI_SUMMARY_MODEL.")
+        load_default="", validate=validate.Length(max=MODEL_CHARS), metadata=describe("Empty: OPENAI_SUMMARY_MODEL.")
     )
 
 
 class ModelServer(Schema):
     """The model server in use.  Its key is never shown."""
 
-    source = fields.String(metadata=about("`environment`, `stored`, or `none`: the built-in model answers."))
+    source = fields.String(metadata=describe("`environment`, `stored`, or `none`: the built-in model answers."))
     base_url = fields.String()
     main = fields.String()
     mini = fields.String()
-    key_end = fields.String(allow_none=True, metadata=about("The last four characters of its key, if it is long."))
-    refusal = fields.String(allow_none=True, metadata=about("Why no other can be stored; null if it can."))
-    problem = fields.String(allow_none=True, metadata=about("Why the stored one can't be used; null if it can."))
+    key_end = fields.String(allow_none=True, metadata=describe("The last four characters of its key, if it is long."))
+    refusal = fields.String(allow_none=True, metadata=describe("Why no other can be stored; null if it can."))
+    problem = fields.String(allow_none=True, metadata=describe("Why the stored one can't be used; null if it can."))
 
 
 class ModelCheck(Schema):
     """How one model answered one short question."""
 
-    task = fields.String(metadata=about("`main`, `mini` or `fallback`."))
+    task = fields.String(metadata=describe("`main`, `mini` or `fallback`."))
     model = fields.String()
     address = fields.String()
     works = fields.Boolean()
-    problem = fields.String(allow_none=True, metadata=about("Why it does not work, and what to do."))
+    problem = fields.String(allow_none=True, metadata=describe("Why it does not work, and what to do."))
     seconds = fields.Float()
     reply = fields.String()
     window = fields.Integer(
-        allow_none=True, metadata=about("Tokens that it can read at a time; null if its server does not say.")
+        allow_none=True, metadata=describe("Tokens that it can read at a time; null if its server does not say.")
     )
-    learned = fields.List(fields.String(), metadata=about("What its server does not take, and how it writes JSON."))
-    warnings = fields.List(fields.String(), metadata=about("What to change."))
+    learned = fields.List(fields.String(), metadata=describe("What its server does not take, and how it writes JSON."))
+    warnings = fields.List(fields.String(), metadata=describe("What to change."))
 
 
 class ModelTried(Schema):
@@ -73,5 +73,5 @@ class ModelTried(Schema):
     reply = fields.String()
     seconds = fields.Float()
     checks = fields.List(
-        fields.Nested(ModelCheck), metadata=about("All models that would be in use, the main model first.")
+        fields.Nested(ModelCheck), metadata=describe("All models that would be in use, the main model first.")
     )

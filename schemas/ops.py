@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import about
+from schemas.fields import describe
 
 
 class Live(Schema):
-    status = fields.String(metadata=about("`ok`; of /health/ready `ready`, or `unready` with status 503."))
+    status = fields.String(metadata=describe("`ok`; of /health/ready `ready`, or `unready` with status 503."))
 
 
 class Ready(Live):
@@ -16,11 +16,11 @@ class Ready(Live):
 
     database = fields.String()
     data_dir = fields.String()
-    model = fields.Dict(metadata=about("The names of the `main` and the `mini` model; and whether it is `builtin`."))
-    notice = fields.String(metadata=about("Only present when no model server answers; says why."))
-    recall = fields.String(metadata=about("The setting RECALL: when to look back if a request does not say."))
-    summary_prompt = fields.String(metadata=about("The setting SUMMARY_PROMPT: the prompt for summaries."))
+    model = fields.Dict(metadata=describe("The names of the `main` and the `mini` model; and whether it is `builtin`."))
+    notice = fields.String(metadata=describe("Only present when no model server answers; says why."))
+    recall = fields.String(metadata=describe("The setting RECALL: when to look back if a request does not say."))
+    summary_prompt = fields.String(metadata=describe("The setting SUMMARY_PROMPT: the prompt for summaries."))
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
-    jobs_late = fields.String(metadata=about("Only present when jobs are due and nothing runs them; says why."))
-    embeddings = fields.String(metadata=about("Only present while the embedding server fails; says why."))
-    rate_limits = fields.String(metadata=about("Only present while RATE_LIMIT_STORAGE is unreachable; says so."))
+    jobs_late = fields.String(metadata=describe("Only present when jobs are due and nothing runs them; says why."))
+    embeddings = fields.String(metadata=describe("Only present while the embedding server fails; says why."))
+    rate_limits = fields.String(metadata=describe("Only present while RATE_LIMIT_STORAGE is unreachable; says so."))

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from schemas.fields import EXPECTED_VERSION, INT32_MAX, Input, Items, Text, UtcDateTime, about, integer, one_of, page_of
+from schemas.fields import (
+    EXPECTED_VERSION,
+    INT32_MAX,
+    Input,
+    Items,
+    Text,
+    UtcDateTime,
+    describe,
+    integer,
+    one_of,
+    page_of,
+)
 from schemas.store import JsonValue
 
 OPERATIONS_MAX = 100  # of a patch
 
 
-_SOURCES = about(
+_SOURCES = describe(
     "In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its message, "
     "`since` (when that was said, or when a person wrote the value) and `author` (`model` or `person`)."
 )
@@ -19,10 +30,12 @@ _SOURCES = about(
 class Profile(Schema):
     """A version of a person's profile."""
 
-    version = fields.Integer(metadata=about("0 until something is written."))
-    document = fields.Raw(attribute="profile.document", metadata=about("The profile, under the tenant's JSON Schema."))
+    version = fields.Integer(metadata=describe("0 until something is written."))
+    document = fields.Raw(
+        attribute="profile.document", metadata=describe("The profile, under the tenant's JSON Schema.")
+    )
     sources = fields.Raw(attribute="profile.sources", metadata=_SOURCES)
-    author = fields.String(allow_none=True, metadata=about("`model`, `person`, `rollback` or `erasure`."))
+    author = fields.String(allow_none=True, metadata=describe("`model`, `person`, `rollback` or `erasure`."))
     created_at = UtcDateTime(allow_none=True)
 
 
@@ -30,14 +43,14 @@ ProfilePage = page_of(Profile)
 
 
 class ProfileQuery(Input):
-    as_of = UtcDateTime(load_default=None, metadata=about("Read the version of this time."))
+    as_of = UtcDateTime(load_default=None, metadata=describe("Read the version of this time."))
 
 
 class Operation(Input):
     """An operation of a JSON Patch (RFC 6902)."""
 
     op = one_of("add", "remove", "replace", "move", "copy", "test", required=True)
-    path = Text(required=True, validate=validate.Length(max=500), metadata=about("A JSON Pointer, as `/likes/-`."))
+    path = Text(required=True, validate=validate.Length(max=500), metadata=describe("A JSON Pointer, as `/likes/-`."))
     value = JsonValue(allow_none=True)
     from_ = Text(data_key="from", attribute="from", validate=validate.Length(max=500))
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from schemas.fields import Input, Text, UtcDateTime, about, list_of
+from schemas.fields import Input, Text, UtcDateTime, describe, list_of
 
 
 class Prompt(Schema):
     """A named prompt in use."""
 
     name = fields.String()
-    version = fields.Integer(metadata=about("Stored versions count from 1; 0 is the text of a file."))
-    source = fields.String(metadata=about("`packaged`, `file` or `stored`."))
-    text = fields.String(metadata=about("A Jinja2 template."))
+    version = fields.Integer(metadata=describe("Stored versions count from 1; 0 is the text of a file."))
+    source = fields.String(metadata=describe("`packaged`, `file` or `stored`."))
+    text = fields.String(metadata=describe("A Jinja2 template."))
     created_at = UtcDateTime(allow_none=True)
 
 
@@ -24,7 +24,7 @@ class PromptDeleted(Schema):
     """What was deleted."""
 
     name = fields.String()
-    versions = fields.Integer(metadata=about("How many stored versions there were."))
+    versions = fields.Integer(metadata=describe("How many stored versions there were."))
 
 
 class PromptPut(Input):

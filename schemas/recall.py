@@ -18,7 +18,7 @@ from schemas.fields import (
     Text,
     TimeZone,
     UtcDateTime,
-    about,
+    describe,
     integer,
     limit,
     number,
@@ -34,9 +34,9 @@ TOKENS = 2000  # room for what the settings allow by default, and for a summary
 class RecallRequest(Question):
     """The message that the block is for, and whose memory it is: a user's, a session's, or both."""
 
-    session_id = SessionId(**OPTIONAL, metadata=about("Its summary and facts are shown too."))
+    session_id = SessionId(**OPTIONAL, metadata=describe("Its summary and facts are shown too."))
     block_tokens = integer(
-        100, 1_000_000, load_default=TOKENS, data_key="tokens", metadata=about("The most for the block.")
+        100, 1_000_000, load_default=TOKENS, data_key="tokens", metadata=describe("The most for the block.")
     )
     recall = one_of("auto", "always", "off", **OPTIONAL)
 
@@ -45,31 +45,31 @@ class RecallBlock(Schema):
     """The block, and its sources: the facts, and the excerpts with the ids of their messages."""
 
     block = fields.String(attribute="text")
-    tokens = fields.Integer(metadata=about("Estimated."))
+    tokens = fields.Integer(metadata=describe("Estimated."))
     memory = fields.Nested(Memory)
 
 
 class UnhelpfulCreate(CallerQuery):
-    session_id = SessionId(required=True, metadata=about("The session of the question."))
-    message_id = integer(1, required=True, metadata=about("The id of the question or of its reply."))
-    hits = Items(integer(1), HITS_MAX, 1, required=True, metadata=about("The `hits` of the excerpt."))
+    session_id = SessionId(required=True, metadata=describe("The session of the question."))
+    message_id = integer(1, required=True, metadata=describe("The id of the question or of its reply."))
+    hits = Items(integer(1), HITS_MAX, 1, required=True, metadata=describe("The `hits` of the excerpt."))
 
 
 class UnhelpfulQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=about("Those of this session's owner."))
-    message_id = number(1, load_default=None, metadata=about("Those of this question, or with this message."))
+    session_id = SessionId(load_default=None, metadata=describe("Those of this session's owner."))
+    message_id = number(1, load_default=None, metadata=describe("Those of this question, or with this message."))
 
 
 class Unhelpful(Schema):
     """A question, and an excerpt that did not help with it: its messages that the search found."""
 
     id = fields.Integer()
-    session_id = fields.String(attribute="question.session_id", metadata=about("The session of the question."))
-    message_id = fields.Integer(attribute="question.id", metadata=about("The id of the question."))
+    session_id = fields.String(attribute="question.session_id", metadata=describe("The session of the question."))
+    message_id = fields.Integer(attribute="question.id", metadata=describe("The id of the question."))
     question = fields.String(attribute="question.content")
     excerpt_session_id = fields.Function(
         lambda mark: next((message.session_id for message in mark.messages), None),
-        metadata=about("The session of the excerpt."),
+        metadata=describe("The session of the excerpt."),
     )
     messages = fields.List(fields.Nested(ExcerptMessage))
     created_at = UtcDateTime()
@@ -78,13 +78,13 @@ class Unhelpful(Schema):
 UnhelpfulPage = page_of(Unhelpful)
 
 
-_WORDS = about(
+_WORDS = describe(
     'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages with that '
     'phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word that begins so.'
 )
 
 
-_KIND = about(
+_KIND = describe(
     "What is searched: messages; or the summaries of sessions, or facts, which come with the messages that they were "
     "taken from."
 )
@@ -93,16 +93,16 @@ _KIND = about(
 class SearchQuery(CallerQuery):
     text = Text(required=True, data_key="q", validate=validate.Length(1, 2000), metadata=_WORDS)
     session_id = SessionId(load_default=None)
-    after = UtcDateTime(load_default=None, metadata=about("Said at this time or later."))
-    before = UtcDateTime(load_default=None, metadata=about("Said before this time."))
+    after = UtcDateTime(load_default=None, metadata=describe("Said at this time or later."))
+    before = UtcDateTime(load_default=None, metadata=describe("Said before this time."))
     role = one_of(*ROLES, load_default=None)
     kind = one_of("message", "summary", "fact", load_default="message", metadata=_KIND)
     limit = limit(10)
-    window = number(0, 10, load_default=0, metadata=about("Messages around each result."))
+    window = number(0, 10, load_default=0, metadata=describe("Messages around each result."))
     zone = TimeZone(
         load_default=UTC,
         data_key="timezone",
-        metadata=about("Where the days of `q` begin: what it says of times is preferred, not demanded."),
+        metadata=describe("Where the days of `q` begin: what it says of times is preferred, not demanded."),
     )
 
 
@@ -115,28 +115,28 @@ class SearchResult(Schema):
     """A message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
 
     kind = fields.String()
-    text = fields.String(allow_none=True, metadata=about("The fact or the summary; null for a message."))
+    text = fields.String(allow_none=True, metadata=describe("The fact or the summary; null for a message."))
     message_id = _of_message(fields.Integer, "id")
     external_id = _of_message(fields.String, "external_id")
     session_id = fields.String(allow_none=True)
-    title = fields.String(allow_none=True, metadata=about("The title of its session."))
+    title = fields.String(allow_none=True, metadata=describe("The title of its session."))
     position = _of_message(fields.Integer, "position")
     role = _of_message(fields.String, "role")
     name = _of_message(fields.String, "name")
     content = _of_message(fields.String, "content")
     created_at = _of_message(UtcDateTime, "created_at")
     score = fields.Float()
-    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata=about("The score's parts."))
+    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata=describe("The score's parts."))
     highlights = fields.List(
         fields.String(),
-        metadata=about(
+        metadata=describe(
             "The words of `content` (or `text`) that `q` found, as they are written there, each once, "
             "for a page to mark. Empty when only the meaning or the messages around matched."
         ),
     )
     window = fields.List(
         fields.Nested(Message),
-        metadata=about("With `window`: the messages around it. Of a fact or a summary: its messages."),
+        metadata=describe("With `window`: the messages around it. Of a fact or a summary: its messages."),
     )
 
 

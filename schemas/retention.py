@@ -12,7 +12,7 @@ from schemas.fields import (
     SessionId,
     UtcDateTime,
     ValueSchema,
-    about,
+    describe,
     integer,
     page_of,
 )
@@ -23,12 +23,12 @@ class Archive(Schema):
 
     id = fields.Integer()
     user_id = fields.String(allow_none=True)
-    session_id = fields.String(metadata=about("The id that the session had."))
+    session_id = fields.String(metadata=describe("The id that the session had."))
     title = fields.String()
     message_count = fields.Integer()
     first_message_at = UtcDateTime(allow_none=True)
     last_message_at = UtcDateTime(allow_none=True)
-    created_at = UtcDateTime(metadata=about("When the session was taken out."))
+    created_at = UtcDateTime(metadata=describe("When the session was taken out."))
 
 
 DAYS_MAX = 36_500
@@ -39,10 +39,11 @@ class RetentionPolicy(ValueSchema):
 
     value = Policy
 
-    days = integer(1, DAYS_MAX, **OPTIONAL, metadata=about("Since the last message or import; null: for ever."))
-    sessions = integer(1, INT32_MAX, **OPTIONAL, metadata=about("Of each person, the newest; null: all."))
+    days = integer(1, DAYS_MAX, **OPTIONAL, metadata=describe("Since the last message or import; null: for ever."))
+    sessions = integer(1, INT32_MAX, **OPTIONAL, metadata=describe("Of each person, the newest; null: all."))
     archive = fields.Boolean(
-        load_default=True, metadata=about("Whether a session that is taken out becomes an archive. Else it is erased.")
+        load_default=True,
+        metadata=describe("Whether a session that is taken out becomes an archive. Else it is erased."),
     )
 
 

@@ -22,7 +22,7 @@ from schemas.fields import (
     Text,
     UtcDateTime,
     ValueSchema,
-    about,
+    describe,
     integer,
     limit,
     list_of,
@@ -35,7 +35,7 @@ from schemas.fields import (
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 
 
-_EXTRA_KEPT = about(
+_EXTRA_KEPT = describe(
     "What it holds besides its text, kept as it is. Models get `tool_calls`, `function_call` and `tool_call_id` of it."
 )
 ROLES = ("user", "assistant", "system", "tool")
@@ -50,15 +50,17 @@ class Session(Schema):
     title = fields.String()
     system_prompt = fields.String(allow_none=True)
     pinned = fields.Boolean()
-    archived = fields.Boolean(metadata=about("It is remembered as any other."))
-    type = fields.String(allow_none=True, metadata=about("The type it was given; null: its words tell it."))
+    archived = fields.Boolean(metadata=describe("It is remembered as any other."))
+    type = fields.String(allow_none=True, metadata=describe("The type it was given; null: its words tell it."))
     message_count = fields.Integer()
-    tokens = fields.Integer(metadata=about("An estimate for all of its messages."))
-    summary_version = fields.Integer(metadata=about("The newest version of its summary; 0 if it has none yet."))
+    tokens = fields.Integer(metadata=describe("An estimate for all of its messages."))
+    summary_version = fields.Integer(metadata=describe("The newest version of its summary; 0 if it has none yet."))
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
-    imported_at = UtcDateTime(allow_none=True, metadata=about("When messages of it were last imported; null: never."))
-    busy = fields.Boolean(metadata=about("Whether a reply is being written now."))
+    imported_at = UtcDateTime(
+        allow_none=True, metadata=describe("When messages of it were last imported; null: never.")
+    )
+    busy = fields.Boolean(metadata=describe("Whether a reply is being written now."))
 
 
 SessionPage = page_of(Session)
@@ -66,7 +68,7 @@ SessionPage = page_of(Session)
 
 class SessionQuery(PageQuery):
     limit = limit(20)
-    q = Text(load_default=None, metadata=about("Words to look for in titles."))
+    q = Text(load_default=None, metadata=describe("Words to look for in titles."))
     pinned = fields.Boolean(load_default=None)
     archived = fields.Boolean(load_default=None)
     before = UtcDateTime(load_default=None)
@@ -74,7 +76,7 @@ class SessionQuery(PageQuery):
 
 
 class SessionCreate(CallerQuery):
-    session_id = SessionId(load_default=None, metadata=about("Without it, Recap makes an id."))
+    session_id = SessionId(load_default=None, metadata=describe("Without it, Recap makes an id."))
     title = Text(load_default="", validate=validate.Length(max=200))
     system_prompt = optional_text(20_000, least=None)
 
@@ -84,7 +86,9 @@ class SessionChange(Input):
     system_prompt = Text(allow_none=True, validate=validate.Length(max=20_000))
     pinned = fields.Boolean()
     archived = fields.Boolean()
-    type = Text(allow_none=True, validate=validate.Length(1, 64), metadata=about("Of `GET /api/conversation-types`."))
+    type = Text(
+        allow_none=True, validate=validate.Length(1, 64), metadata=describe("Of `GET /api/conversation-types`.")
+    )
 
 
 class Refused(ValueSchema):
@@ -95,11 +99,11 @@ class Refused(ValueSchema):
 
     value = Refusal
 
-    code = Text(required=True, validate=validate.Length(1, 64), metadata=about("The code of the error."))
+    code = Text(required=True, validate=validate.Length(1, 64), metadata=describe("The code of the error."))
     reason = Text(
         required=True,
         validate=validate.Length(max=2_000),
-        metadata=about("A sentence for the person, with the server's own words."),
+        metadata=describe("A sentence for the person, with the server's own words."),
     )
     at = UtcDateTime(required=True)
 
@@ -109,30 +113,34 @@ class Message(Schema):
 
     id = fields.Integer()
     session_id = fields.String()
-    position = fields.Integer(metadata=about("Its number within the session, from 1."))
+    position = fields.Integer(metadata=describe("Its number within the session, from 1."))
     role = fields.String()
     name = fields.String(allow_none=True)
     content = fields.String()
     created_at = UtcDateTime()
     external_id = fields.String(allow_none=True)
-    tokens = fields.Integer(metadata=about("An estimate."))
-    extra = fields.Raw(allow_none=True, metadata=about("What it holds besides its text: tool calls, traces of images."))
-    hidden_at = UtcDateTime(allow_none=True, metadata=about("Since when the session's prompts do not show it."))
+    tokens = fields.Integer(metadata=describe("An estimate."))
+    extra = fields.Raw(
+        allow_none=True, metadata=describe("What it holds besides its text: tool calls, traces of images.")
+    )
+    hidden_at = UtcDateTime(allow_none=True, metadata=describe("Since when the session's prompts do not show it."))
     refused = fields.Nested(
         Refused,
         allow_none=True,
-        metadata=about("Why no prompt, summary or search shows it: a model server refused it. Null for most."),
+        metadata=describe("Why no prompt, summary or search shows it: a model server refused it. Null for most."),
     )
 
 
-_EARLIER = about("With `around`: the cursor for earlier messages, to be sent with order=desc.")
+_EARLIER = describe("With `around`: the cursor for earlier messages, to be sent with order=desc.")
 MessagePage = page_of(Message, previous_cursor=fields.String(allow_none=True, metadata=_EARLIER))
 
 
 class MessageQuery(PageQuery):
     order = one_of("asc", "desc", load_default="asc")
-    around = number(1, load_default=None, metadata=about("The id of a message, for a page with it in its middle."))
-    branch = number(most=INT32_MAX, load_default=0, metadata=about("1, 2, ...: what was replaced first, second, ..."))
+    around = number(1, load_default=None, metadata=describe("The id of a message, for a page with it in its middle."))
+    branch = number(
+        most=INT32_MAX, load_default=0, metadata=describe("1, 2, ...: what was replaced first, second, ...")
+    )
 
     @validates_schema
     def _around(self, data: dict[str, Any], **_: Any) -> None:
@@ -158,8 +166,8 @@ class Show(CallerQuery):
 
 
 class Hide(Show):
-    keep = fields.Boolean(load_default=False, metadata=about("Hide all but these."))
-    tokens = integer(0, INT32_MAX, load_default=None, metadata=about("Hide what the tail has beyond its newest."))
+    keep = fields.Boolean(load_default=False, metadata=describe("Hide all but these."))
+    tokens = integer(0, INT32_MAX, load_default=None, metadata=describe("Hide what the tail has beyond its newest."))
 
     @validates_schema
     def _one_way(self, data: dict[str, Any], **_: Any) -> None:
@@ -170,15 +178,15 @@ class Hide(Show):
 class Hidden(Schema):
     """What a call has changed."""
 
-    hidden = fields.List(fields.Integer(), metadata=about("The positions of the messages that are hidden now."))
-    shown = fields.List(fields.Integer(), metadata=about("Those of the messages that are shown again."))
+    hidden = fields.List(fields.Integer(), metadata=describe("The positions of the messages that are hidden now."))
+    shown = fields.List(fields.Integer(), metadata=describe("Those of the messages that are shown again."))
 
 
 class Versions(Schema):
     """A message that has other versions: it was replaced before, or it replaced them."""
 
-    message_id = fields.Integer(metadata=about("The version that the session shows now."))
-    versions = fields.List(fields.Integer(), metadata=about("The ids of all versions, in the order they were said."))
+    message_id = fields.Integer(metadata=describe("The version that the session shows now."))
+    versions = fields.List(fields.Integer(), metadata=describe("The ids of all versions, in the order they were said."))
 
 
 VersionList = list_of(Versions)
@@ -194,10 +202,10 @@ class RelatedSession(Schema):
     session_id = fields.String()
     title = fields.String()
     updated_at = UtcDateTime()
-    score = fields.Float(metadata=about("From 0 to 1."))
+    score = fields.Float(metadata=describe("From 0 to 1."))
     why = fields.Function(
         lambda one: {"entities": list(one.entities), "summary": one.summary},
-        metadata=about("The `entities` that both name, and how near the `summary` is (0 to 1, or null)."),
+        metadata=describe("The `entities` that both name, and how near the `summary` is (0 to 1, or null)."),
     )
 
 
@@ -205,7 +213,7 @@ RelatedList = list_of(RelatedSession)
 
 
 class Stopping(Schema):
-    stopping = fields.Boolean(metadata=about("False if no reply was being written."))
+    stopping = fields.Boolean(metadata=describe("False if no reply was being written."))
 
 
 _CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
@@ -246,7 +254,9 @@ class MessageToAppend(ValueSchema):
     content = Text(required=True, validate=validate.Length(min=1))
     name = optional_text(128)
     created_at = UtcDateTime(**OPTIONAL)
-    external_id = optional_text(256, metadata=about("The application's own id: a session stores one message for each."))
+    external_id = optional_text(
+        256, metadata=describe("The application's own id: a session stores one message for each.")
+    )
     extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, metadata=_EXTRA_KEPT)
 
 
@@ -258,5 +268,5 @@ class Append(CallerQuery):
 
 class Appended(Schema):
     session = fields.Nested(Session)
-    message_ids = fields.List(fields.Integer(), metadata=about("The ids of all messages that were sent, in order."))
-    created = fields.Integer(metadata=about("How many of them were new."))
+    message_ids = fields.List(fields.Integer(), metadata=describe("The ids of all messages that were sent, in order."))
+    created = fields.Integer(metadata=describe("How many of them were new."))

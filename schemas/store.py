@@ -18,8 +18,8 @@ from schemas.fields import (
     Items,
     Text,
     UtcDateTime,
-    about,
     counts,
+    describe,
     integer,
     limit,
     number,
@@ -95,37 +95,37 @@ class Item(Schema):
 
     namespace = fields.List(fields.String())
     key = fields.String()
-    value = fields.Raw(metadata=about("Any JSON value."))
-    version = fields.Integer(metadata=about("Counts the values that were stored, from 1."))
-    ttl = fields.Float(allow_none=True, metadata=about("Minutes to live; null: until it is deleted."))
-    refreshes = fields.Boolean(data_key="refresh_on_read", metadata=about("Whether reading begins the `ttl` anew."))
+    value = fields.Raw(metadata=describe("Any JSON value."))
+    version = fields.Integer(metadata=describe("Counts the values that were stored, from 1."))
+    ttl = fields.Float(allow_none=True, metadata=describe("Minutes to live; null: until it is deleted."))
+    refreshes = fields.Boolean(data_key="refresh_on_read", metadata=describe("Whether reading begins the `ttl` anew."))
     expires_at = UtcDateTime(allow_none=True)
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
-    score = fields.Float(allow_none=True, metadata=about("How well it answers the `query` of a search."))
+    score = fields.Float(allow_none=True, metadata=describe("How well it answers the `query` of a search."))
 
 
 # -- operations: each loads the fields of its value, and `user_id`
 
-_EXPECTED = about("Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409.")
-_REFRESH = about("False: reading does not postpone when an item expires.")
-_PREFIX = about("Only what is in this namespace, or below it.")
-_PATHS = about("Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts.")
-_FILTER = about(
+_EXPECTED = describe("Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409.")
+_REFRESH = describe("False: reading does not postpone when an item expires.")
+_PREFIX = describe("Only what is in this namespace, or below it.")
+_PATHS = describe("Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts.")
+_FILTER = describe(
     'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`. The '
     "operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, texts by their characters."
 )
 
 
 class _Named(CallerQuery):
-    namespace = Namespace(required=True, metadata=about(_PARTS))
+    namespace = Namespace(required=True, metadata=describe(_PARTS))
     key = Text(required=True, validate=NAME)
 
 
 class PutItem(_Named):
-    value = JsonValue(required=True, allow_none=True, metadata=about("At most 64 KB as JSON."))
+    value = JsonValue(required=True, allow_none=True, metadata=describe("At most 64 KB as JSON."))
     version = integer(0, INT32_MAX, **OPTIONAL, metadata=_EXPECTED)
-    ttl = fields.Float(**OPTIONAL, validate=TTL, metadata=about("Minutes to live."))
+    ttl = fields.Float(**OPTIONAL, validate=TTL, metadata=describe("Minutes to live."))
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
 
 
@@ -134,13 +134,13 @@ class GetItem(_Named):
 
 
 class DeleteItem(_Named):
-    version = number(0, INT32_MAX, load_default=None, metadata=about("Only this version."))
+    version = number(0, INT32_MAX, load_default=None, metadata=describe("Only this version."))
 
 
 class SearchItems(CallerQuery):
     namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
     filter = JsonObject(load_default=dict, metadata=_FILTER)
-    query = optional_text(2000, metadata=about("Find items by words and meaning, the best first."))
+    query = optional_text(2000, metadata=describe("Find items by words and meaning, the best first."))
     paths = Items(Text(validate=_PATH), 20, data_key="fields", load_default=(), metadata=_PATHS)
     limit = integer(1, FOUND_MAX, load_default=10)
     offset = integer(0, INT32_MAX, load_default=0)
@@ -148,9 +148,9 @@ class SearchItems(CallerQuery):
 
 
 class NamespaceQuery(CallerQuery):
-    prefix = Namespace(load_default=(), metadata=about("How they begin; `*` is any part."))
-    suffix = Namespace(load_default=(), metadata=about("How they end; `*` is any part."))
-    max_depth = number(1, NAMESPACE_PARTS, load_default=None, metadata=about("Cut them to so many parts."))
+    prefix = Namespace(load_default=(), metadata=describe("How they begin; `*` is any part."))
+    suffix = Namespace(load_default=(), metadata=describe("How they end; `*` is any part."))
+    max_depth = number(1, NAMESPACE_PARTS, load_default=None, metadata=describe("Cut them to so many parts."))
     limit = limit(100, 1000)
     offset = number(0, INT32_MAX, load_default=0)
 
@@ -186,7 +186,7 @@ class Batch(CallerQuery):
 
     operations = Items(
         _Operation(
-            metadata=about(f"`op`, one of {', '.join(_OPERATIONS)}, and the fields of that call but `user_id`.")
+            metadata=describe(f"`op`, one of {', '.join(_OPERATIONS)}, and the fields of that call but `user_id`.")
         ),
         BATCH_MAX,
         least=1,

@@ -9,7 +9,17 @@ from marshmallow import Schema, ValidationError, fields, post_load, validate, va
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from models.sections import Excluded as ExcludedValue
 from models.sections import Sections as SectionsValue
-from schemas.fields import EXPECTED_VERSION, CallerQuery, Input, Items, Text, UtcDateTime, ValueSchema, about, page_of
+from schemas.fields import (
+    EXPECTED_VERSION,
+    CallerQuery,
+    Input,
+    Items,
+    Text,
+    UtcDateTime,
+    ValueSchema,
+    describe,
+    page_of,
+)
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -45,18 +55,18 @@ class SummaryPreview(Schema):
 
     sections = fields.Nested(Sections)
     tokens = fields.Integer()
-    through = fields.Integer(metadata=about("The position of the last message it covers."))
+    through = fields.Integer(metadata=describe("The position of the last message it covers."))
     model = fields.String(allow_none=True)
-    prompt = fields.String(allow_none=True, metadata=about("The name and version of its prompt, if it has a name."))
+    prompt = fields.String(allow_none=True, metadata=describe("The name and version of its prompt, if it has a name."))
     usage = fields.Raw(
         allow_none=True,
-        metadata=about(
+        metadata=describe(
             "Tokens and calls of the mini model. `facts` counts the facts that came with it: `added`, `superseded` "
             "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so)."
         ),
     )
-    since = fields.Integer(metadata=about("The version it continues; 0 if it was made from the first message on."))
-    current_version = fields.Integer(metadata=about("The version of the stored summary; 0 if there is none yet."))
+    since = fields.Integer(metadata=describe("The version it continues; 0 if it was made from the first message on."))
+    current_version = fields.Integer(metadata=describe("The version of the stored summary; 0 if there is none yet."))
 
 
 class SummaryVersion(SummaryPreview):
@@ -67,14 +77,14 @@ class SummaryVersion(SummaryPreview):
 
     version = fields.Integer()
     author = fields.String(
-        metadata=about(
+        metadata=describe(
             "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
             "messages were replaced or erased. `erasure` also stands for a version without what a forgotten fact said, "
             "`correction` for one with the new words of a fact that the person edited."
         )
     )
-    restores = fields.Integer(allow_none=True, metadata=about("The version that this one brought back."))
-    replaced = fields.Boolean(metadata=about("Whether its messages were replaced. Then it can't be brought back."))
+    restores = fields.Integer(allow_none=True, metadata=describe("The version that this one brought back."))
+    replaced = fields.Boolean(metadata=describe("Whether its messages were replaced. Then it can't be brought back."))
     created_at = UtcDateTime()
 
 
@@ -82,10 +92,12 @@ class Summary(Schema):
     """The newest version, and whether it is up to date."""
 
     session_id = fields.String()
-    state = fields.String(metadata=about("`none`, `current`, `pending`, `updating` or `failed`."))
-    error = fields.String(allow_none=True, metadata=about("Why the last update failed."))
+    state = fields.String(metadata=describe("`none`, `current`, `pending`, `updating` or `failed`."))
+    error = fields.String(allow_none=True, metadata=describe("Why the last update failed."))
     job_id = fields.Integer(allow_none=True)
-    head_version = fields.Integer(metadata=about("That in prompts. It advances when older messages leave the prompt."))
+    head_version = fields.Integer(
+        metadata=describe("That in prompts. It advances when older messages leave the prompt.")
+    )
     message_count = fields.Integer()
     latest = fields.Nested(SummaryVersion, allow_none=True)
 
@@ -99,8 +111,12 @@ class SummaryEdit(CallerQuery):
 
 
 class PreviewCall(CallerQuery):
-    prompt = Text(load_default=None, validate=validate.Length(1, 64), metadata=about("The name of a summary prompt."))
-    text = Text(load_default=None, metadata=about("Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`."))
+    prompt = Text(
+        load_default=None, validate=validate.Length(1, 64), metadata=describe("The name of a summary prompt.")
+    )
+    text = Text(
+        load_default=None, metadata=describe("Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`.")
+    )
 
     @validates_schema
     def _one(self, data: dict[str, Any], **_: Any) -> None:

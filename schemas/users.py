@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from models.keys import SCOPES
-from schemas.fields import UtcDateTime, about
+from schemas.fields import UtcDateTime, describe
 
 
 class User(Schema):
@@ -13,32 +13,32 @@ class User(Schema):
 
     user_id = fields.String()
     sessions = fields.Integer()
-    messages = fields.Integer(metadata=about("Without those that were replaced or erased."))
-    facts = fields.Integer(metadata=about("Those that are true now."))
-    items = fields.Integer(metadata=about("In the store, without those that have expired."))
-    archives = fields.Integer(metadata=about("Sessions that were taken out of memory."))
-    summaries = fields.Integer(metadata=about("All versions, of all sessions."))
+    messages = fields.Integer(metadata=describe("Without those that were replaced or erased."))
+    facts = fields.Integer(metadata=describe("Those that are true now."))
+    items = fields.Integer(metadata=describe("In the store, without those that have expired."))
+    archives = fields.Integer(metadata=describe("Sessions that were taken out of memory."))
+    summaries = fields.Integer(metadata=describe("All versions, of all sessions."))
     created_at = UtcDateTime()
     first_message_at = UtcDateTime(allow_none=True)
     last_message_at = UtcDateTime(allow_none=True)
-    tokens_today = fields.Integer(metadata=about("Tokens of all model calls since midnight UTC; see DAILY_TOKENS."))
+    tokens_today = fields.Integer(metadata=describe("Tokens of all model calls since midnight UTC; see DAILY_TOKENS."))
 
 
 class Backlog(Schema):
     """What of a person's sessions no summary covers."""
 
-    sessions = fields.Integer(metadata=about("Those with such messages."))
-    tokens = fields.Integer(metadata=about("An estimate of what the mini model's calls for them take."))
-    waiting = fields.Integer(metadata=about("Updates of summaries that wait or run."))
-    failed = fields.Integer(metadata=about("Updates that have failed for good; `GET /api/jobs` says why."))
+    sessions = fields.Integer(metadata=describe("Those with such messages."))
+    tokens = fields.Integer(metadata=describe("An estimate of what the mini model's calls for them take."))
+    waiting = fields.Integer(metadata=describe("Updates of summaries that wait or run."))
+    failed = fields.Integer(metadata=describe("Updates that have failed for good; `GET /api/jobs` says why."))
 
 
 class Me(Schema):
     """The holder of a key."""
 
     tenant = fields.String()
-    user_id = fields.String(allow_none=True, metadata=about("The one person the key belongs to; null: any person."))
+    user_id = fields.String(allow_none=True, metadata=describe("The one person the key belongs to; null: any person."))
     scopes = fields.Function(
         lambda principal: [scope for scope in SCOPES if scope in principal.scopes],
-        metadata=about("Those it has of `chat`, `read` and `admin`."),
+        metadata=describe("Those it has of `chat`, `read` and `admin`."),
     )

@@ -162,9 +162,9 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
 
     yield make
     for app in made:
-        services = engine_of(app)
-        services.stop()
-        services.database.engine.dispose()
+        engine = engine_of(app)
+        engine.stop()
+        engine.database.engine.dispose()
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def client(app: Flask) -> FlaskClient:
 
 
 @pytest.fixture
-def services(app: Flask) -> Engine:
+def engine(app: Flask) -> Engine:
     return engine_of(app)
 
 
@@ -229,4 +229,4 @@ def bench(app: Flask) -> Iterator[Bench]:
     """An application on a clock of the test's, with jobs that do what the test says."""
     bench = Bench(app, Clock())
     yield bench
-    bench.services.stop()
+    bench.engine.stop()

@@ -38,8 +38,8 @@ class Bench:
     def __init__(self, app: Flask, clock: Clock) -> None:
         self.clock = clock
         self.client = app.test_client()
-        self.services = self.process(app)
-        app.extensions[EXTENSION] = self.services
+        self.engine = self.process(app)
+        app.extensions[EXTENSION] = self.engine
         self.app = app
         self.work: Callable[[JobRow], None] = lambda job: None
         self.done: list[str] = []
@@ -47,7 +47,7 @@ class Bench:
 
     def owner(self, name: str) -> int:
         """A new person's row."""
-        with self.services.database.write() as tx:
+        with self.engine.database.write() as tx:
             owner = OwnerRow(tenant="default", kind="user", name=name, created_at=self.clock())
             tx.add(owner)
             tx.flush()
@@ -55,23 +55,23 @@ class Bench:
 
     def process(self, app: Flask) -> Engine:
         """Another engine on the same data, as another process has."""
-        engine = create_engine(engine_of(app).database.engine.url)
-        services = Engine(engine_of(app).settings, engine, text_of, now=self.clock)
-        services.job_queue.register("probe", self._run)
-        return services
+        database = create_engine(engine_of(app).database.engine.url)
+        engine = Engine(engine_of(app).settings, database, text_of, now=self.clock)
+        engine.job_queue.register("probe", self._run)
+        return engine
 
     def _run(self, job: JobRow) -> None:
         self.work(job)
         self.done.append(job.key)
 
     def enqueue(self, key: str = "a", kind: str = "probe", **options: Any) -> None:
-        with self.services.database.write() as tx:
+        with self.engine.database.write() as tx:
             told = {"tenant": "default", "owner_id": self.owner_id, **options}
-            self.services.job_queue.enqueue(tx, JobRequest(kind, key, **told))
+            self.engine.job_queue.enqueue(tx, JobRequest(kind, key, **told))
 
-    def take(self, services: Engine | None = None) -> JobRow:
+    def take(self, engine: Engine | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
-        engine = services or self.services
+        engine = engine or self.engine
         claimed = engine.job_queue.claim_next("probe")[0]
         assert claimed is not None
         with engine.database.read() as tx:
@@ -80,7 +80,7 @@ class Bench:
     def run(self) -> list[str]:
         """Run what is due; the keys of the jobs that were done."""
         self.done.clear()
-        self.services.job_queue.run_due(["probe"])
+        self.engine.job_queue.run_due(["probe"])
         return list(self.done)
 
     def jobs(self, **query: Any) -> list[dict[str, Any]]:

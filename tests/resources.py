@@ -103,9 +103,9 @@ def listings(client: FlaskClient) -> list[str]:
     ]
 
 
-def rows_of(services: Engine) -> dict[str, int]:
+def rows_of(engine: Engine) -> dict[str, int]:
     """How many rows each table has."""
-    with services.database.read() as tx:
+    with engine.database.read() as tx:
         tables = Base.metadata.sorted_tables
         return {table.name: tx.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
 
@@ -131,9 +131,9 @@ def link(subject: str, relation: str, object: str, kinds: str = "person thing") 
     return {"subject": subject, "relation": relation, "object": object, **ends}
 
 
-def index_key(services: Engine, user_id: str) -> str:
+def index_key(engine: Engine, user_id: str) -> str:
     """What a person's search index is called."""
-    with services.database.read() as tx:
+    with engine.database.read() as tx:
         return get_user(tx, Caller(user_id=user_id)).index_key
 
 
@@ -143,14 +143,12 @@ def digest_of(*facts: Body, **sections: Any) -> Body:
     return {"summary": {**empty, **sections}, "facts": list(facts)}
 
 
-def derived(
-    services: Engine, user_id: str, key: str, value: Any, sources: Sequence[int], author: str = "model"
-) -> Item:
+def derived(engine: Engine, user_id: str, key: str, value: Any, sources: Sequence[int], author: str = "model") -> Item:
     """A document of the engine's as it is stored of a person, resting on these messages."""
-    with services.database.write() as tx:
+    with engine.database.write() as tx:
         owner = get_user(tx, Caller(user_id=user_id))
         put = Put(("recap", "profile"), key, value)
-        return documents.write(tx, owner.id, put, services.items.now(), author=author, sources=sources)
+        return documents.write(tx, owner.id, put, engine.items.now(), author=author, sources=sources)
 
 
 HOSTILE_SECONDS = 10.0  # of CPU: far above what any machine needs for it, far below what is not linear would take

@@ -31,8 +31,8 @@ def app(shared_app: Flask) -> Flask:
 
 
 def refuse(app: Flask, addresses: list[object]) -> None:
-    services = engine_of(app)
-    require_key_or_loopback(services.settings, services.keys, addresses)
+    engine = engine_of(app)
+    require_key_or_loopback(engine.settings, engine.keys, addresses)
 
 
 @pytest.mark.parametrize("address", [(host, 8000) for host in OURS] + ["/run/recap.sock", 7, ("::1", 8000, 0, 0)])

@@ -45,7 +45,7 @@ def routes(app: Flask) -> Iterator[tuple[str, str]]:
             yield method, built[1]
 
 
-# -- the door
+# -- the middleware
 
 
 def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, client: FlaskClient) -> None:

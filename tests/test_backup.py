@@ -120,12 +120,12 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
 ) -> None:
     """The index, which knows what was said since, goes; rows are searched at once and indexed again."""
     chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
-    services = engine_of(app)
+    engine = engine_of(app)
     jobs_done(app.test_client())
     index = tmp_path / "data" / "index"
     assert any(index.iterdir())
-    services.stop()
-    services.database.engine.dispose()
+    engine.stop()
+    engine.database.engine.dispose()
     result = run("restore", backup)
     assert result.exit_code == 0, result.output
     assert not index.exists()

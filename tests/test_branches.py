@@ -36,12 +36,12 @@ def talk(client: FlaskClient, *messages: str, **more: Any) -> list[int]:
 
 def work(client: FlaskClient, *kinds: str) -> None:
     """Do the jobs that are due, those of the index at once."""
-    services = engine_of(client.application)
+    engine = engine_of(client.application)
     if not kinds or "index" in kinds:
         for job in client.get("/api/jobs").json["items"]:
             if job["kind"] == "index":
                 client.post(f"/api/jobs/{job['id']}/retry")
-    services.job_queue.run_due(kinds or None)
+    engine.job_queue.run_due(kinds or None)
 
 
 def line(*exchanges: str) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ def says(bench: Bench, words: str, session: str = "s") -> dict[str, Any]:
     """Ada says something, and the jobs that are due are done."""
     answer = chat(bench.client, words, session_id=session, user_id="ada")
     bench.clock.tick(0.001)
-    bench.services.job_queue.run_due()
+    bench.engine.job_queue.run_due()
     return answer
 
 
@@ -71,13 +71,13 @@ def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench: Bench) 
     for number in range(12):
         bench.clock.now = AHEAD + timedelta(hours=(-1) ** number * 7 * number)
         says(bench, f"Thing number {number} is a boat called Boat{number}.")
-    bench.services.job_queue.run_due()
+    bench.engine.job_queue.run_due()
     bench.clock.now = AHEAD + timedelta(days=30)
-    bench.services.job_queue.run_due()
+    bench.engine.job_queue.run_due()
     assert [message["position"] for message in stored(bench.client, "s")] == list(range(1, 25))
     users = [words for role, words in said(bench.client, "s") if role == "user"]
     assert users == [f"Thing number {number} is a boat called Boat{number}." for number in range(12)]
     assert summary(bench.client, "s")["state"] == "current"
     assert jobs(bench.client) == jobs(bench.client, "index") == []
-    (verified,) = bench.services.indexing.verify()
+    (verified,) = bench.engine.indexing.verify()
     assert verified.consistent and not verified.waiting

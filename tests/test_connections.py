@@ -46,17 +46,17 @@ def test_turns_hold_no_connection_while_their_models_work(
 def test_no_connection_is_held_while_the_index_is_read_which_may_need_one(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    services, held = engine_of(app), list[int]()
+    engine, held = engine_of(app), list[int]()
 
     def noting(reader: Callable[..., Any]) -> Callable[..., Any]:
         def read(*asked: Any) -> Any:
-            held.append(services.database.engine.pool.checkedout())
+            held.append(engine.database.engine.pool.checkedout())
             return reader(*asked)
 
         return read
 
-    monkeypatch.setattr(services.index, "search", noting(services.index.search))
-    monkeypatch.setattr(services.index, "held", noting(services.index.held))
+    monkeypatch.setattr(engine.index, "search", noting(engine.index.search))
+    monkeypatch.setattr(engine.index, "held", noting(engine.index.held))
     for message in ("I work at a bakery.", "What did I say about the bakery?"):
         ask(client, message, session_id="s", user_id="ana")
     assert client.get("/api/search?q=bakery&user_id=ana").json["results"]

@@ -36,14 +36,14 @@ class Ada(Bench):
             message = said(text, created_at=f"{day}T{self.sessions:02}:00:00Z", **({"name": name} if name else {}))
             append(self.client, f"s{self.sessions}", [message], user_id="ada")
             self.server.mini.queue(digest_of(fact(text, 1, scope="user", **about)))
-            self.services.job_queue.run_due(["summary"])
+            self.engine.job_queue.run_due(["summary"])
 
     def consolidate(self, *answers: Any) -> list[dict[str, Any]]:
         """Run the job, with what the mini model answers; what was asked of it."""
         before = len(self.server.requests)
         self.server.mini.queue(*answers)
         good(self.client.post("/api/users/ada/consolidation"))
-        self.services.job_queue.run_due(["consolidation"])
+        self.engine.job_queue.run_due(["consolidation"])
         assert not [job for job in self.jobs() if job["error"]]
         return [request.body for request in self.server.requests[before:]]
 
@@ -69,7 +69,7 @@ class Ada(Bench):
 def ada(make_app: MakeApp, model_server: ModelServer) -> Iterator[Ada]:
     ada = Ada(make_app, model_server)
     yield ada
-    ada.services.stop()
+    ada.engine.stop()
 
 
 def all_same(body: Any) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def test_one_undo_takes_back_a_whole_run_but_not_what_was_corrected_since(ada: A
     new = digest_of(fact("Prefers milk", 1, scope="user", supersedes=[ada.id_of("Over milk prefers tea")]))
     append(ada.client, "new", [said("Prefers milk")], user_id="ada")
     ada.server.mini.queue(new)
-    ada.services.job_queue.run_due(["summary"])
+    ada.engine.job_queue.run_due(["summary"])
     ada.undo()
     assert set(ada.facts()) == {"Lives in Oslo", "Lives in Bergen", "Lives in Bergen, as it happens", "Prefers milk"}
 
@@ -259,7 +259,7 @@ def test_a_cancelled_job_changes_nothing(ada: Ada, way: str) -> None:
     if way == "waits":
         cancel({"messages": [{"content": ""}]})
     ada.server.mini.queue(cancel)
-    ada.services.job_queue.run_due(["consolidation"])
+    ada.engine.job_queue.run_due(["consolidation"])
     assert list(ada.facts()) == list(reversed(WENT)) and ada.runs() == []
     assert not [one for one in ada.jobs() if one["kind"] == "consolidation"]
     needed = next(one for one in ada.jobs() if one["kind"] == "index")
@@ -337,7 +337,7 @@ def test_new_facts_ask_for_a_run_at_its_time(
     ada.clock.tick(hours * 3600)
     assert [one["run_at"] for one in jobs] == [ada.clock().isoformat()]
     ada.tell(WENT[1])
-    ada.services.job_queue.run_due(["consolidation"])
+    ada.engine.job_queue.run_due(["consolidation"])
     assert setting == "background" or ada.facts() == {WENT[1]: [WENT[0]]}
 
 
@@ -345,5 +345,5 @@ def test_what_is_left_to_do_is_done_at_the_next_time(ada: Ada) -> None:
     ada.tell("Flies to Rome on 2024-06-02", category="plan")
     for day in range(4):
         ada.clock.tick(DAY)
-        ada.services.job_queue.run_due(["consolidation"])
+        ada.engine.job_queue.run_due(["consolidation"])
         assert bool(ada.facts()) == (day < 2), day

@@ -53,10 +53,10 @@ def places(client: FlaskClient) -> set[str]:
 
 def jobs_done(client: FlaskClient, *kinds: str) -> None:
     """Let all jobs run, or those of these kinds, due or not."""
-    services = engine_of(client.application)
-    with services.database.write() as tx:
+    engine = engine_of(client.application)
+    with engine.database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-    services.job_queue.run_due(kinds or None)
+    engine.job_queue.run_due(kinds or None)
     assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 

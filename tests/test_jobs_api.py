@@ -112,14 +112,14 @@ def test_a_server_that_is_ended_waits_for_all_the_calls_a_turn_may_make(
 
 def test_with_workers_of_their_own_the_web_leaves_jobs_alone(make_app: MakeApp, model_server: ModelServer) -> None:
     web = Bench(make_app(jobs="worker", **at(model_server)), Clock())
-    web.services.start()
+    web.engine.start()
     try:
         assert chat(web.client, "I drink tea.", session_id="s", user_id="bob")["reply"]
-        assert not web.services.job_queue._threads
+        assert not web.engine.job_queue._threads
         assert {job["state"] for job in web.jobs()} == {"pending"}
         found = good(web.client.get("/api/search?q=tea&user_id=bob"))["results"]
         assert "I drink tea." in [one["content"] for one in found]
         erased = good(web.client.delete("/api/users/bob"))  # at once, by itself
         assert erased["pending"] == [] and web.jobs() == []
     finally:
-        web.services.stop()
+        web.engine.stop()

@@ -160,8 +160,8 @@ def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
 
     ada = [("pending", 1, 90), *(("pending", place, 90) for place in range(3, 62))]
     assert shown(limit=7) == [*ada, ("pending", 2, 0), ("pending", 1, 0)]
-    bench.services.job_queue.claim_next("probe")  # which is the other tenant's or Ada's first
-    bench.services.job_queue.claim_next("probe")
+    bench.engine.job_queue.claim_next("probe")  # which is the other tenant's or Ada's first
+    bench.engine.job_queue.claim_next("probe")
     running = ("running", None, 90)
     assert shown()[:3] == [running, ("pending", 2, 90), ("pending", 3, 90)]
     assert shown(user_id="bob") == [("pending", 1, 0)]
@@ -172,11 +172,11 @@ def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
 @pytest.mark.parametrize("kind", ["probe", "summary"])
 def test_jobs_are_taken_in_the_order_of_their_positions(bench: Bench, kind: str) -> None:
     owners = [bench.owner(f"person-{number}") for number in range(4)]
-    bench.services.job_queue.register(kind, bench._run)
+    bench.engine.job_queue.register(kind, bench._run)
     for number in range(24):
         bench.enqueue(str(number), kind=kind, owner_id=owners[number % 7 % 4])
         bench.clock.tick(1)
     promised = {job["position"]: job["id"] for job in bench.jobs()}
     ran: list[int] = []
-    bench.services.job_queue.run_due([kind], each=lambda job, error: ran.append(job.id))
+    bench.engine.job_queue.run_due([kind], each=lambda job, error: ran.append(job.id))
     assert ran == [promised[place] for place in range(1, 25)]

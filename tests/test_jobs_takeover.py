@@ -38,16 +38,16 @@ def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
 @pytest.fixture
 def other(bench: Bench) -> Iterator[Engine]:
     """The other process."""
-    services = bench.process(bench.app)
-    yield services
-    services.stop()
+    engine = bench.process(bench.app)
+    yield engine
+    engine.stop()
 
 
 def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine, model_server: ModelServer) -> None:
     append(bench.client, "s", [said("I drink tea.")])
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")), digest_of(TEA, topic="In time"))
-    with meanwhile(lambda: bench.services.job_queue.run_due(["summary"])):  # suspended while the mini model works
+    with meanwhile(lambda: bench.engine.job_queue.run_due(["summary"])):  # suspended while the mini model works
         model_server.wait_for_requests(1)
         append(bench.client, "s", [said("And coffee.")])
         bench.clock.tick(LEASE_SECONDS + 1)
@@ -65,15 +65,15 @@ def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine
 # -- clocks that jump
 
 
-def leave_a_lease(bench: Bench, services: Engine) -> None:
+def leave_a_lease(bench: Bench, engine: Engine) -> None:
     """Have the session held by a process that dies now: nobody renews that."""
-    with services.database.write() as tx:
-        assert services.leases.take(tx.query(SessionRow).one()) is not None
+    with engine.database.write() as tx:
+        assert engine.leases.take(tx.query(SessionRow).one()) is not None
 
 
 def seconds_left(bench: Bench) -> float:
     """For how long the session's lease goes on, by the clock as it is."""
-    with bench.services.database.read() as tx:
+    with bench.engine.database.read() as tx:
         until = tx.query(SessionRow).one().lease_until
     assert until is not None
     return (until - bench.clock()).total_seconds()
@@ -112,7 +112,7 @@ def test_renewing_goes_on_after_the_database_failed(
         with other.database.read() as tx:
             return tx.get_one(JobRow, taken.id).lease_until
 
-    event.listen(bench.services.database.engine, "before_cursor_execute", fail)
+    event.listen(bench.engine.database.engine, "before_cursor_execute", fail)
     bench.clock.tick(5)
     assert eventually(lambda: lease_until() > taken.lease_until)
     assert failures == [] and "could not be renewed" in caplog.text

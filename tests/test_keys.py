@@ -42,8 +42,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def database(services: Engine) -> Database:
-    return services.database
+def database(engine: Engine) -> Database:
+    return engine.database
 
 
 @pytest.fixture

@@ -147,13 +147,13 @@ def test_a_transaction_that_was_open_when_a_file_went_is_not_acknowledged(
     database.close()
 
 
-def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(services: Engine) -> None:
+def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(engine: Engine) -> None:
     """Its log keeps the old name, and SQLite would not find it."""
-    file = services.settings.data_dir / "recap.db"
-    with services.database.write() as tx:
+    file = engine.settings.data_dir / "recap.db"
+    with engine.database.write() as tx:
         tx.execute(INSERT)
     away(file)
-    with pytest.raises(DatabaseLost), services.database.read() as tx:
+    with pytest.raises(DatabaseLost), engine.database.read() as tx:
         tx.connection()
     with closing(sqlite3.connect(file.parent.with_name("recap.db.away"))) as database:
         assert database.execute("SELECT count(*) FROM owners").fetchall() == [(1,)]

@@ -135,10 +135,10 @@ def test_the_sdks_client_works_over_http_in_both_eras(address: str, mode: str, v
 @pytest.mark.slow
 @in_both_eras
 def test_the_sdks_client_works_over_stdio_in_both_eras(
-    tea: FlaskClient, services: Engine, mode: str, version: str
+    tea: FlaskClient, engine: Engine, mode: str, version: str
 ) -> None:
     command = ["-m", "flask", "--app", "wsgi", "mcp", "--user", "ada"]
-    environ = Server(services.settings.data_dir).environ  # the server itself is not started
+    environ = Server(engine.settings.data_dir).environ  # the server itself is not started
     server = StdioServerParameters(command=sys.executable, args=command, env=environ, cwd=ROOT)
     assert run(Client(server, mode=mode), remember) == version
 

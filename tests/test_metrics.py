@@ -169,7 +169,7 @@ def test_a_request_is_counted_by_its_route_method_and_status(client: FlaskClient
     assert figures("recap_http_request_seconds_count") == 3
 
 
-def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Engine) -> None:
+def test_no_label_holds_what_is_anybodys(client: FlaskClient, engine: Engine) -> None:
     personal = {"tangerine", "person-of-acme", "session-nineteen", "key-seventeen", "brief-of-mine", "request-twelve"}
     append(client, "session-nineteen", [said("tangerine")], user_id="person-of-acme")
     ask(client, "tangerine", session_id="session-nineteen", user_id="person-of-acme", key="key-seventeen")
@@ -177,7 +177,7 @@ def test_no_label_holds_what_is_anybodys(client: FlaskClient, services: Engine) 
     client.get("/api/users/person-of-acme/tangerine", headers={"X-Request-ID": "request-twelve"})
     client.put("/api/prompts/brief-of-mine", json={"text": "tangerine"})
     client.open("/tangerine", method="TANGERINE")
-    services.job_queue.run_due()
+    engine.job_queue.run_due()
     figures = scraped(client)
     assert figures("recap_http_requests_total") >= 6
     shown = figures.text.lower()

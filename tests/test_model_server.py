@@ -190,7 +190,7 @@ def test_while_the_database_cannot_be_read_the_models_stay(
 
 
 def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app: Flask, model_server: ModelServer) -> None:
-    services = engine_of(app)
+    engine = engine_of(app)
 
     def statuses(key: str) -> set[tuple[int, str]]:
         client = with_key(app, key)
@@ -198,10 +198,10 @@ def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app: Flask
         answers = [client.get(PATH), client.put(PATH, json=body), client.post(f"{PATH}/test", json=body)]
         return {(answer.status_code, answer.json.get("error", {}).get("code", "")) for answer in answers}
 
-    admin, _ = services.keys.create("acme", scopes=["admin"])
-    assert statuses(services.keys.create("acme", scopes=["read", "chat"])[0]) == {(403, "scope_missing")}
-    assert statuses(services.keys.create("acme", "ada")[0]) == {(403, "key_of_one_person")}
+    admin, _ = engine.keys.create("acme", scopes=["admin"])
+    assert statuses(engine.keys.create("acme", scopes=["read", "chat"])[0]) == {(403, "scope_missing")}
+    assert statuses(engine.keys.create("acme", "ada")[0]) == {(403, "key_of_one_person")}
     assert statuses(admin) == {(200, "")}
-    services.keys.create("globex")
+    engine.keys.create("globex")
     asked = len(model_server.requests)
     assert statuses(admin) == {(403, "several_tenants")} and len(model_server.requests) == asked

@@ -130,7 +130,7 @@ def test_a_process_that_ended_is_no_failure_of_memory(make_app: MakeApp, server:
         if how == "killed":  # nobody renews its lease
             process.leases.close()
             bench.clock.tick(LEASE_SECONDS + 1)
-            bench.services.job_queue.run_due(["summary"])
+            bench.engine.job_queue.run_due(["summary"])
         process.stop(timeout=0.0)
         assert eventually(lambda: bench.jobs(session_id="s")[0]["state"] != "running")
         ada.says("Who am I?")

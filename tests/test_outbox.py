@@ -81,7 +81,7 @@ def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten
     bench.enqueue("a")
     pauses = []
     for attempt in range(1, TRIES + 1):
-        assert bench.services.job_queue.run_due(["probe"]) == 1
+        assert bench.engine.job_queue.run_due(["probe"]) == 1
         job = bench.job()
         assert (job["attempts"], job["error"]) == (attempt, "The model is down.")
         if attempt < TRIES:
@@ -89,13 +89,13 @@ def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten
             pause = (datetime.fromisoformat(job["run_at"]) - bench.clock()).total_seconds()
             bench.enqueue("a")
             bench.clock.tick(pause - 0.01)
-            assert bench.services.job_queue.run_due(["probe"]) == 0
+            assert bench.engine.job_queue.run_due(["probe"]) == 0
             bench.clock.tick(0.01)
             pauses.append(pause)
     assert pauses == [min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR**n) for n in range(TRIES - 1)]
     assert bench.job()["state"] == "failed"
     bench.clock.tick(86_400 * 30)
-    assert bench.services.job_queue.run_due(["probe"]) == 0
+    assert bench.engine.job_queue.run_due(["probe"]) == 0
     assert [job["id"] for job in bench.jobs(state="failed")] == [bench.job()["id"]]
     assert bench.jobs(state="pending") == []
     assert good(bench.client.get("/health/ready"))["jobs"] == {"failed": 1}
@@ -105,7 +105,7 @@ def kill(bench: Bench) -> None:
     """Let the job fail for good."""
     bench.work = fail
     for _ in range(TRIES):
-        bench.services.job_queue.run_due(["probe"])
+        bench.engine.job_queue.run_due(["probe"])
         bench.clock.tick(BACKOFF_LAST)
     assert bench.job()["state"] == "failed"
 
@@ -131,7 +131,7 @@ def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, capl
     bench.work = work
     bench.enqueue("a")
     with caplog.at_level(logging.ERROR, "memory.jobs"):
-        bench.services.job_queue.run_due(["probe"])
+        bench.engine.job_queue.run_due(["probe"])
     assert bench.job()["error"].startswith("ZeroDivisionError; the log has more")
     assert "how it ends" not in bench.job()["error"]  # what it says may be what a person said
     (record,) = [record for record in caplog.records if record.name == "memory.jobs"]
@@ -147,7 +147,7 @@ def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> 
     assert (job["kind"], job["error"]) == ("probe", "The model is down.")
     assert bench.jobs(user_id="ada") == []
     assert good(bench.client.post(f"/api/jobs/{job['id']}/retry"))["state"] == "pending"
-    with bench.services.database.write() as tx:
+    with bench.engine.database.write() as tx:
         tx.get_one(JobRow, job["id"]).tenant = "another"
     assert bench.jobs() == []
     error(bench.client.post(f"/api/jobs/{job['id']}/retry"), 404)
@@ -161,7 +161,7 @@ def held(bench: Bench) -> JobRow:
     """A job that a worker took before it vanished."""
     bench.enqueue("a")
     row = bench.take()
-    bench.services.leases.close()  # it renews nothing any more
+    bench.engine.leases.close()  # it renews nothing any more
     return row
 
 
@@ -218,7 +218,7 @@ def test_a_worker_that_comes_back_too_late_changes_nothing(bench: Bench) -> None
 
     bench.work = work
     bench.enqueue("a")
-    bench.services.job_queue.run_due(["probe"])
+    bench.engine.job_queue.run_due(["probe"])
     assert (bench.job()["error"], bench.job()["attempts"]) == ("The model is down.", 2)
 
 
@@ -254,10 +254,10 @@ def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
 
 
 def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: ModelServer) -> None:
-    services, client = engine_of(model_app), model_app.test_client()
+    engine, client = engine_of(model_app), model_app.test_client()
     model_server.mini.queue(Status(401), digest_of(topic="Tea"))
     append(client, "bad", [said("I drink tea.")])
-    services.start()
+    engine.start()
     model_server.wait_for_requests(1)
     append(client, "s", [said("I drink tea.")])
     model_server.wait_for_requests(2)
@@ -265,14 +265,14 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
     assert eventually(lambda: "index" not in {job["kind"] for job in read_all(client, "/api/jobs")})
     names = {thread.name for thread in threading.enumerate() if thread.name.startswith("recap-jobs")}
     assert names
-    services.stop()
+    engine.stop()
     assert not {thread.name for thread in threading.enumerate()} & names
 
 
 def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
     bench.work = lambda job: bench.enqueue("b") if job.key == "a" else None
-    bench.services.job_queue.start({"probe": 2, "index": 1})
+    bench.engine.job_queue.start({"probe": 2, "index": 1})
     bench.enqueue("a")
     assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 

@@ -316,13 +316,13 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     for text in (f"Drinks {drink} at noon", f"At noon drinks {drink}"):
         good(client.post("/api/facts", json={"user_id": user, "text": text}))
     good(client.post(f"/api/users/{user}/consolidation"))
-    services = engine_of(client.application)
-    services.job_queue.run_due(["feedback", "consolidation"])
+    engine = engine_of(client.application)
+    engine.job_queue.run_due(["feedback", "consolidation"])
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     tenant = Caller(good(client.get("/api/me"))["tenant"])
-    services.retention.put(tenant, Policy(sessions=1))
-    services.job_queue.run_due(["retention"])
-    services.retention.put(tenant, Policy())
+    engine.retention.put(tenant, Policy(sessions=1))
+    engine.job_queue.run_due(["retention"])
+    engine.retention.put(tenant, Policy())
     archive, _ = read_all(client, "/api/archives", user_id=user)
     if prompt is not None:
         good(client.put(f"/api/prompts/{prompt}", json={"text": f"Be brief about {drink}."}))

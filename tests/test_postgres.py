@@ -66,12 +66,12 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
 
 
 def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes: list[Flask]) -> None:
-    client, services = nodes[0].test_client(), engine_of(nodes[0])
+    client, engine = nodes[0].test_client(), engine_of(nodes[0])
     ada = {"user_id": "ada"}
     append(client, "roof", [said("I want to repair the roof of the summer house."), said("Noted.", "assistant")], **ada)
     append(client, "costs", [said("I want to repair the roof of the shed."), said("I see.", "assistant")], **ada)
     chat(client, "SECRET roof", session_id="private", remember=False, **ada)
-    services.job_queue.run_due()
+    engine.job_queue.run_due()
     answer = chat(client, "Where did we leave off?", temporary=True, **ada)
     assert answer["memory"]["recall"]["kind"] == "latest"
     assert {one["session_id"] for one in answer["memory"]["excerpts"]} == {"costs", "roof"}
@@ -82,23 +82,23 @@ def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(no
 
 
 def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_taken_out(nodes: list[Flask]) -> None:
-    client, other, services = nodes[0].test_client(), nodes[1].test_client(), engine_of(nodes[0])
+    client, other, engine = nodes[0].test_client(), nodes[1].test_client(), engine_of(nodes[0])
     thought, words = "<think>The zebra asks.</think>\nA lion.", "A lion."
     messages = [said("How does the zebra vault open?"), said(thought, "assistant"), said("The code is 1111.")]
     ids = append(client, "s", messages, user_id="ana")["message_ids"]
-    services.job_queue.run_due(["index"])
+    engine.job_queue.run_due(["index"])
     assert client.get("/api/search?q=zebra&user_id=ana").json["results"]
-    with services.database.write() as tx:
+    with engine.database.write() as tx:
         mark_refused(tx, ids[:1], "model_content_refused", "It was refused.", utc_now())
-        services.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
-    services.job_queue.run_due(["thoughts"])
+        engine.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
+    engine.job_queue.run_due(["thoughts"])
     for _ in range(2):
         assert "zebra" not in other.get("/api/search?q=zebra&user_id=ana").text
         first, second, _ = read_all(other, "/api/sessions/s/messages")
         assert (first["refused"]["reason"], second["content"]) == ("It was refused.", words)
-        with services.database.write() as tx:  # the index is made anew when no more changes
+        with engine.database.write() as tx:  # the index is made anew when no more changes
             tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-        services.job_queue.run_due(["unindex", "index"])
+        engine.job_queue.run_due(["unindex", "index"])
     (verified,) = engine_of(nodes[1]).indexing.verify()
     assert verified.consistent and verified.indexed == 2
     assert good(client.get("/api/sessions/s"))["tokens"] == sum(

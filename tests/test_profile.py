@@ -25,7 +25,7 @@ class Person:
 
     def __init__(self, app: Flask, server: ModelServer) -> None:
         self.app, self.client, self.server = app, app.test_client(), server
-        self.services = engine_of(app)
+        self.engine = engine_of(app)
 
     def tell(self, *words: str, session: str = "s") -> None:
         """Say something that becomes a fact about the person, each sentence one."""
@@ -33,7 +33,7 @@ class Person:
         first = told["session"]["message_count"] - len(words) + 1
         facts = [fact(text, place, scope="user") for place, text in enumerate(words, first)]
         self.server.mini.queue(digest_of(*facts))
-        self.services.job_queue.run_due(["summary"])
+        self.engine.job_queue.run_due(["summary"])
 
     def update(self, *answers: Any) -> dict[str, Any]:
         """Run the job of the profile, with what the mini model answers."""
@@ -42,9 +42,9 @@ class Person:
         return self.profile()
 
     def work(self) -> None:
-        with self.services.database.read() as tx:
+        with self.engine.database.read() as tx:
             owner = get_user(tx, Caller(user_id="ada"))
-        self.error = self.services.job_queue.run_now("profile", owner.id)
+        self.error = self.engine.job_queue.run_now("profile", owner.id)
 
     def profile(self, **query: Any) -> dict[str, Any]:
         return good(self.client.get(ADDRESS, query_string=query))
@@ -273,7 +273,7 @@ def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada: Person) ->
         chat(ada.client, told.get(turn, f"What is {turn} plus {turn}?"), session_id="s", user_id="ada")
         found = [fact(told[turn], 2 * turn + 1, scope="user")] if turn in told else []
         ada.server.mini.queue(digest_of(*found))
-        ada.services.job_queue.run_due(["summary", "profile"])
+        ada.engine.job_queue.run_due(["summary", "profile"])
     (job,) = [job for job in read_all(ada.client, "/api/jobs") if job["kind"] == "profile"]
     assert job["state"] == "pending"
     before = len(prompts(ada.server, "mini"))
@@ -288,11 +288,11 @@ def test_a_setting_says_when_it_is_written(make_app: MakeApp, model_server: Mode
     ada = Person(make_app(**at(model_server, profile_mode=when(mode))), model_server)
     model_server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")), patch(HOME))
     chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
-    ada.services.job_queue.run_due(["summary", "profile"])
+    ada.engine.job_queue.run_due(["summary", "profile"])
     assert len(prompts(model_server, "mini")) == 1 + calls
     refreshed = ada.client.post(f"{ADDRESS}/refresh")
     assert refreshed.status_code == (422 if mode == "off" else 202)
-    ada.services.job_queue.run_due(["profile"])
+    ada.engine.job_queue.run_due(["profile"])
     assert ada.profile()["document"] == ({} if mode == "off" else {"home": "Tallinn"})
     good(ada.edit({"op": "add", "path": "/work", "value": "nurse"}))
     assert ("nurse" in ada.head("new")) == (mode != "off")
@@ -304,7 +304,7 @@ def test_what_rests_on_a_message_goes_with_it_from_every_version(ada: Person, wh
     ada.update(patch(change("add", "/likes/-", "green tea", "I love green tea.")))
     turn = chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
     ada.server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")))
-    ada.services.job_queue.run_due(["summary"])
+    ada.engine.job_queue.run_due(["summary"])
     ada.update(patch(HOME))
     good(ada.edit({"op": "add", "path": "/work", "value": "nurse"}))
     message = turn["user_message_id"]
@@ -339,7 +339,7 @@ def test_the_builtin_model_fills_it_by_a_few_rules(
     ada = Person(app, model_server)
     for number, words in enumerate(filter(None, (said_before, said_later))):
         append(ada.client, f"s{number}", [said(words)], user_id="ada")
-        ada.services.job_queue.run_due(["summary"])
+        ada.engine.job_queue.run_due(["summary"])
         ada.update()
         assert ada.error is None
     assert ada.profile()["document"] == document
@@ -348,7 +348,7 @@ def test_the_builtin_model_fills_it_by_a_few_rules(
 def test_an_imported_document_that_is_no_profile_counts_as_none(ada: Person) -> None:
     append(ada.client, "s", [said("Hello.")], user_id="ada")
     for value in ({}, [], 7, {"document": {"home": "x"}, "sources": {}}, {"document": [], "sources": []}):
-        derived(ada.services, "ada", "profile", value, [])
+        derived(ada.engine, "ada", "profile", value, [])
         assert ada.profile()["document"] == {}
         assert "<profile>" not in ada.head(f"t{len(str(value))}")
     good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
@@ -377,10 +377,10 @@ def test_messages_that_are_too_much_for_one_call_are_read_by_several(ada: Person
     for number in range(3):
         append(ada.client, f"s{number}", [said(f"I love green tea {'so much ' * 2000}{number}.")], user_id="ada")
         ada.server.mini.queue(digest_of(fact(f"Loves tea {number}", 1, "I love green tea", scope="user")))
-        ada.services.job_queue.run_due(["summary"])
+        ada.engine.job_queue.run_due(["summary"])
     before = len(prompts(ada.server, "mini"))
     ada.server.mini.queue(patch(), patch(change("add", "/likes/-", "green tea", "I love green tea")), patch())
     good(ada.client.post(f"{ADDRESS}/refresh"))
-    ada.services.job_queue.run_due(["profile"])
+    ada.engine.job_queue.run_due(["profile"])
     assert len(prompts(ada.server, "mini")) == before + 3
     assert ada.profile()["document"] == {"likes": ["green tea"]}

@@ -44,8 +44,8 @@ def refuse(ada: Talk, words: str = BAD, reply: Status | None = None, **more: Any
 
 def refuse_in_a_digest(ada: Talk, *ids: int) -> None:
     """Mark messages as the job of summaries does."""
-    services = engine_of(ada.app)
-    with services.database.write() as tx:
+    engine = engine_of(ada.app)
+    with engine.database.write() as tx:
         mark_refused(tx, ids, "model_content_refused", "The mini model's server refused it.", utc_now())
 
 
@@ -86,10 +86,10 @@ def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(
     ada.server.main.default = ada.server.mini.default = answer
     chat(ada.client, "Hello there", session_id="s", **ADA)
     failed(ask(ada.client, "And zebras?", session_id="s", **ADA), 422, "model_content_refused")
-    services = engine_of(ada.app)
+    engine = engine_of(ada.app)
     for session, text in (("s", "And the weather?"), ("s", "And as I said before?"), ("t", "What did I ask of zoos?")):
         assert chat(ada.client, text, session_id=session, recall="always", **ADA)["reply"] == "Fine."
-        services.job_queue.run_due()
+        engine.job_queue.run_due()
     assert list(marks(ada.client)) == ["And zebras?"]
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["error"]]
 
@@ -143,13 +143,13 @@ def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada: Talk) -> N
 
 def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada: Talk) -> None:
     ada.say(BAD, said("Noted.", "assistant"), "The locker code is 1111.", said("Fine.", "assistant"))
-    services = engine_of(ada.app)
-    services.job_queue.run_due(["index"])
+    engine = engine_of(ada.app)
+    engine.job_queue.run_due(["index"])
     assert find(ada.client, "zebra vault", **ADA)
     refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
     for indexed in (False, True):
         if indexed:
-            services.job_queue.run_due(["index"])
+            engine.job_queue.run_due(["index"])
         assert BAD not in str(find(ada.client, "zebra vault", **ADA))
         window = str(find(ada.client, "locker code", window=3, **ADA)[0]["window"])
         assert "zebra" not in window and "Noted." in window
@@ -161,7 +161,7 @@ def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada
         chat(ada.client, "Look it up.", recall="tools", temporary=True, **ADA)
         looked_up = str([one for one in prompts(ada.server)[-1] if one["role"] == "tool"])
         assert "zebra" not in looked_up and "1111" in looked_up
-    (verified,) = [one for one in services.indexing.verify() if one.messages]
+    (verified,) = [one for one in engine.indexing.verify() if one.messages]
     assert verified.consistent and (verified.messages, verified.indexed, verified.waiting) == (3, 3, 0)
     assert stored(ada.client, "s")[0]["content"] == BAD, "the person still sees it"
 

@@ -48,10 +48,10 @@ def talked(
 
 def jobs_done(client: FlaskClient, *kinds: str) -> None:
     """Let these jobs run, or all but tomorrow's retention, due or not."""
-    services = engine_of(client.application)
-    with services.database.write() as tx:
+    engine = engine_of(client.application)
+    with engine.database.write() as tx:
         tx.execute(update(JobRow).where(JobRow.kind != "retention").values(run_at=JobRow.created_at))
-    services.job_queue.run_due(kinds or None)
+    engine.job_queue.run_due(kinds or None)
     assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
@@ -174,13 +174,13 @@ def test_not_a_byte_is_left_but_in_the_archive(past: FlaskClient, archive: bool)
 
 @BOTH
 def test_a_restored_session_is_as_it_was_and_stays(past: FlaskClient) -> None:
-    services = engine_of(past.application)
+    engine = engine_of(past.application)
     ignored = {"imported_at": "", "summary_version": 0}
     before = {**good(past.get("/api/sessions/old")), **ignored}
     said_then = [(one["role"], one["content"], one["created_at"]) for one in stored(past, "old")]
     told = [one["text"] for one in read_all(past, "/api/facts", session_id="old")]
     keep(past)  # a tenant's first document makes its owner
-    counts = rows_of(services)
+    counts = rows_of(engine)
     assert told == [f"Likes {SENTINEL}"]
     keep(past, days=365)
     (archive,) = archives(past, session_id="old")
@@ -206,7 +206,7 @@ def test_a_restored_session_is_as_it_was_and_stays(past: FlaskClient) -> None:
         found = good(past.get("/api/search", query_string={"q": SENTINEL, **whose}))["results"]
         assert [hit["session_id"] for hit in found] == ["old", "old"]
         jobs_done(past, "index")
-    now = rows_of(services)
+    now = rows_of(engine)
     assert {name: now[name] for name in ALL} == {name: counts[name] for name in ALL}
     keep(past, days=365)
     assert sessions(past) == {"old", "stays"}, "its age counts from the import"

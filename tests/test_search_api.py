@@ -32,7 +32,7 @@ def flask(app: Flask, *args: str) -> Any:
 
 def fill(client: FlaskClient, indexed: str) -> None:
     """Conversations of two people and of nobody, in an index that is behind, up to date, or in between."""
-    services = engine_of(client.application)
+    engine = engine_of(client.application)
     tea = [
         said("My sister Ida steeps green tea for two minutes.", created_at="2024-01-10T10:00:00Z", external_id="t1"),
         said("Two minutes sounds right.", "assistant", created_at="2024-01-10T10:01:00Z"),
@@ -41,13 +41,13 @@ def fill(client: FlaskClient, indexed: str) -> None:
     ]
     append(client, "tea", tea[:2], user_id="ada")
     if indexed == "half":
-        services.job_queue.run_due(["index"])
+        engine.job_queue.run_due(["index"])
     append(client, "tea", tea[2:], user_id="ada")
     append(client, "trip", [said("We fly to Lisbon in May, without the kettle.")], user_id="ada")
     append(client, "bobs", [said("Bob's kettle is red.")], user_id="bob")
     append(client, "alone", [said("Nobody's kettle is blue.")])
     if indexed == "all":
-        services.job_queue.run_due(["index"])
+        engine.job_queue.run_due(["index"])
         assert flask(client.application, "index", "verify").output.count("wait") == 0
 
 
@@ -168,18 +168,18 @@ def test_a_search_finds_the_nearest_and_says_how_near_they_are(talk: FlaskClient
 # -- the index is derived data
 
 
-def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, services: Engine) -> None:
+def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, engine: Engine) -> None:
     append(client, "s", [said(f"Kettle {number}") for number in range(5)], user_id="ada")
     append(client, "alone", [said("Nobody's kettle")])
     waiting = flask(app, "index", "verify")
     assert (waiting.exit_code, "user:ada: 5 of 5 messages wait to be indexed" in waiting.output) == (0, True)
-    services.job_queue.run_due()
+    engine.job_queue.run_due()
 
-    index = index_key(services, "ada")
+    index = index_key(engine, "ada")
     messages = good(client.get("/api/sessions/s/messages"))["items"]
-    services.index.remove(index, message_ids=[message["id"] for message in messages[:2]])
-    moment = services.sessions.now()
-    services.index.add(index, [Document(9999, 1, "user", moment, "a message nobody wrote")])
+    engine.index.remove(index, message_ids=[message["id"] for message in messages[:2]])
+    moment = engine.sessions.now()
+    engine.index.add(index, [Document(9999, 1, "user", moment, "a message nobody wrote")])
     wrong = flask(app, "index", "verify")
     assert wrong.exit_code == 1
     assert "user:ada: 2 missing, 1 surplus of 5 messages" in wrong.output
@@ -196,35 +196,35 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     assert len(find(client, "kettle", user_id="ada")) == 5
 
 
-def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, services: Engine) -> None:
+def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, engine: Engine) -> None:
     append(client, "s", [said("Ada's kettle")], user_id="ada")
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
-    services.job_queue.run_due()
-    index = index_key(services, "ada")
-    services.index.add(index, [Document(number, 2, "user", services.sessions.now(), "Bob's kettle")])
+    engine.job_queue.run_due()
+    index = index_key(engine, "ada")
+    engine.index.add(index, [Document(number, 2, "user", engine.sessions.now(), "Bob's kettle")])
     assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
 
 
 @pytest.mark.parametrize("erased", ["/api/sessions/goes", "/api/users/bob"])
 def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
-    client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch, erased: str
+    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch, erased: str
 ) -> None:
     append(client, "goes", [said("gunpowder")], user_id="ada" if "sessions" in erased else "bob")
     append(client, "stays", [said("oolong")], user_id="ada")
-    add, batches = services.index.add, []
+    add, batches = engine.index.add, []
 
     def erased_meanwhile(owner: str, documents: Any) -> str:
         batches.append(documents)
         if len(batches) == 1:  # another process erases it, and clears the index, before this one writes
             good(client.delete(erased))
-            services.job_queue.run_due(["unindex", "scrub"])
+            engine.job_queue.run_due(["unindex", "scrub"])
         return add(owner, documents)
 
-    monkeypatch.setattr(services.index, "add", erased_meanwhile)
+    monkeypatch.setattr(engine.index, "add", erased_meanwhile)
     monkeypatch.setattr("memory.erasing.erasing.SOON", 0.0)
-    services.job_queue.run_due(["index"])
-    assert batches and traces(services.settings.data_dir, "gunpowder") == {}
-    assert all(one.consistent for one in services.indexing.verify())
+    engine.job_queue.run_due(["index"])
+    assert batches and traces(engine.settings.data_dir, "gunpowder") == {}
+    assert all(one.consistent for one in engine.indexing.verify())
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
 
 
@@ -232,7 +232,7 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
 
 
 def test_the_same_search_is_ranked_once_until_the_owner_writes(
-    client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch
+    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(client, "half")
     ranked = []
@@ -252,7 +252,7 @@ def test_the_same_search_is_ranked_once_until_the_owner_writes(
     append(client, "trip", [said("We forgot the kettle.")], user_id="ada")
     more, again = ranks("kettle", user_id="ada")
     assert again == 1 and set(more) == {*first, "We forgot the kettle."}
-    services.job_queue.run_due(["index"])
+    engine.job_queue.run_due(["index"])
     assert ranks("kettle", user_id="ada") == (more, 1)
     (erased,) = [one["message_id"] for one in find(client, "kettle", user_id="ada") if "forgot" in one["content"]]
     good(client.delete(f"/api/sessions/trip/messages/{erased}"))

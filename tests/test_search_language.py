@@ -158,7 +158,7 @@ def test_a_megabyte_takes_no_more_than_seconds(piece: str) -> None:
         ENGLISH.terms(text, singles=True)
 
 
-# -- through the door
+# -- over HTTP
 
 
 def contents(client: FlaskClient, q: str) -> list[str]:

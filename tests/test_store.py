@@ -91,8 +91,8 @@ def lasting(
 
 
 @pytest.fixture
-def items(services: Engine) -> Items:
-    return services.items
+def items(engine: Engine) -> Items:
+    return engine.items
 
 
 def keys(found: list[Item]) -> list[str]:
@@ -122,7 +122,7 @@ def test_a_value_that_python_takes_for_the_same_replaces_it(items: Items) -> Non
 
 
 def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) -> None:
-    items, clock = bench.services.items, bench.clock
+    items, clock = bench.engine.items, bench.clock
     kept = Put(("a",), "kept", 1, ttl=10, refreshes=True)
     items.run(ADA, [Put(("a",), "gone", 1, ttl=10), Put(("a",), "lasting", 1), kept, replace(kept, key="unread")])
     clock.tick(9 * 60)
@@ -132,25 +132,25 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
     assert set(keys(items.run(ADA, [Search(refresh=False)])[0])) == {"kept", "lasting"}
     assert items.run(ADA, [Get(("a",), "gone"), Put(("a",), "gone", 2, version=0)])[1].version == 1
     clock.tick(9 * 60)
-    bench.services.job_queue.run_due(["expire"])
-    assert rows_of(bench.services)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
+    bench.engine.job_queue.run_due(["expire"])
+    assert rows_of(bench.engine)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
 
 
-def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(services: Engine) -> None:
-    now = services.items.now()
+def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engine: Engine) -> None:
+    now = engine.items.now()
     query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.alive(now))
-    with services.database.engine.connect() as connection:
+    with engine.database.engine.connect() as connection:
         sql = query.order_by(ItemRow.updated_at.desc()).compile(connection, compile_kwargs={"literal_binds": True})
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
     assert "(owner_id=? AND namespace>? AND namespace<?)" in str(plan)
 
 
 def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: Bench) -> None:
-    items, put = bench.services.items, Put(("a",), "k", 1, ttl=1, refreshes=True)
+    items, put = bench.engine.items, Put(("a",), "k", 1, ttl=1, refreshes=True)
     items.run(ADA, [put])
     read = items.get(ADA, Get(("a",), "k"))
     items.run(ADA, [Put(("a",), "k", "for good")])
-    with bench.services.database.write() as tx:
+    with bench.engine.database.write() as tx:
         documents.postpone(tx, [read])
     assert items.get(ADA, Get(("a",), "k")).expires_at is None
 
@@ -165,12 +165,12 @@ def told(app: Flask) -> list[int]:
     return list(told["message_ids"])
 
 
-def test_callers_read_the_engines_documents_but_never_write_them(services: Engine, told: list[int]) -> None:
-    derived(services, "ada", "default", {"likes": ["tea"]}, told)
+def test_callers_read_the_engines_documents_but_never_write_them(engine: Engine, told: list[int]) -> None:
+    derived(engine, "ada", "default", {"likes": ["tea"]}, told)
     own = ("recap", "profile")
-    assert services.items.get(ADA, Get(own, "default")).value == {"likes": ["tea"]}
-    assert keys(services.items.run(ADA, [Search(("recap",))])[0]) == ["default"]
-    assert services.items.run(ADA, [Search()]) == [[]]
+    assert engine.items.get(ADA, Get(own, "default")).value == {"likes": ["tea"]}
+    assert keys(engine.items.run(ADA, [Search(("recap",))])[0]) == ["default"]
+    assert engine.items.run(ADA, [Search()]) == [[]]
     for operation in (Put(own, "default", 1), Delete(own, "default"), Put(("recap",), "k", 1)):
         with pytest.raises(InvalidRequest):
-            services.items.run(ADA, [operation])
+            engine.items.run(ADA, [operation])

@@ -51,9 +51,9 @@ def test_an_item_is_stored_read_replaced_and_erased(client: FlaskClient) -> None
     assert (receipt["namespace"], receipt["key"]) == (["ada", "notes"], "tea")
     for answer in (client.get(ITEMS, query_string=name), client.delete(ITEMS, query_string=name)):
         assert error(answer, 404)["code"] == "item_not_found"
-    services = engine_of(client.application)
-    services.job_queue.run_now("scrub", "default")
-    assert traces(services.settings.data_dir, "Xylozarquon") == {}
+    engine = engine_of(client.application)
+    engine.job_queue.run_now("scrub", "default")
+    assert traces(engine.settings.data_dir, "Xylozarquon") == {}
     assert [job["kind"] for job in read_all(client, "/api/jobs")] == ["expire"]
 
 

@@ -29,9 +29,9 @@ THOUGHT, WORDS = next(iter(CASES.items()))
 
 
 def ask_for_cleaning(app: Flask) -> None:
-    services = engine_of(app)
-    with services.database.write() as tx:
-        services.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
+    engine = engine_of(app)
+    with engine.database.write() as tx:
+        engine.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
 
 
 def clean(app: Flask) -> None:
@@ -59,10 +59,10 @@ def sums(app: Flask) -> tuple[int, int]:
 def test_a_stored_reply_loses_its_thoughts_and_all_else_follows(
     model_app: Flask, model_server: ModelServer, reply: str
 ) -> None:
-    client, services = model_app.test_client(), engine_of(model_app)
+    client, engine = model_app.test_client(), engine_of(model_app)
     question = "What colour has\n<think>it</think>?"
     append(client, "s", [said(question), said(reply, "assistant")], **ADA)
-    services.job_queue.run_due(["index"])
+    engine.job_queue.run_due(["index"])
     found = "zebra" in CASES[reply]
     for _ in range(2):
         clean(model_app)
@@ -72,7 +72,7 @@ def test_a_stored_reply_loses_its_thoughts_and_all_else_follows(
         assert ("zebra" in str(find(client, "zebra", **ADA))) == found, "before the index follows"
         index_again(model_app)
         assert ("zebra" in str(find(client, "zebra", **ADA))) == found
-        assert all(one.consistent and not one.waiting for one in services.indexing.verify())
+        assert all(one.consistent and not one.waiting for one in engine.indexing.verify())
     chat(client, "And its size?", session_id="s", **ADA)
     assert CASES[reply] in [one["content"] for one in prompts(model_server)[-1]]
 

@@ -48,9 +48,9 @@ def test_its_states_from_none_to_current(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
-def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, services: Engine, role: str) -> None:
+def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, engine: Engine, role: str) -> None:
     append(client, "s", [said("Tallinn", role), said("...")])
-    services.job_queue.run_due(["summary"])
+    engine.job_queue.run_due(["summary"])
     summary = good(client.get("/api/sessions/s/summary"))
     assert (summary["state"], summary["error"], summary["latest"]["through"]) == ("current", None, 2)
 

@@ -136,18 +136,18 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
 
 
 def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
-    client, services = model_app.test_client(), engine_of(model_app)
+    client, engine = model_app.test_client(), engine_of(model_app)
     live(model_app, model_server, "bob", "Coffee")
     good(client.put("/api/retention", json={"sessions": 2}))
-    services.job_queue.run_due()
-    alone = rows_of(services)
+    engine.job_queue.run_due()
+    alone = rows_of(engine)
     live(model_app, model_server, "ada", "Tea")
     good(client.put("/api/retention", json={"sessions": 2}))
-    services.job_queue.run_due(["retention"])
+    engine.job_queue.run_due(["retention"])
     nobodys = ("prompts", "keys", "jobs", "queues", "model_server")
-    assert all(count > alone[table] for table, count in rows_of(services).items() if table not in nobodys)
+    assert all(count > alone[table] for table, count in rows_of(engine).items() if table not in nobodys)
     good(client.delete("/api/users/ada"))
-    assert {**rows_of(services), "jobs": 0} == {**alone, "jobs": 0}
+    assert {**rows_of(engine), "jobs": 0} == {**alone, "jobs": 0}
     assert error(client.delete("/api/users/ada"), 404)["code"] == "user_not_found"
     assert error(client.get("/api/sessions/Tea-session-0"), 404)["code"] == "session_not_found"
     assert good(client.get("/api/search?q=Tea&user_id=ada"))["results"] == []
@@ -195,20 +195,20 @@ def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_ser
 
 
 def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
-    app: Flask, client: FlaskClient, services: Engine, monkeypatch: pytest.MonkeyPatch
+    app: Flask, client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append(client, "s", [said(f"I like {SENTINEL}.")], user_id="ada")
-    services.job_queue.run_due(["index"])
-    services.index.drop(index_key(services, "ada"))  # lost: a search asks for it to be made again
-    prepare = services.index.prepare
+    engine.job_queue.run_due(["index"])
+    engine.index.drop(index_key(engine, "ada"))  # lost: a search asks for it to be made again
+    prepare = engine.index.prepare
 
     def erased_meanwhile(*asked: Any) -> Any:
         assert good(app.test_client().delete("/api/users/ada"))
         return prepare(*asked)
 
-    monkeypatch.setattr(services.index, "prepare", erased_meanwhile)
+    monkeypatch.setattr(engine.index, "prepare", erased_meanwhile)
     assert good(client.get(f"/api/search?q={SENTINEL}&user_id=ada"))["results"] == []
-    assert rows_of(services)["jobs"] == 0 and traces(app) == {}
+    assert rows_of(engine)["jobs"] == 0 and traces(app) == {}
 
 
 # -- erasing when something is in the way
@@ -222,16 +222,16 @@ def test_an_index_in_use_is_said_and_cleared_later(
     model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    client, services = model_app.test_client(), engine_of(model_app)
+    client, engine = model_app.test_client(), engine_of(model_app)
     with monkeypatch.context() as patched:
-        patched.setattr(services.index, "drop", refused)
+        patched.setattr(engine.index, "drop", refused)
         assert good(client.delete("/api/users/ada"))["pending"] == ["search_index"]
     assert all(path.startswith("index/") for path in traces(model_app))
     (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "unindex"]
     assert "another process writes to it" in job["error"]
     good(client.post(f"/api/jobs/{job['id']}/retry"))
-    services.job_queue.run_due(["unindex"])
-    assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
+    engine.job_queue.run_due(["unindex"])
+    assert traces(model_app) == {} and rows_of(engine)["jobs"] == 0
 
 
 @contextmanager
@@ -248,7 +248,7 @@ def test_a_log_in_use_is_said_and_emptied_later(
 ) -> None:
     monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
-    client, services = model_app.test_client(), engine_of(model_app)
+    client, engine = model_app.test_client(), engine_of(model_app)
     with reading(model_app):
         assert good(client.delete("/api/users/ada"))["pending"] == ["database_files"]
         assert "recap.db-wal" in traces(model_app)
@@ -256,8 +256,8 @@ def test_a_log_in_use_is_said_and_emptied_later(
     (job,) = [job for job in read_all(client, "/api/jobs") if job["kind"] == "scrub"]
     assert "log" in job["error"]
     good(client.post(f"/api/jobs/{job['id']}/retry"))
-    services.job_queue.run_due(["scrub"])
-    assert traces(model_app) == {} and rows_of(services)["jobs"] == 0
+    engine.job_queue.run_due(["scrub"])
+    assert traces(model_app) == {} and rows_of(engine)["jobs"] == 0
 
 
 # -- the export

@@ -46,9 +46,9 @@ def test_a_job_waits_for_a_pause_or_for_its_time(bench: Bench) -> None:
         bench.clock.now = began
         owner_id = bench.owner(setting)
         for _ in range(3):
-            with bench.services.database.write() as tx:
+            with bench.engine.database.write() as tx:
                 requests = scheduled_requests(when(setting), "probe", tx.get_one(OwnerRow, owner_id), bench.clock())
-                bench.services.job_queue.enqueue(tx, *requests)
+                bench.engine.job_queue.enqueue(tx, *requests)
             bench.clock.tick(60.0)
         jobs = [job["run_at"] for job in bench.jobs(user_id=setting)]
         expected = [(began + timedelta(seconds=due[setting])).isoformat()] if setting in due else []

@@ -68,7 +68,7 @@ def page() -> Response:
 
 @blueprint.after_request
 def _protect(response: Response) -> Response:
-    if response.mimetype == "text/html":  # files get the door's, which is shorter and allows nothing
+    if response.mimetype == "text/html":  # files get the middleware's, which is shorter and allows nothing
         response.headers["Content-Security-Policy"] = POLICY
     response.headers["Cache-Control"] = "no-cache"  # cached but revalidated, so that an upgrade takes effect at once
     response.vary.add("Accept-Encoding")

@@ -17,7 +17,7 @@ from memory.errors import DAMAGED, in_short, schema_differs
 from memory.ops import logs
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import Database, JobRow, Transaction
-from models.errors import Trouble, trouble_of
+from models.errors import DatabaseFault, fault_of
 from models.schema import revision_of
 from search_index import Embedder
 
@@ -70,7 +70,7 @@ class Health:
         except SQLAlchemyError as error:
             if migrated:
                 log.error("the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
-                database, migrated = in_short(error), trouble_of(error) is not Trouble.MISSING
+                database, migrated = in_short(error), fault_of(error) is not DatabaseFault.MISSING
         if database == "ok" and self.database.damaged():
             database = DAMAGED
         failing = self.embedder.failure if self.embedder is not None else None

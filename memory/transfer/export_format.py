@@ -42,7 +42,7 @@ from schemas.fields import (
     Text,
     UtcDateTime,
     ValueSchema,
-    about,
+    describe,
     integer,
     one_of,
     optional_text,
@@ -66,8 +66,8 @@ class _Record(ValueSchema):
 class ExportedMessage(_Record, MessageToAppend):
     content = Text(required=True)
     created_at = UtcDateTime(required=True)
-    extra = Extra(**OPTIONAL, metadata=about("What the message holds besides its text."))
-    erased_at = UtcDateTime(**OPTIONAL, metadata=about("When it was erased. Then only its place is left, no text."))
+    extra = Extra(**OPTIONAL, metadata=describe("What the message holds besides its text."))
+    erased_at = UtcDateTime(**OPTIONAL, metadata=describe("When it was erased. Then only its place is left, no text."))
     hidden_at = UtcDateTime(**OPTIONAL)
     refused = fields.Nested(Refused, **OPTIONAL)
 
@@ -99,7 +99,7 @@ class ExportedSummary(_Record):
 
     version = integer(1, INT32_MAX, required=True)
     sections = fields.Nested(Sections, required=True)
-    through = integer(required=True, metadata=about("The position of the last message it covers."))
+    through = integer(required=True, metadata=describe("The position of the last message it covers."))
     tokens = integer(required=True)
     author = Text(required=True, validate=validate.Length(1, 16))
     model = optional_text(128, least=0)
@@ -145,7 +145,9 @@ class ExportedSession(_Record):
     type = optional_text(64)
     created_at = UtcDateTime(required=True)
     updated_at = UtcDateTime(required=True)
-    facts_through = integer(load_default=0, metadata=about("The position of the last message facts were taken from."))
+    facts_through = integer(
+        load_default=0, metadata=describe("The position of the last message facts were taken from.")
+    )
     messages = fields.List(fields.Nested(ExportedMessage), load_default=())
     summaries = fields.List(fields.Nested(ExportedSummary), load_default=())
     turns = fields.List(fields.Nested(ExportedTurn), load_default=())
@@ -191,7 +193,7 @@ class ExportedFact(_Record):
     importance = integer(1, 5, attribute="fact.importance", required=True)
     scope = one_of("session", "user", attribute="fact.scope", required=True)
     session_id = SessionId(attribute="fact.session_id", **OPTIONAL)
-    source_position = integer(1, **OPTIONAL, metadata=about("The position of the message it was taken from."))
+    source_position = integer(1, **OPTIONAL, metadata=describe("The position of the message it was taken from."))
     quote = Text(attribute="fact.quote", load_default="")
     pinned = fields.Boolean(attribute="fact.pinned", load_default=False)
     recalled_count = integer(attribute="fact.recalled_count", load_default=0)

@@ -20,7 +20,7 @@ from memory.transfer.imports import ImportDocument
 from memory.transfer.json_reader import Apart, NotJson, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
-from schemas.fields import Input, UserId, about, counts, flat
+from schemas.fields import Input, UserId, counts, describe, flat
 
 _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("sessions",): export_format.ExportedSession(),
@@ -49,11 +49,11 @@ class Imported(Schema):
 
     format = fields.String(
         attribute="document.format",
-        metadata=about(f"`{export_format.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."),
+        metadata=describe(f"`{export_format.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."),
     )
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
-    renamed = fields.Dict(metadata=about("Sessions whose id was taken, and the id that each has here."))
+    renamed = fields.Dict(metadata=describe("Sessions whose id was taken, and the id that each has here."))
 
 
 def read_import(file: IO[bytes], now: datetime) -> ImportDocument:

@@ -1,4 +1,4 @@
-"""Places: turns and other long calls never hold all threads, nobody holds those of others, and no place is lost."""
+"""Turns and other long calls never hold all threads, nobody holds those of others, and no place is lost."""
 
 from __future__ import annotations
 
@@ -174,7 +174,9 @@ def test_a_place_is_given_back_however_the_answer_ends(
     chat(client, "Hello")
 
 
-@pytest.mark.parametrize("what", ["memory.turn.pipeline._record", "memory.turn.pipeline.admit", "api.middleware._over"])
+@pytest.mark.parametrize(
+    "what", ["memory.turn.pipeline._record", "memory.turn.pipeline.admit", "api.middleware.log_request"]
+)
 @pytest.mark.parametrize("streaming", [False, True])
 def test_a_place_is_given_back_when_what_nobody_expects_happens(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch, what: str, streaming: bool
@@ -192,7 +194,7 @@ def test_a_place_is_given_back_when_what_nobody_expects_happens(
             except ZeroDivisionError:
                 pass  # the server logs it
     chat(client, "Hello")
-    assert "recap_http_requests_in_flight 1.0" in client.get("/metrics").text or what == "api.middleware._over"
+    assert "recap_http_requests_in_flight 1.0" in client.get("/metrics").text or what == "api.middleware.log_request"
 
 
 # -- whole processes

@@ -1,4 +1,4 @@
-"""The door: limits by key and by address, sites that may call from a browser, and what every answer tells a browser."""
+"""Limits by key and by address, sites that may call from a browser, and what every answer tells a browser."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_storage_that_was_away_is_asked_again_after_a_while(
     error(client.get("/api/sessions"), 429)
     assert Shared.asked == before + 1, "while it is away, nobody should wait for it"
     assert [record.levelname for record in caplog.records if "RATE_LIMIT_STORAGE" in record.message] == ["WARNING"]
-    monkeypatch.setattr("api.limits.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("api.limits.STORAGE_DOWN_SECONDS", 0.0)
     client = make_app(rate_limit="2 per minute", rate_limit_storage="shared://").test_client()
     good(client.get("/api/sessions"))
     monkeypatch.setattr(Shared, "away", False)
@@ -265,7 +265,7 @@ def answers(client: FlaskClient) -> Iterator[tuple[str, TestResponse]]:
         yield "an error", answer
 
 
-def test_every_answer_carries_the_headers_of_the_door(client: FlaskClient) -> None:
+def test_every_answer_carries_the_security_headers(client: FlaskClient) -> None:
     for what, answer in answers(client):
         headers = answer.headers
         assert headers["X-Content-Type-Options"] == "nosniff", what
