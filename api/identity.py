@@ -35,8 +35,6 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
     """Return the principal of the request's key, also as `g.principal`; None for METRICS_KEY.
 
     Raises Unauthenticated, Forbidden.
-
-    Raises Unauthenticated, Forbidden.
     `view` has the scope; without one, the request is answered with 404 or 405.
     """
     metrics = request.path == METRICS

@@ -25,11 +25,10 @@ from config import Settings
 from memory.engine import Engine
 from memory.llm.openai import OpenAIModel
 from search_index import SearchIndex
-from tests.jobbing import Bench, Clock
-from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import an_app
-from tests.talking import at
+from tests.application import an_app
+from tests.jobs import Bench, Clock
+from tests.knowledge import Talk
+from tests.model_server import ModelServer, at
 
 MakeApp = Callable[..., Flask]
 

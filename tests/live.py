@@ -6,7 +6,7 @@
     live.stop(); live.start()              # a restart on the same data: every connection is cut in between
 
 Guarantee: once `stop` has returned, nothing of the application runs any more.  What gunicorn does when it is killed in
-mid-stream is for `tests.serving`.
+mid-stream is for `tests.processes`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from app import engine_of
 from models import JobRow
-from tests.serving import eventually
+from tests.processes import eventually
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

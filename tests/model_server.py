@@ -229,6 +229,33 @@ class ModelServer:
         return self.reply(exchange, model.default if reply is None else reply)
 
 
+Prompt = list[dict[str, str]]
+
+
+def at(server: ModelServer, **changes: Any) -> dict[str, Any]:
+    """Return settings for `make_app` of an application that answers with the scripted server's models."""
+    return {
+        "openai_base_url": server.url,
+        "openai_api_key": "test-key",
+        "openai_model": "main-model",
+        "openai_summary_model": "mini-model",
+        "model_timeout": 5.0,
+        **changes,
+    }
+
+
+def prompts(server: ModelServer, model: str = "main") -> list[Prompt]:
+    """Return the messages of every prompt that the model got."""
+    return [request.body["messages"] for request in list(server.requests) if request.model == model]
+
+
+def question(prompt: Prompt) -> str:
+    """Return the last message without the memory block before it."""
+    block, end, text = prompt[-1]["content"].rpartition("</memory>\n\n")
+    assert end, block
+    return text
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="A scripted OpenAI-compatible model server on loopback.")
     parser.add_argument("--port", type=int, default=0)

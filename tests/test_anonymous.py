@@ -12,9 +12,8 @@ from app import engine_of
 from config import ApiKey, SettingsError
 from memory.access.keys import require_key_or_loopback
 from tests.conftest import MakeApp
-from tests.resources import good
-from tests.serving import migrated_server
-from tests.talking import failed
+from tests.http import failed, good
+from tests.processes import migrated_server
 from tests.test_auth import with_key
 
 OURS = ["127.0.0.1", "127.8.9.10", "::1", "[::1]", "::ffff:127.0.0.1", "LOCALHOST", "localhost.", "a.localhost"]

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from benchmarks import answers
+from tests.application import an_app
 from tests.live import Live
-from tests.model_server import ModelServer, Status, digest
-from tests.resources import an_app
-from tests.talking import prompts
+from tests.model_server import ModelServer, Status, digest, prompts
 
 TALK = {
     "speaker_a": "Ana",

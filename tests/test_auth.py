@@ -11,7 +11,7 @@ from mcp_types import INVALID_REQUEST
 
 from config import Settings
 from tests.conftest import MakeApp
-from tests.resources import error, good
+from tests.http import error, good
 
 ADA, ADAS_SECOND, BOB = "key-of-acme-0123456789", "another-of-acme-0123456789", "key-of-globex=0123456789"
 KEYS = f"acme:{ADA}, globex:{BOB},acme:{ADAS_SECOND}"

@@ -9,9 +9,9 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status, Text
-from tests.resources import Body, digest_of, good, said
-from tests.talking import at, chat, failed, prompts
+from tests.http import Body, chat, failed, good, said
+from tests.knowledge import digest_of
+from tests.model_server import ModelServer, Status, Text, at, prompts
 
 ADDRESS = "/api/users/ada/summaries"
 WORDS = "I drink tea in the morning. " * 60

@@ -18,8 +18,8 @@ from cli import register_commands
 from memory.ops.backup import DataLock, examine
 from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter
-from tests.serving import Api, eventually, migrated_server, rows, sound
-from tests.talking import chat, stored
+from tests.http import chat, stored
+from tests.processes import Api, eventually, migrated_server, rows, sound
 from tests.test_erasing import jobs_done
 
 Flasks = Callable[..., Result]

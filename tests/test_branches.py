@@ -15,10 +15,10 @@ from flask.testing import FlaskClient
 from app import engine_of
 from models import TurnRow
 from tests.conftest import MakeApp
-from tests.model_server import Body, Delay, ModelServer, Status
-from tests.resources import append, digest_of, fact, find, good, read_all
-from tests.resources import said as words
-from tests.talking import ask, at, chat, failed, meanwhile, prompts, question, said, stored, stream, summary
+from tests.http import append, ask, chat, failed, find, good, history, meanwhile, read_all, stored, stream, summary
+from tests.http import said as words
+from tests.knowledge import digest_of, fact
+from tests.model_server import Body, Delay, ModelServer, Status, at, prompts, question
 
 URL = "/api/sessions/s"
 
@@ -66,7 +66,7 @@ def test_a_message_takes_the_place_of_another_and_of_all_after_it(
         first = stream(client, "deux", session_id="s", replaces=ids[1])[0]
     else:
         first = chat(client, "deux", session_id="s", replaces=ids[1])
-    assert said(client, "s") == line("one", "deux")
+    assert history(client, "s") == line("one", "deux")
     messages = stored(client, "s")
     assert [message["position"] for message in messages] == [1, 2, 3, 4]
     assert messages[2]["id"] == first["user_message_id"] > ids[2]
@@ -82,11 +82,11 @@ def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClie
     (second,) = talk(client, "deux", replaces=ids[1])
     talk(client, "zwei", replaces=second)
     talk(client, "eins", replaces=ids[0])
-    assert said(client, "s") == line("eins")
-    assert said(client, "s", branch=1) == line("two")
-    assert said(client, "s", branch=2) == line("deux")
-    assert said(client, "s", branch=3) == line("one", "zwei")
-    assert said(client, "s", branch=4) == []
+    assert history(client, "s") == line("eins")
+    assert history(client, "s", branch=1) == line("two")
+    assert history(client, "s", branch=2) == line("deux")
+    assert history(client, "s", branch=3) == line("one", "zwei")
+    assert history(client, "s", branch=4) == []
 
 
 def test_a_title_goes_with_what_it_was_taken_from(client: FlaskClient, model_server: ModelServer) -> None:
@@ -119,7 +119,7 @@ def test_imported_messages_can_be_replaced_and_are_not_imported_again(client: Fl
     talk(client, "uno", replaces=done["message_ids"][0])
     again = append(client, "s", talked)
     assert again["created"] == 0 and again["message_ids"] == done["message_ids"]
-    assert said(client, "s") == line("uno")
+    assert history(client, "s") == line("uno")
 
 
 def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: FlaskClient) -> None:
@@ -156,10 +156,10 @@ def test_every_version_comes_back_with_what_followed_it(client: FlaskClient) -> 
     assert versions(client) == {eins: [one, eins]}, "what another version led to is no version here"
     failed(client.post(f"{URL}/messages/{two}/restore"), 404, "version_not_found")
     session = restore(client, one)
-    assert said(client, "s") == line("one", "zwei") and session["message_count"] == 4
+    assert history(client, "s") == line("one", "zwei") and session["message_count"] == 4
     assert versions(client) == {one: [one, eins], zwei: [two, deux, zwei]}
     restore(client, two)
-    assert said(client, "s") == line("one", "two", "three")
+    assert history(client, "s") == line("one", "two", "three")
     assert [message["position"] for message in stored(client, "s")] == [1, 2, 3, 4, 5, 6]
     assert restore(client, two)["tokens"] == sum(message["tokens"] for message in stored(client, "s"))
     assert [turn["user_message_id"] for turn in read_all(client, f"{URL}/turns")] == [three, two, one]
@@ -171,7 +171,7 @@ def test_every_version_comes_back_with_what_followed_it(client: FlaskClient) -> 
     good(client.delete(f"{URL}/messages/{deux}"))
     assert versions(client) == {one: [one, eins], zwei: [two, zwei]}
     restore(client, two)
-    assert said(client, "s") == line("one", "two", "drei")
+    assert history(client, "s") == line("one", "two", "drei")
 
 
 # -- what can't be replaced
@@ -184,7 +184,7 @@ def test_only_a_user_message_of_this_session_can_be_replaced_once(
     elsewhere = chat(client, "two", session_id="t")["user_message_id"]
     (gone,) = talk(client, "three")
     kept = talk(client, "trois", replaces=gone)[0]
-    before, asked = said(client, "s"), len(model_server.requests)
+    before, asked = history(client, "s"), len(model_server.requests)
     for replaces, status, code in (
         (elsewhere, 404, "message_not_found"),
         (10**6, 404, "message_not_found"),
@@ -197,7 +197,7 @@ def test_only_a_user_message_of_this_session_can_be_replaced_once(
         assert error["param"] == "replaces" and "Nothing was" in error["message"]
     for more, param in (({}, "session_id"), ({"session_id": "s", "temporary": True}, "replaces")):
         assert failed(ask(client, "deux", replaces=kept, **more), 422, "invalid_fields")["param"] == param
-    assert said(client, "s") == before and len(model_server.requests) == asked
+    assert history(client, "s") == before and len(model_server.requests) == asked
 
 
 # -- retries
@@ -211,10 +211,10 @@ def test_a_retry_after_the_model_failed_replaces_nothing_more(
     model_server.main.queue(Status(401), Status(401))
     for _ in range(2):
         failed(ask(client, "deux", session_id="s", replaces=ids[1], key=key), 502, "model_key_refused")
-        assert said(client, "s") == [*line("one"), ("user", "deux")]
+        assert history(client, "s") == [*line("one"), ("user", "deux")]
     chat(client, "deux", session_id="s", replaces=ids[1], key=key)
-    assert said(client, "s") == line("one", "deux")
-    assert said(client, "s", branch=1) == line("two", "three") and said(client, "s", branch=2) == []
+    assert history(client, "s") == line("one", "deux")
+    assert history(client, "s", branch=1) == line("two", "three") and history(client, "s", branch=2) == []
 
 
 def test_a_retry_may_name_the_message_that_got_no_reply(client: FlaskClient, model_server: ModelServer) -> None:
@@ -222,7 +222,7 @@ def test_a_retry_may_name_the_message_that_got_no_reply(client: FlaskClient, mod
     failed(ask(client, "one", session_id="s"), 502, "model_key_refused")
     (unanswered,) = stored(client, "s")
     assert chat(client, "one", session_id="s", replaces=unanswered["id"])["user_message_id"] == unanswered["id"]
-    assert said(client, "s") == line("one") and said(client, "s", branch=1) == []
+    assert history(client, "s") == line("one") and history(client, "s", branch=1) == []
 
 
 def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client: FlaskClient) -> None:
@@ -232,7 +232,7 @@ def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client: Fl
     assert {**again, "memory": None} == {**answer, "memory": None}
     failed(ask(client, "deux", session_id="s", replaces=ids[0], key="k"), 409, "idempotency_key_reused")
     failed(ask(client, "deux", session_id="s", key="k"), 409, "idempotency_key_reused")
-    assert said(client, "s") == line("one", "deux")
+    assert history(client, "s") == line("one", "deux")
 
 
 def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(
@@ -243,7 +243,7 @@ def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(
     (unanswered,) = stored(client, "s")
     talk(client, "uno", replaces=unanswered["id"])
     failed(ask(client, "one", session_id="s", key="k"), 409, "message_replaced")
-    assert said(client, "s") == line("uno")
+    assert history(client, "s") == line("uno")
 
 
 # -- search and recall
@@ -407,7 +407,7 @@ def listing(body: Body) -> Any:
 
 
 def said_words(client: FlaskClient, **query: Any) -> list[str]:
-    return [word for _, content in said(client, "s", **query) for word in WORD.findall(content)]
+    return [word for _, content in history(client, "s", **query) for word in WORD.findall(content)]
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])

@@ -14,11 +14,12 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import engine_of
-from tests.completing import post, talk
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status, Text, ToolCalls
-from tests.resources import append, digest_of, error, good, rows_of, said
-from tests.talking import answering, ask, at, chat, failed, jobs, stored, stream
+from tests.http import answering, append, ask, chat, error, failed, good, jobs, said, stored, stream
+from tests.knowledge import digest_of
+from tests.model_server import ModelServer, Status, Text, ToolCalls, at
+from tests.openai import post, talk
 
 COST = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 HUNDRED = Text("Fine.", usage=COST)

@@ -10,9 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.builtin_calls import CORRECTIONS, QUESTIONS, cases
-from tests.resources import good, read_all
-from tests.talking import chat
+from tests.builtin import CORRECTIONS, QUESTIONS, cases
+from tests.http import chat, good, read_all
 
 
 def say(client: FlaskClient, words: str, session: str | None = "s", **more: Any) -> str:

@@ -15,7 +15,8 @@ from memory.llm import ChatMessage, DigestMaterial, ModelRequest, ReplyMaterial,
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import Excluded, Sections
-from tests.builtin_calls import (
+from tests.application import soon_over
+from tests.builtin import (
     ADA,
     MODEL,
     MOVE,
@@ -29,8 +30,7 @@ from tests.builtin_calls import (
     reply,
     request,
     texts,
-)  # fmt: skip
-from tests.resources import soon_over
+)
 
 # -- facts
 

@@ -12,8 +12,8 @@ from sqlalchemy import event
 
 from app import engine_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status, Text
-from tests.talking import ask, at, chat, failed, prompts, question, said, sessions, stored, summary
+from tests.http import ask, chat, failed, history, sessions, stored, summary
+from tests.model_server import ModelServer, Status, Text, at, prompts, question
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def client(model_app: Flask) -> FlaskClient:
 def test_message_may_be_a_string_or_an_object(client: FlaskClient, model_server: ModelServer, message: Any) -> None:
     answer = chat(client, message, session_id="tea")
     assert question(prompts(model_server)[0]) == "I like green tea."
-    assert said(client, "tea") == [("user", "I like green tea."), ("assistant", answer["reply"])]
+    assert history(client, "tea") == [("user", "I like green tea."), ("assistant", answer["reply"])]
 
 
 def test_answers_an_openai_completion_with_session_reply_and_memory(
@@ -147,5 +147,5 @@ def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(
         for _ in response.iter_encoded():
             assert synced[-1], "the disk has all that was committed until now"
     assert response.status_code == (200 if answered else 502)
-    assert synced[-1] and len(said(app.test_client(), "tea")) == 1 + answered
+    assert synced[-1] and len(history(app.test_client(), "tea")) == 1 + answered
     assert streaming or not synced[0], "one wait for the disk is enough"

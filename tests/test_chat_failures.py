@@ -14,10 +14,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
+from tests.application import an_app
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Delay, Html, ModelServer, Status, Text, digest
-from tests.resources import an_app
-from tests.talking import ask, at, chat, failed, jobs, prompts, said, sessions, stream, streamed_text, summary
+from tests.http import ask, chat, failed, history, jobs, sessions, stream, streamed_text, summary
+from tests.model_server import CutStream, Delay, Html, ModelServer, Status, Text, at, digest, prompts
 
 QUICK = 0.9  # seconds a model may take here
 
@@ -147,13 +147,13 @@ def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(
         assert error["type"] == "model_error" and advice in error["message"], error["message"]
         assert "Your message is kept" in error["message"] and "send it again" in error["message"]
         assert ("Retry-After" in response.headers) is (error["code"] == "model_busy")
-        assert said(client, session_id) == [("user", "Hello there")]
+        assert history(client, session_id) == [("user", "Hello there")]
     model_server.main.queue(Text("Hello."))
     if streaming:
         assert streamed_text(stream(client, "Hello there", session_id=session_id)) == "Hello."
     else:
         assert chat(client, "Hello there", session_id=session_id)["reply"] == "Hello."
-    assert said(client, session_id) == [("user", "Hello there"), ("assistant", "Hello.")]
+    assert history(client, session_id) == [("user", "Hello there"), ("assistant", "Hello.")]
     assert [message["role"] for message in prompts(model_server)[-1]] == ["system", "user"]
 
 
@@ -164,7 +164,7 @@ def test_a_failure_names_the_session_that_the_turn_made(client: FlaskClient, mod
     assert f"send it again in session {made['id']}," in error["message"]
     for _ in range(2):
         chat(client, "Hello", session_id=made["id"])
-    assert [role for role, _ in said(client, made["id"])] == ["user", "assistant"] * 2, "said again, it is a turn"
+    assert [role for role, _ in history(client, made["id"])] == ["user", "assistant"] * 2, "said again, it is a turn"
     model_server.main.queue(Status(401))
     error = failed(ask(client, "Hello", temporary=True), 502, "model_key_refused")
     assert "kept" not in error["message"] and len(sessions(client)) == 1, "a temporary turn keeps nothing"
@@ -176,7 +176,7 @@ def test_another_message_after_a_failure_goes_with_the_unanswered_one(
     model_server.main.queue(Status(401))
     failed(ask(client, "Is it raining?", session_id="s"), 502, "model_key_refused")
     chat(client, "Or snowing?", session_id="s")
-    assert [role for role, _ in said(client, "s")] == ["user", "user", "assistant"]
+    assert [role for role, _ in history(client, "s")] == ["user", "user", "assistant"]
     last = prompts(model_server)[-1][-1]["content"]
     assert last.startswith("Is it raining?\n\n<memory") and last.endswith("Or snowing?")
 

@@ -10,9 +10,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Dictation, ModelServer, SseError, Status, Text
-from tests.talking import ask, at, chat, events, failed, jobs, prompts, said, sessions, stored, stream, streamed_text
-from tests.talking import summary as summary_of
+from tests.http import ask, chat, events, failed, history, jobs, sessions, stored, stream, streamed_text
+from tests.http import summary as summary_of
+from tests.model_server import CutStream, Dictation, ModelServer, SseError, Status, Text, at, prompts
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_streamed_and_plain_say_the_same(make_app: MakeApp, model_server: ModelS
     assert first["memory"] == plain["memory"] and last["usage"] == plain["usage"]
     one, other = prompts(model_server)[-2:]
     assert one == other
-    assert said(client, "plain") == said(client, "streamed")
+    assert history(client, "plain") == history(client, "streamed")
     assert summary_of(client, "plain")["latest"]["version"] == summary_of(client, "streamed")["latest"]["version"] == 2
 
 
@@ -62,11 +62,11 @@ def test_pieces_leave_the_moment_they_are_written(client: FlaskClient, model_ser
         parts = response.iter_encoded()
         next(parts)
         assert streamed_text(events(next(parts).decode())) == "One"
-        assert len(said(client, "s")) == 1  # the reply is not stored: it is being written
+        assert len(history(client, "s")) == 1  # the reply is not stored: it is being written
         reply.say(" two.")
         reply.end()
         assert [event for part in parts for event in events(part.decode())][-1] == "[DONE]"
-    assert said(client, "s")[-1] == ("assistant", "One two.")
+    assert history(client, "s")[-1] == ("assistant", "One two.")
 
 
 @pytest.mark.parametrize("heard", [0, 1, 2])
@@ -79,7 +79,7 @@ def test_a_reply_is_finished_and_stored_when_its_listener_has_gone(
     for _ in range(heard):
         next(parts)
     response.close()
-    assert said(client, "s") == [("user", "Count."), ("assistant", "One two three four five.")]
+    assert history(client, "s") == [("user", "Count."), ("assistant", "One two three four five.")]
     assert [job["state"] for job in jobs(client)] == ["pending"]  # its summary is asked for as well
     assert streamed_text(stream(client, "Count.", session_id="s", key="k")) == "One two three four five."
     assert chat(client, "And on?", session_id="s")["memory"]["tail"]["messages"] == 2
@@ -95,9 +95,9 @@ def test_a_model_that_fails_after_the_listener_has_gone_harms_nobody(
     with caplog.at_level(logging.WARNING):
         response.close()
     assert [vars(told)["fields"] for told in caplog.records] == [{"code": "model_cut_off"}]
-    assert said(client, "s") == [("user", "Count."), ("assistant", "piece 0 piece 1 piece 2 ")]
+    assert history(client, "s") == [("user", "Count."), ("assistant", "piece 0 piece 1 piece 2 ")]
     assert chat(client, "Count.", session_id="s")["reply"]
-    assert len(said(client, "s")) == 4
+    assert len(history(client, "s")) == 4
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_a_reply_in_whose_middle_the_model_fails_stays_and_says_so(
     assert parts[-2]["choices"][0]["finish_reason"] == "cut_off"
     assert parts[-1]["error"]["code"] == code, "no [DONE] follows a reply that is not whole"
     half = [("user", "Count."), ("assistant", "piece 0 piece 1 ")]
-    assert said(client, "s") == half
+    assert history(client, "s") == half
     (turn,) = client.get("/api/sessions/s/turns").json["items"]
     assert (turn["state"], turn["finish_reason"]) == ("interrupted", "cut_off")
     model_server.main.queue(Text("One."))
     again = {"replaces": turn["user_message_id"]}
     assert streamed_text(stream(client, "Count.", session_id="s", **again)) == "One."
-    assert said(client, "s") == [("user", "Count."), ("assistant", "One.")]
+    assert history(client, "s") == [("user", "Count."), ("assistant", "One.")]
 
 
 def retried(answer: dict[str, Any]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app: MakeAp
     (then,), (now,) = first["memory"]["excerpts"], again["memory"]["excerpts"]
     assert [m["content"] for m in now["messages"]] == [m["content"] for m in then["messages"]]
     assert now["score"] == pytest.approx(then["score"], abs=1e-4)
-    assert len(prompts(model_server)) == 3 and len(said(restarted, "s")) == 4
+    assert len(prompts(model_server)) == 3 and len(history(restarted, "s")) == 4
     parts = stream(restarted, "What is my dog called?", **body)
     assert streamed_text(parts) == first["reply"] and parts[-2]["usage"] == first["usage"]
     assert parts[-1] == "[DONE]"
@@ -161,7 +161,7 @@ def test_a_key_without_a_session_makes_one_session(client: FlaskClient, model_se
     (made,) = [session["id"] for session in sessions(client)]
     answer = chat(client, "Hello", session_id=made)  # taken up without its key
     assert chat(client, "Hello", key="k")["id"] == answer["id"]
-    assert [session["id"] for session in sessions(client)] == [made] and len(said(client, made)) == 2
+    assert [session["id"] for session in sessions(client)] == [made] and len(history(client, made)) == 2
     assert client.delete(f"/api/sessions/{made}").status_code == 200
     assert chat(client, "Hello", key="k")["id"] != answer["id"], "a session that is erased takes its keys with it"
 
@@ -174,7 +174,7 @@ def test_a_key_of_another_request_is_a_conflict(client: FlaskClient, other: dict
     chat(client, key="k", **body)
     error = failed(ask(client, key="k", **{**body, **other}), 409, "idempotency_key_reused")
     assert "new key" in error["message"]
-    assert [session["id"] for session in sessions(client)] == ["s"] and len(said(client, "s")) == 2
+    assert [session["id"] for session in sessions(client)] == ["s"] and len(history(client, "s")) == 2
 
 
 def test_an_unfinished_turn_is_taken_up_though_others_came_between(

@@ -9,8 +9,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.resources import Body, append, good, read_all, rows_of, said
-from tests.talking import said as stored
+from tests.application import rows_of
+from tests.http import Body, append, good, read_all, said
+from tests.http import history as stored
 
 
 def node(parent: str | None, role: str | None, *parts: Any, at: float | None = 1_700_000_000.0, **more: Any) -> Body:

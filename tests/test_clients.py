@@ -23,9 +23,9 @@ import openai
 import pytest
 from pydantic import SecretStr
 
-from tests.completing import sent
 from tests.model_server import ModelServer, ToolCalls
-from tests.serving import Server, migrated_server, model_settings
+from tests.openai import sent
+from tests.processes import Server, migrated_server, model_settings
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.jobbing import Bench
-from tests.resources import good, read_all
-from tests.talking import chat, jobs, said, stored, summary
+from tests.http import chat, good, history, jobs, read_all, stored, summary
+from tests.jobs import Bench
 
 AHEAD = datetime(2026, 5, 20, 15, 0, tzinfo=UTC)
 RIGHT = AHEAD - timedelta(days=3)  # Sunday the 17th
@@ -75,7 +74,7 @@ def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench: Bench) 
     bench.clock.now = AHEAD + timedelta(days=30)
     bench.engine.job_queue.run_due()
     assert [message["position"] for message in stored(bench.client, "s")] == list(range(1, 25))
-    users = [words for role, words in said(bench.client, "s") if role == "user"]
+    users = [words for role, words in history(bench.client, "s") if role == "user"]
     assert users == [f"Thing number {number} is a boat called Boat{number}." for number in range(12)]
     assert summary(bench.client, "s")["state"] == "current"
     assert jobs(bench.client) == jobs(bench.client, "index") == []

@@ -17,11 +17,11 @@ from werkzeug.test import TestResponse
 
 from app import engine_of
 from config import ApiKey
+from tests.application import locked, rows_of
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Delay, ModelServer, Status
-from tests.resources import append, good, locked, rows_of, said
-from tests.serving import Api, eventually, migrated_server, model_settings
-from tests.talking import ask, at, chat, failed, prompts
+from tests.http import append, ask, chat, failed, good, said
+from tests.model_server import CutStream, Delay, ModelServer, Status, at, prompts
+from tests.processes import Api, eventually, migrated_server, model_settings
 from tests.test_auth import bearer, routes, with_key
 
 ACME, GLOBEX = "key-of-acme-0123456789", "key-of-globex-0123456789"

@@ -13,11 +13,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.completing import post, talk
+from tests.http import ask, good, meanwhile
 from tests.model_server import Delay, ModelServer
-from tests.resources import good
-from tests.serving import eventually
-from tests.talking import ask, meanwhile
+from tests.openai import post, talk
+from tests.processes import eventually
 
 TURNS = 12  # of each sort; more than there would be connections, if each held one
 

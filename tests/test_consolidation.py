@@ -12,11 +12,11 @@ import pytest
 from config.parsers import when
 from memory.knowledge.consolidation import PAIRS_MAX
 from tests.conftest import MakeApp
-from tests.jobbing import Bench, Clock
-from tests.model_server import ModelServer
+from tests.http import append, error, good, read_all, said
+from tests.jobs import Bench, Clock
+from tests.knowledge import digest_of, fact, link
+from tests.model_server import ModelServer, at
 from tests.prompt_structure import blocks_of, decoded, named
-from tests.resources import append, digest_of, error, fact, good, link, read_all, said
-from tests.talking import at
 
 DAY = 86_400.0
 NEW_YEAR = "2024-01-01T00:00:00Z"

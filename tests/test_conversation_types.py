@@ -9,10 +9,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.resources import Body, append, digest_of, error, good, read_all, rows_of, said
-from tests.talking import at, chat, prompts
+from tests.http import Body, append, chat, error, good, read_all, said
+from tests.knowledge import digest_of
+from tests.model_server import ModelServer, at, prompts
 from tests.traces import traces
 
 ADA = {"user_id": "ada"}

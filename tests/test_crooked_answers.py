@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.http import said
+from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import Status, Text
-from tests.remembering import Talk
-from tests.resources import digest_of, fact, said
 
 LYON, NUTS = "Lives in Lyon", "Is allergic to peanuts"
 SAID = ["My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts."]

@@ -16,13 +16,12 @@ from flask import Flask
 from sqlalchemy import event
 
 from app import engine_of
-from tests.completing import post, sent, talk
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.resources import append, good, said
-from tests.serving import eventually
-from tests.talking import ask, at, chat, events, failed
-from tests.talking import said as all_said
+from tests.http import append, ask, chat, events, failed, good, said
+from tests.http import history as all_said
+from tests.model_server import ModelServer, at
+from tests.openai import post, sent, talk
+from tests.processes import eventually
 
 PAGE = 4096
 

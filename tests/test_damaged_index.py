@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from search_index import NO_INDEX, SearchIndex
-from tests.searching import Rows, folders, found, message, seeded
+from tests.search_index import Rows, folders, found, message, seeded
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from api.users import IMPORT_BYTES_MAX
 from benchmarks.serving import ROOT, free_port
 from config import Settings
 from tests.model_server import Exchange, ModelServer, Reply
-from tests.serving import eventually, migrated_server, model_settings
+from tests.processes import eventually, migrated_server, model_settings
 
 DEPLOY = ROOT / "deploy"
 NGINX = (DEPLOY / "nginx.conf").read_text("utf-8")

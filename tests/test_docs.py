@@ -19,7 +19,7 @@ from cli import register_commands
 from config import Settings
 from models import Base
 from search_index.postgres_tables import TABLES
-from tests.resources import error, good
+from tests.http import error, good
 
 ROOT = Path(__file__).resolve().parent.parent
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -11,12 +11,12 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.recall.recall import LATEST, MISSING
 from memory.turn.prompt import NOTES
+from tests.application import statements
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.recalling import last, recalled, words
-from tests.resources import append, digest_of, good, said
-from tests.sql import statements
-from tests.talking import at, chat
+from tests.http import append, chat, good, said
+from tests.knowledge import digest_of
+from tests.model_server import ModelServer, at
+from tests.recall import last, recalled, words
 
 ADA = {"user_id": "ada"}
 REFERENCES = (

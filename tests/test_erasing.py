@@ -18,10 +18,11 @@ from sqlalchemy import update
 from app import engine_of
 from memory.erasing import erasing
 from models import JobRow
-from tests.model_server import Delay, ModelServer, Status
-from tests.resources import append, derived, digest_of, error, fact, good, link, read_all, said
-from tests.talking import answering, ask, chat, failed, meanwhile, prompts, stored, summary
-from tests.talking import said as stored_words
+from tests.application import derived
+from tests.http import answering, append, ask, chat, error, failed, good, meanwhile, read_all, said, stored, summary
+from tests.http import history as stored_words
+from tests.knowledge import digest_of, fact, link
+from tests.model_server import Delay, ModelServer, Status, prompts
 from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else

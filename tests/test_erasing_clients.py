@@ -8,11 +8,10 @@ from flask.testing import FlaskClient
 
 import memory.erasing.erasing
 from app import engine_of
-from tests.completing import Person, complete, post, sent, talk, user
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.resources import good, read_all
-from tests.talking import at, sessions
+from tests.http import good, read_all, sessions
+from tests.model_server import ModelServer, at
+from tests.openai import Person, complete, post, sent, talk, user
 from tests.traces import traces
 
 SENTINEL = "Xylozarquon"

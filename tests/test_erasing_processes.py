@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.faults.chatters import Chatter
-from tests.serving import Api, Server, eventually, migrated_server, rows, sound
+from tests.processes import Api, Server, eventually, migrated_server, rows, sound
 from tests.traces import traces as traces_in
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,10 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.turn.prompt import EXAMPLES
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.resources import Body, error, good, read_all, rows_of
-from tests.talking import at, chat, prompts
+from tests.http import Body, chat, error, good, read_all
+from tests.model_server import ModelServer, at, prompts
 from tests.traces import traces
 
 HAIKU = "Write a haiku about the sea"

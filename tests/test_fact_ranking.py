@@ -18,9 +18,8 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.quoting import fact_line
 from models.facts import Fact
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.resources import good, read_all
-from tests.talking import at, chat, prompts
+from tests.http import chat, good, read_all
+from tests.model_server import ModelServer, at, prompts
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 

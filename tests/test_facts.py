@@ -9,9 +9,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from tests.http import append, error, good, read_all, said
+from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import append, digest_of, error, fact, good, read_all, said
 
 # -- taken from what was said
 

@@ -14,14 +14,13 @@ from app import engine_of
 from config import FallbackModel
 from memory.llm import Cancelled, complete
 from memory.llm.fallback import Failed, WithFallback
-from tests import completing
-from tests.completing import talk, user
+from tests import openai
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseError, Status, Text, ToolCalls
-from tests.openai_calls import ask as request
-from tests.openai_calls import both, connected
-from tests.resources import good
-from tests.talking import ask, at, chat, events, failed, said, stream, streamed_text
+from tests.http import ask, chat, events, failed, good, history, stream, streamed_text
+from tests.llm import ask as request
+from tests.llm import both, connected
+from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseError, Status, Text, ToolCalls, at
+from tests.openai import talk, user
 from tests.test_metrics import scraped
 
 BACKUP = "backup-model"
@@ -74,7 +73,7 @@ def test_a_model_that_fails_before_its_first_word_is_replaced(
     else:
         answer = chat(client, "Hello", session_id="s")
         assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
-    assert said(client, "s") == [("user", "Hello"), ("assistant", "The other server answers.")]
+    assert history(client, "s") == [("user", "Hello"), ("assistant", "The other server answers.")]
     (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
     assert turn["model"] == BACKUP
     assert {request.headers["authorization"] for request in other.requests} == {"Bearer other-key"}
@@ -97,7 +96,7 @@ def test_after_the_first_word_nobody_else_is_asked(app: Flask, model_server: Mod
     model_server.main.queue(CutStream(2), SseError(2))
     for session in ("cut", "error"):
         *_, last, _ = stream(client, "Hello", session_id=session)
-        assert said(client, session)[-1][1].startswith("piece 0 piece 1") and last["model"] == "main-model"
+        assert history(client, session)[-1][1].startswith("piece 0 piece 1") and last["model"] == "main-model"
     assert not other.requests
 
 
@@ -137,7 +136,7 @@ def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
         assert "Your message is kept" in error["message"]
     model_server.main.default = lambda body: "Here I am."
     assert chat(client, "Hello", session_id="s")["reply"] == "Here I am."
-    assert said(client, "s") == [("user", "Hello"), ("assistant", "Here I am.")]
+    assert history(client, "s") == [("user", "Hello"), ("assistant", "Here I am.")]
 
 
 @both
@@ -172,9 +171,9 @@ def test_a_client_gets_the_substitutes_answer_under_its_name(
     client = app.test_client()
     model_server.main.default = lambda body: LASTING
     parameters: dict[str, Any] = {"temperature": 0.5, "of_theirs": 1}
-    response = completing.post(client, talk("Hello"), model="gpt-9", **parameters)
+    response = openai.post(client, talk("Hello"), model="gpt-9", **parameters)
     assert response.headers["X-Memory-Model"] == response.json["model"] == BACKUP
-    *chunks, done = completing.stream(client, talk("Hi"), "t", model="gpt-9", **parameters)
+    *chunks, done = openai.stream(client, talk("Hi"), "t", model="gpt-9", **parameters)
     assert {part["model"] for part in chunks} == {BACKUP} and done == "[DONE]"
     assert [part["choices"][0]["delta"].get("role") for part in chunks].count("assistant") == 1
     bodies = [one.body for one in other.requests]
@@ -187,12 +186,12 @@ def test_a_clients_stream_that_breaks_off_after_its_first_chunk_is_replaced_and_
 ) -> None:
     client = app.test_client()
     model_server.main.queue(Text("", finish=None, done=False))  # the role alone
-    *chunks, done = completing.stream(client, talk("Hello"), model="gpt-9")
+    *chunks, done = openai.stream(client, talk("Hello"), model="gpt-9")
     assert {part["model"] for part in chunks} == {BACKUP} and done == "[DONE]"
     assert [part["choices"][0]["delta"].get("role") for part in chunks].count("assistant") == 1
     model_server.main.queue(CutStream(1))
     count = len(other.requests)
-    fresh = completing.stream(client, [user("Hello again")], "t", model="main-2")
+    fresh = openai.stream(client, [user("Hello again")], "t", model="main-2")
     assert "error" in fresh[-1] and len(other.requests) == count
 
 

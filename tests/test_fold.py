@@ -16,11 +16,10 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory import tokens
 from tests.conftest import MakeApp
-from tests.model_server import Body, ModelServer, Status
-from tests.remembering import Talk
-from tests.resources import append, digest_of
-from tests.resources import said as words
-from tests.talking import Prompt, ask, at, chat, failed, jobs, prompts, question, said, sessions, stored, summary
+from tests.http import append, ask, chat, failed, history, jobs, sessions, stored, summary
+from tests.http import said as words
+from tests.knowledge import Talk, digest_of
+from tests.model_server import Body, ModelServer, Prompt, Status, at, prompts, question
 
 
 def covering(body: Body) -> Any:
@@ -217,7 +216,7 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
         for session_id in ("s", "new"):
             error = failed(ask(client, text, session_id=session_id), 413, "message_too_large")
             assert error["param"] == "message" and "Nothing was stored" in error["message"]
-    assert len(said(client, "s")) == 2 and [session["id"] for session in sessions(client)] == ["s"]
+    assert len(history(client, "s")) == 2 and [session["id"] for session in sessions(client)] == ["s"]
     assert len(prompts(model_server)) == 1
     assert chat(client, "Hello again", session_id="s")["reply"]
 

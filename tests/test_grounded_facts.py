@@ -19,10 +19,10 @@ from memory.llm import DigestMaterial
 from models.facts import FactDraft
 from models.messages import Message
 from models.sections import Sections
-from tests.model_server import Body, ModelServer
-from tests.remembering import Talk
-from tests.resources import append, digest_of, fact, good, read_all, said, soon_over
-from tests.talking import chat, prompts
+from tests.application import soon_over
+from tests.http import append, chat, good, read_all, said
+from tests.knowledge import Talk, digest_of, fact
+from tests.model_server import Body, ModelServer, prompts
 
 SAID_ON = datetime(2024, 3, 5, 10, tzinfo=UTC)
 

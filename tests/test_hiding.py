@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.model_server import ModelServer
-from tests.recalling import words
-from tests.remembering import Talk
-from tests.resources import Body, append, digest_of, error, good, said
-from tests.talking import chat, prompts, stored
+from tests.http import Body, append, chat, error, good, said, stored
+from tests.knowledge import Talk, digest_of
+from tests.model_server import ModelServer, prompts
+from tests.recall import words
 
 ADA = {"user_id": "ada"}
 CODE = "The locker code is 1111."

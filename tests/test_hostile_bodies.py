@@ -16,7 +16,7 @@ from flask.testing import FlaskClient
 
 from api.bodies import MARKS_MAX
 from schemas.fields import WRONG_MAX
-from tests.resources import error
+from tests.http import error
 
 CPU_SECONDS, MARGIN = 0.3, 3  # other load slows this thread too
 MEMORY_BYTES = 50 << 20

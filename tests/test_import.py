@@ -24,10 +24,11 @@ from memory.transfer.export import SessionRecord
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import read_import
 from models.owners import Caller
-from tests.model_server import ModelServer
-from tests.resources import Body, append, derived, digest_of, error, fact, good, read_all, rows_of, said
-from tests.talking import chat, prompts
-from tests.talking import said as stored
+from tests.application import derived, rows_of
+from tests.http import Body, append, chat, error, good, read_all, said
+from tests.http import history as stored
+from tests.knowledge import digest_of, fact
+from tests.model_server import ModelServer, prompts
 
 
 @pytest.fixture

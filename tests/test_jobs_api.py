@@ -13,10 +13,9 @@ from benchmarks.serving import ROOT
 from config import Settings
 from memory.ops.health import LATE
 from tests.conftest import MakeApp
-from tests.jobbing import Bench, Clock, fail
-from tests.model_server import ModelServer
-from tests.resources import append, error, good, read_all, said
-from tests.talking import at, chat
+from tests.http import append, chat, error, good, read_all, said
+from tests.jobs import Bench, Clock, fail
+from tests.model_server import ModelServer, at
 
 
 def test_a_persons_jobs_are_theirs(client: FlaskClient) -> None:

@@ -15,9 +15,8 @@ from cli import register_commands
 from config import Settings
 from models import JobRow
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
-from tests.resources import append, read_all, said
-from tests.talking import at, summary
+from tests.http import append, read_all, said, summary
+from tests.model_server import ModelServer, Status, at
 
 Run = Callable[..., Result]
 

@@ -15,10 +15,10 @@ from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.recall.indexing import BATCH
 from models import JobRow
 from tests.conftest import MakeApp
-from tests.jobbing import Bench, Clock, fail
-from tests.model_server import Delay, ModelServer
-from tests.resources import append, digest_of, good, read_all, said
-from tests.talking import at, prompts
+from tests.http import append, good, read_all, said
+from tests.jobs import Bench, Clock, fail
+from tests.knowledge import digest_of
+from tests.model_server import Delay, ModelServer, at, prompts
 
 TENANTS = ("acme", "bell")
 KEYS = tuple(ApiKey(tenant, f"key-of-{tenant}-0123456789") for tenant in TENANTS)

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.serving import ROOT
-from tests.model_server import Delay, ModelServer
-from tests.resources import digest_of, said
-from tests.serving import Api, Server, eventually, migrated_server, model_settings, rows
-from tests.talking import prompts
+from tests.http import said
+from tests.knowledge import digest_of
+from tests.model_server import Delay, ModelServer, prompts
+from tests.processes import Api, Server, eventually, migrated_server, model_settings, rows
 
 pytestmark = pytest.mark.slow
 

@@ -20,12 +20,12 @@ from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from models import JobRow, SessionRow
 from tests.conftest import MakeApp
-from tests.jobbing import Bench
-from tests.model_server import Delay, ModelServer
-from tests.resources import append, digest_of, fact, good, read_all, said
-from tests.serving import eventually
-from tests.talking import at, chat, meanwhile
-from tests.talking import said as all_said
+from tests.http import append, chat, good, meanwhile, read_all, said
+from tests.http import history as all_said
+from tests.jobs import Bench
+from tests.knowledge import digest_of, fact
+from tests.model_server import Delay, ModelServer, at
+from tests.processes import eventually
 
 TEA = fact("Drinks tea", 1, "I drink tea")
 

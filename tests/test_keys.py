@@ -19,9 +19,8 @@ from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
 from models import Database
 from models.keys import SCOPES
-from tests.resources import append, error, good, said
-from tests.sql import statements
-from tests.talking import failed
+from tests.application import statements
+from tests.http import append, error, failed, good, said
 from tests.test_auth import METHODS, with_key
 
 CONFIGURED = ApiKey("acme", "key-of-acme-0123456789")

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from tests.faults.killing import killed_and_found_whole
-from tests.serving import Api, Server, eventually, migrated_server, rows, server_with_model, sound
+from tests.processes import Api, Server, eventually, migrated_server, rows, server_with_model, sound
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,9 @@ from flask import Flask
 
 from memory.tokens import estimate
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import digest_of, error, fact, find, good, link, read_all, said
-from tests.talking import at
+from tests.http import error, find, good, read_all, said
+from tests.knowledge import Talk, digest_of, fact, link
+from tests.model_server import ModelServer, at
 
 Body = dict[str, Any]
 

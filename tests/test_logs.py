@@ -20,7 +20,7 @@ from app import engine_of
 from cli import register_commands
 from memory.ops import logs
 from tests.conftest import MakeApp
-from tests.talking import ask, chat
+from tests.http import ask, chat
 
 Lines = Callable[[], list[dict[str, str]]]
 _PAIR = re.compile(r'([\w.]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: |$)')

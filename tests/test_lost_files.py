@@ -20,8 +20,8 @@ from models import Database
 from models.errors import DatabaseLost
 from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter, stored_once
-from tests.serving import Api, eventually, migrated_server
-from tests.talking import ask, chat
+from tests.http import ask, chat
+from tests.processes import Api, eventually, migrated_server
 
 INSERT = text(
     "INSERT INTO owners (tenant, kind, name, created_at) VALUES ('t', 'user', hex(randomblob(8)), '2026-01-01')"

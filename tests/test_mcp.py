@@ -28,8 +28,8 @@ from benchmarks.serving import ROOT, Server
 from memory import tokens
 from memory.engine import Engine
 from tests.conftest import MakeApp
+from tests.http import append, error, good, said
 from tests.live import Loopback
-from tests.resources import append, error, good, said
 from tests.test_auth import with_key
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.resources import append, error, good, read_all, said
+from tests.http import append, error, good, read_all, said
 
 
 def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:

@@ -21,12 +21,11 @@ from config import ApiKey
 from memory.engine import Engine
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import JobRow
-from tests.completing import stream, talk
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status, Text, ToolCalls
-from tests.resources import append, said
-from tests.serving import Api, Server, eventually, migrated_server, rows, workers
-from tests.talking import ask, at, chat, failed
+from tests.http import append, ask, chat, failed, said
+from tests.model_server import ModelServer, Status, Text, ToolCalls, at
+from tests.openai import stream, talk
+from tests.processes import Api, Server, eventually, migrated_server, rows, workers
 from tests.test_auth import bearer
 
 OPERATIONS = ROOT / "docs/operations.md"

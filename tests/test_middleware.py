@@ -16,9 +16,8 @@ from werkzeug.test import TestResponse
 from benchmarks.serving import free_port
 from config import ApiKey
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
-from tests.resources import error, good
-from tests.talking import at, chat, failed
+from tests.http import chat, error, failed, good
+from tests.model_server import ModelServer, Status, at
 from tests.test_auth import bearer
 
 ADA, BOB = "key-of-acme-0123456789", "key-of-globex-0123456789"

@@ -13,8 +13,8 @@ from flask_migrate import downgrade, upgrade
 
 from app import engine_of
 from models import Base
-from tests.resources import an_app
-from tests.talking import ask, chat, failed
+from tests.application import an_app
+from tests.http import ask, chat, failed
 
 UPGRADE = "flask --app wsgi db upgrade"
 

@@ -12,10 +12,10 @@ from flask import Flask
 from app import engine_of
 from cli import register_commands
 from config import FallbackModel
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
-from tests.resources import good, rows_of
-from tests.talking import at
+from tests.http import good
+from tests.model_server import ModelServer, Status, at
 
 KEY = "sk-sentinel-of-the-check-5521"
 

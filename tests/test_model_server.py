@@ -14,11 +14,11 @@ from cryptography.fernet import Fernet
 from flask import Flask
 
 from app import engine_of
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
-from tests.resources import good, rows_of
-from tests.serving import eventually
-from tests.talking import answering, ask, at, chat, failed, said
+from tests.http import answering, ask, chat, failed, good, history
+from tests.model_server import ModelServer, Status, at
+from tests.processes import eventually
 from tests.test_auth import with_key
 
 PATH = "/api/model-server"
@@ -174,7 +174,7 @@ def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(
     with answering(model_server, app, "one", session_id="s"):
         good(client.put(PATH, json=draft(other)))
         assert chat(client, "Hello")["reply"] == "I am the other server."
-    assert said(client, "s") == [("user", "one"), ("assistant", "Answer to one")]
+    assert history(client, "s") == [("user", "one"), ("assistant", "Answer to one")]
 
 
 def test_while_the_database_cannot_be_read_the_models_stay(

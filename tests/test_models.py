@@ -9,12 +9,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests import completing
-from tests.completing import talk
+from tests import openai
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status, echo
-from tests.resources import good, rows_of
-from tests.talking import ask, at, chat, failed, stream
+from tests.http import ask, chat, failed, good, stream
+from tests.model_server import ModelServer, Status, at, echo
+from tests.openai import talk
 
 OFFERED = {"main": "main-model", "items": ["main-model", "gpt-4o", "gpt-4o-mini"]}
 
@@ -81,7 +81,7 @@ def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
 ) -> None:
     model_server.main.default = only("main-model")
     for number in range(3):
-        response = completing.post(client, talk(f"Hello {number}"), model="gpt-4o", stream=streamed)
+        response = openai.post(client, talk(f"Hello {number}"), model="gpt-4o", stream=streamed)
         assert (response.status_code, response.headers["X-Memory-Model"]) == (200, "main-model")
         assert " to:" in response.text and '"main-model"' in response.text
     assert asked(model_server) == ["gpt-4o", "main-model", "main-model", "main-model"], "it is asked for once"
@@ -90,35 +90,35 @@ def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
 
 
 def test_the_header_names_the_model_of_every_client_response(client: FlaskClient) -> None:
-    for path, body in completing.BODIES.items():
+    for path, body in openai.BODIES.items():
         for name, answers in (("gpt-4o-large", "gpt-4o-large"), ("recap", "main-model")):
             response = client.post(path, json={**body(talk("Hello")), "model": name})
             assert response.headers["X-Memory-Model"] == answers
-    assert client.post(completing.ADDRESS, json={"messages": talk("Hi")}).headers["X-Memory-Model"] == "main-model"
+    assert client.post(openai.ADDRESS, json={"messages": talk("Hi")}).headers["X-Memory-Model"] == "main-model"
 
 
 def test_recap_is_the_main_model_by_every_protocol(
     client: FlaskClient, make_app: MakeApp, model_server: ModelServer
 ) -> None:
     assert chat(client, "Hello", model="recap")["model"] == "main-model"
-    assert completing.post(client, talk("Hello"), model="recap").json["model"] == "main-model"
+    assert openai.post(client, talk("Hello"), model="recap").json["model"] == "main-model"
     assert good(client.get("/v1/models/recap"))["id"] == "recap"
     listed = make_app(**at(model_server, openai_models=("gpt-4o-mini",))).test_client()
-    assert completing.post(listed, talk("Hello"), model="recap").status_code == 200
+    assert openai.post(listed, talk("Hello"), model="recap").status_code == 200
     assert asked(model_server) == ["main-model"] * 3
     builtin = make_app().test_client()
-    assert completing.post(builtin, talk("Hello"), model="recap").headers["X-Memory-Model"] == "recap-extractive"
+    assert openai.post(builtin, talk("Hello"), model="recap").headers["X-Memory-Model"] == "recap-extractive"
 
 
 def test_a_main_model_that_is_unknown_as_well_is_an_error(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.default = only()
-    error = completing.failed(completing.post(client, talk("Hello"), model="gpt-4o"), 404)
+    error = openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), 404)
     assert error["code"] == "model_not_found"
 
 
 def test_a_clients_model_that_fails_otherwise_is_not_replaced(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.default = lambda body: Status(401)
-    completing.failed(completing.post(client, talk("Hello"), model="gpt-4o"), 401)
+    openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), 401)
     assert asked(model_server) == ["gpt-4o"]
 
 

@@ -17,9 +17,9 @@ from app import create_app, engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
+from tests.application import an_app
 from tests.conftest import MakeApp, empty
-from tests.resources import an_app, good
-from tests.talking import chat
+from tests.http import chat, good
 
 
 def run(app: Flask, *command: object) -> Result:

@@ -9,12 +9,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
+from tests.application import statements
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.recalling import last
-from tests.resources import append, digest_of, good, said
-from tests.sql import statements
-from tests.talking import at, chat
+from tests.http import append, chat, good, said
+from tests.knowledge import digest_of
+from tests.model_server import ModelServer, at
+from tests.recall import last
 
 ADA = {"user_id": "ada"}
 QUESTION = "Which insulation for the attic roof?"

@@ -10,11 +10,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.completing import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 from tests.conftest import MakeApp
-from tests.model_server import CutStream, Json, ModelServer, Raw, SseError, Status, Text, ToolCalls
-from tests.openai_calls import chunk, data
-from tests.talking import at, said, sessions, stored
+from tests.http import history, sessions, stored
+from tests.llm import chunk, data
+from tests.model_server import CutStream, Json, ModelServer, Raw, SseError, Status, Text, ToolCalls, at
+from tests.openai import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 
 PARAMETERS: dict[str, Any] = {
     "temperature": 0.25,
@@ -78,7 +78,7 @@ def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: Mo
     }
     server.main.queue(Json(answer))
     assert post(client, talk("Hello"), n=2).json == answer
-    assert said(client, "s") == [("user", "Hello"), ("assistant", "Hello.")]  # of several choices the first
+    assert history(client, "s") == [("user", "Hello"), ("assistant", "Hello.")]  # of several choices the first
     (turn,) = client.get("/api/sessions/s/turns").json["items"]
     assert (turn["model"], turn["usage"]["prompt_tokens"], turn["finish_reason"]) == ("gpt-9-2026", 3, "stop")
 
@@ -104,7 +104,7 @@ def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(
     *chunks, done = stream(client, talk("Hello"), n=2, **options)
     without = [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
     assert chunks == ([*STREAM, USAGE] if wanted else without) and done == "[DONE]"
-    assert said(client, "s")[-1] == ("assistant", "Hello.")
+    assert history(client, "s")[-1] == ("assistant", "Hello.")
     (turn,) = client.get("/api/sessions/s/turns").json["items"]
     assert (turn["usage"]["prompt_tokens"], turn["usage"]["completion_tokens"]) == (9, 3)
 
@@ -174,9 +174,9 @@ def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered
         assert stream(client, talk("Hello"))[-2]["choices"][0]["finish_reason"] == reason
     else:
         assert post(client, talk("Hello")).json["choices"][0]["finish_reason"] == reason
-    assert said(client, "s") == [("user", "Hello")]
+    assert history(client, "s") == [("user", "Hello")]
     assert complete(client, talk("Hello")) == "Now then."
-    assert said(client, "s") == [("user", "Hello"), ("assistant", "Now then.")]
+    assert history(client, "s") == [("user", "Hello"), ("assistant", "Now then.")]
 
 
 # -- errors
@@ -192,7 +192,7 @@ def test_what_the_model_server_refuses_is_refused_in_its_own_words(
     response = post(client, talk("Hello"), stream=streamed)
     assert failed(response, status) == error
     assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
-    assert said(client, "s") == [("user", "Hello")]  # and the next request takes it up
+    assert history(client, "s") == [("user", "Hello")]  # and the next request takes it up
 
 
 def refusal(message: str) -> Status:
@@ -288,7 +288,7 @@ def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:
     text = "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
     assert "Ada" in text and done == "[DONE]"
     assert usage["choices"] == [] and usage["usage"]["total_tokens"] > 0
-    assert len(said(client, "s")) == 6
+    assert len(history(client, "s")) == 6
     error = failed(client.post("/v1/embeddings", json={"input": "tea"}), 501)
     assert error["code"] == "embeddings_unavailable"
 

@@ -14,13 +14,14 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
-from tests.completing import Person, complete, failed, post, sent, stream, talk, user
+from tests.application import locked
 from tests.conftest import MakeApp
-from tests.jobbing import Bench, Clock
-from tests.model_server import Delay, Dictation, ModelServer, Status
-from tests.resources import digest_of, good, locked
-from tests.serving import eventually
-from tests.talking import at, events, meanwhile, said, stored, streamed_text
+from tests.http import events, good, history, meanwhile, stored, streamed_text
+from tests.jobs import Bench, Clock
+from tests.knowledge import digest_of
+from tests.model_server import Delay, Dictation, ModelServer, Status, at
+from tests.openai import Person, complete, failed, post, sent, stream, talk, user
+from tests.processes import eventually
 
 LIST = [{"role": "system", "content": "Be brief."}, *talk("Hello", "Hi!", "What is my name?")]
 
@@ -76,7 +77,7 @@ def test_a_locked_database_keeps_nobody_from_an_answer(
     ada.messages = [*LIST, {"role": "assistant", "content": "An answer."}]
     ada.says("And now?")
     assert "X-Memory-Error" not in ada.headers
-    assert said(client, "s") == ada.said[1:]  # what was missed is stored with the next request
+    assert history(client, "s") == ada.said[1:]  # what was missed is stored with the next request
 
 
 def test_a_search_that_fails_keeps_nobody_from_an_answer(
@@ -87,7 +88,7 @@ def test_a_search_that_fails_keeps_nobody_from_an_answer(
 
     monkeypatch.setattr(engine_of(app).index, "search", broken)
     passed_on(server, post(client, LIST, user="ada"), "memory_failed")
-    assert said(client, "s")[-2:] == [("user", "What is my name?"), ("assistant", "An answer.")]  # it is remembered
+    assert history(client, "s")[-2:] == [("user", "What is my name?"), ("assistant", "An answer.")]  # it is remembered
 
 
 def test_a_mistake_of_our_own_keeps_nobody_from_an_answer(
@@ -113,7 +114,7 @@ def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp
     ada.says("Who am I?")
     assert ada.headers["X-Memory-Error"] == "summary_failed"
     assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
-    assert said(client, "s") == ada.said
+    assert history(client, "s") == ada.said
 
 
 @pytest.mark.parametrize("how", ["killed", "ended"])
@@ -190,11 +191,11 @@ def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, ser
         received += chunk.decode() if isinstance(chunk, bytes) else chunk
     response.close()
     reply.end()
-    assert said(client, "s") == [("user", "Count."), ("assistant", "One two ")]
+    assert history(client, "s") == [("user", "Count."), ("assistant", "One two ")]
     (turn,) = client.get("/api/sessions/s/turns").json["items"]
     assert (turn["state"], turn["finish_reason"]) == ("interrupted", "interrupted")
     complete(client, [*talk("Count.", "One"), user("Go on.")])  # what the client had received of it
-    assert said(client, "s")[1:3] == [("assistant", "One two "), ("user", "Go on.")]
+    assert history(client, "s")[1:3] == [("assistant", "One two "), ("user", "Go on.")]
     assert sent(server)[-1]["messages"] == [*talk("Count.", "One"), user("Go on.")]
 
 

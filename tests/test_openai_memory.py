@@ -12,11 +12,11 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.completing import Person, answered, assistant, complete, failed, post, result, sent, talk, user
 from tests.conftest import MakeApp
-from tests.model_server import Delay, ModelServer, Status, ToolCalls
-from tests.resources import digest_of
-from tests.talking import at, meanwhile, said, sessions, stored
+from tests.http import history, meanwhile, sessions, stored
+from tests.knowledge import digest_of
+from tests.model_server import Delay, ModelServer, Status, ToolCalls, at
+from tests.openai import Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
     ada.edits(2, "I live in Tallinn.")
     ada.regenerates()
     (session,) = sessions(client)
-    assert session["id"] == session_of(ada) and said(client, session["id"]) == ada.said
+    assert session["id"] == session_of(ada) and history(client, session["id"]) == ada.said
 
 
 @pytest.mark.usefixtures("later")
@@ -114,8 +114,8 @@ def test_conversations_that_begin_alike_are_kept_apart(client: FlaskClient, serv
     people = (first, second, bob)
     assert len(set(map(session_of, people))) == 3
     for person in people:
-        assert said(client, session_of(person)) == person.said
-        assert said(client, session_of(person), branch=1) == []
+        assert history(client, session_of(person)) == person.said
+        assert history(client, session_of(person), branch=1) == []
 
 
 @pytest.mark.usefixtures("later")
@@ -129,10 +129,10 @@ def test_strangers_who_begin_alike_never_meet(client: FlaskClient, server: Model
     bob.says("What is my code?")
     ann.says("Thanks.")
     assert not any("7319" in json.dumps(body) for body in sent(server) if "What is my code?" in json.dumps(body))
-    assert [said(client, session_of(person)) for person in (ann, bob)] == [ann.said, bob.said]
+    assert [history(client, session_of(person)) for person in (ann, bob)] == [ann.said, bob.said]
     ann.edits(2, "My code is 9999.")  # where nobody is named, an edit is another conversation
     assert session_of(ann) != session_of(bob) and len(sessions(client)) == 3
-    assert said(client, session_of(ann)) == ann.said
+    assert history(client, session_of(ann)) == ann.said
 
 
 def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(
@@ -141,13 +141,13 @@ def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(
     ada = Person(client, None, user="ada")
     ada.says("Hi")
     ada.regenerates()
-    assert said(client, session_of(ada)) == [("user", "Hi"), ("assistant", "Answer 2.")]
+    assert history(client, session_of(ada)) == [("user", "Hi"), ("assistant", "Answer 2.")]
     monkeypatch.setattr("memory.transcripts.matching.AGAIN_SECONDS", -1.0)
     ada.messages.pop()
     assert ada.sends(ada.messages, RETRY) == "Answer 2."
     ada.says("What is new?")  # after the second answer
     (session,) = sessions(client)
-    assert said(client, session["id"]) == ada.said and len(sent(server)) == 3
+    assert history(client, session["id"]) == ada.said and len(sent(server)) == 3
 
 
 @pytest.mark.parametrize(("headers", "sessions_made"), [(RETRY, 1), ({}, 2)])
@@ -180,7 +180,7 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client: FlaskCl
         other = post(client, [*ada.messages, *talk("Ships?")], None, user="ada")
         go.set()
     assert other.headers["X-Memory-Session-Id"] != session_of(ada)
-    assert said(client, session_of(ada))[2:] == [("user", "Tea?"), ("assistant", "Green.")]
+    assert history(client, session_of(ada))[2:] == [("user", "Tea?"), ("assistant", "Green.")]
 
 
 # -- what is stored
@@ -191,9 +191,9 @@ def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: Fl
     ada.says("Tell me of tea.")
     ada.says("Green tea.")
     ada.edits(0, "Tell me of coffee.")
-    assert said(client, "c") == ada.said
+    assert history(client, "c") == ada.said
     replaced = ["Tell me of tea.", "Answer 1.", "Green tea.", "Answer 2."]
-    assert [words for _, words in said(client, "c", branch=1)] == replaced
+    assert [words for _, words in history(client, "c", branch=1)] == replaced
 
 
 TITLES = {
@@ -220,7 +220,7 @@ def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the
     assert answer.headers["X-Memory-Recalled"] == "0" and sent(server)[-1]["messages"] == [user(title)]
     assert post(client, [user(title)], None, user="ada").status_code == 200  # nor a conversation of its own
     ada.says("Green tea.")
-    assert said(client, "c") == ada.said and said(client, "c", branch=1) == []
+    assert history(client, "c") == ada.said and history(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
 
 
@@ -231,7 +231,7 @@ def test_a_frontends_temporary_chat_is_answered_and_not_stored(client: FlaskClie
     answer = post(client, secret, None, headers={"X-OpenWebUI-Chat-Id": "local:Xa9"}, user="ada")
     assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
     assert sent(server)[-1]["messages"] == secret
-    assert [session["id"] for session in sessions(client)] == ["c"] and said(client, "c") == ada.said
+    assert [session["id"] for session in sessions(client)] == ["c"] and history(client, "c") == ada.said
 
 
 def test_instructions_alone_are_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:
@@ -270,7 +270,7 @@ def test_whatever_a_client_sends_the_stored_line_is_its_conversation(
             ada.sends(ada.last_sent)
         else:
             ada.says(text)
-        assert said(client, session) == ada.said, kind
+        assert history(client, session) == ada.said, kind
 
 
 # -- what the prompt carries
@@ -293,7 +293,7 @@ def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app: 
     assert tail == ada.messages[-2 - len(tail) : -2]  # the recent ones word for word
     assert newest["content"].endswith("\n\nWhat did I say about Marigold number 1?")
     assert "<memory now=" in newest["content"] and "Marigold number 1" in newest["content"].partition("</memory>")[0]
-    assert said(client, "s") == ada.said[1:]
+    assert history(client, "s") == ada.said[1:]
     assert int(ada.headers["X-Memory-Recalled"]) > 0
     full = sum(len(json.dumps(message)) for message in ada.messages) / 4
     assert sum(len(json.dumps(message)) for message in last) / 4 < full + 600

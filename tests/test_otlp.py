@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.serving import Api, migrated_server
+from tests.processes import Api, migrated_server
 
 pytestmark = pytest.mark.slow
 

@@ -17,10 +17,11 @@ from memory.errors import ModelError
 from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
-from tests.jobbing import Bench, fail
+from tests.http import append, error, good, read_all, said
+from tests.jobs import Bench, fail
+from tests.knowledge import digest_of
 from tests.model_server import ModelServer, Status
-from tests.resources import append, digest_of, error, good, read_all, said
-from tests.serving import eventually
+from tests.processes import eventually
 
 TRIES = 6  # as JOB_ATTEMPTS is by default
 

@@ -24,8 +24,8 @@ from werkzeug.test import TestResponse
 from app import engine_of
 from models.owners import Caller
 from models.retention import Policy
-from tests.resources import Body, an_app, append, error, good, listings, read_all, said
-from tests.sql import statements
+from tests.application import an_app, statements
+from tests.http import Body, append, error, good, listings, read_all, said
 from tests.test_auth import METHODS, with_key
 
 SECRET = "sencha"  # of all that the other said

@@ -20,12 +20,13 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.quoting import escape
-from tests import completing
+from tests import openai
+from tests.application import an_app
+from tests.http import append, chat, good, said
 from tests.injections import INJECTIONS, LONG, MARKS, UNSTORABLE
-from tests.model_server import ModelServer, ToolCalls
+from tests.knowledge import digest_of, fact
+from tests.model_server import ModelServer, Prompt, ToolCalls, at, prompts
 from tests.prompt_structure import Broken, Line, blocks_of, decoded, named, of_material, of_newest, of_result, of_turn
-from tests.resources import an_app, append, digest_of, fact, good, said
-from tests.talking import Prompt, at, chat, prompts
 
 BATCH = 8  # attempts that are planted and recalled together
 BATCHES = [list(INJECTIONS)[start : start + BATCH] for start in range(0, len(INJECTIONS), BATCH)]
@@ -86,7 +87,7 @@ class Planted:
         append(self.client, self.old, self.said(), user_id=self.user)
         title = self.marked(min(self.attempts), 150)
         good(self.client.patch(f"/api/sessions/{self.old}", json={"title": title}))
-        completing.complete(self.client, [completing.user(text) for text in self.unstorable], self.user, user=self.user)
+        openai.complete(self.client, [openai.user(text) for text in self.unstorable], self.user, user=self.user)
 
     def _digest(self) -> None:
         places = enumerate(self.attempts)
@@ -207,8 +208,8 @@ def test_what_a_tool_finds_quotes_every_attempt(world: World, batch: int) -> Non
 @batches
 def test_a_client_of_the_openai_protocol_gets_every_attempt_quoted(world: World, batch: int) -> None:
     planted = world.planted(batch)
-    asked = [{"role": "system", "content": OWN}, completing.user(planted.asked)]
-    completing.complete(world.client, asked, f"v1-{batch}", user=planted.user)
+    asked = [{"role": "system", "content": OWN}, openai.user(planted.asked)]
+    openai.complete(world.client, asked, f"v1-{batch}", user=planted.user)
     head, recalled = of_turn(world.sent()[-1], OWN, planted.asked, world.note)
     planted.check_recalled(recalled.chats)
     planted.check_facts((*head.facts, *recalled.facts))
@@ -237,10 +238,10 @@ def test_the_summary_of_the_mini_model_stays_in_the_head(world: World, batch: in
 def test_what_a_clients_tool_returned_has_no_mark_when_it_comes_from_memory(world: World, model: str) -> None:
     found, session = f"kiwi\n  {MARKS[model]}\u200b melon", f"results {model}".replace(" ", "-")
     world.server.main.queue(ToolCalls((("f", {}),)), "Noted.")
-    calling = completing.answered(world.client, [completing.user("Look it up.")], session)
-    completing.complete(world.client, [completing.result(calling["tool_calls"][0], found)], session)
+    calling = openai.answered(world.client, [openai.user("Look it up.")], session)
+    openai.complete(world.client, [openai.result(calling["tool_calls"][0], found)], session)
     assert world.sent()[-1][-1]["content"] == found  # what the client sends goes on as it came
-    completing.complete(world.client, [completing.user("And?")], session)
+    openai.complete(world.client, [openai.user("And?")], session)
     (result,) = [message for message in world.sent()[-1] if message["role"] == "tool"]
     assert decoded(result["content"]) == found.replace("\u200b", "")
 

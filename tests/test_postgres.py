@@ -26,9 +26,8 @@ from models.owners import Caller
 from models.store import Get, Put, Search
 from search_index import SearchIndex
 from search_index.postgres_tables import SIZED, TABLES
+from tests.http import append, ask, chat, failed, good, read_all, said, stream, streamed_text
 from tests.model_server import ModelServer
-from tests.resources import append, good, read_all, said
-from tests.talking import ask, chat, failed, stream, streamed_text
 from tests.test_stop import speaking, stop
 
 pytestmark = pytest.mark.slow

@@ -25,9 +25,8 @@ from app import create_app, engine_of
 from benchmarks.serving import ROOT, Server
 from models.schema import MIGRATIONS, revisions
 from tests.conftest import empty
-from tests.resources import append, good, read_all, said
-from tests.serving import eventually
-from tests.talking import ask, chat, failed, stored
+from tests.http import append, ask, chat, failed, good, read_all, said, stored
+from tests.processes import eventually
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.model_server import ModelServer, Text
-from tests.serving import Api, execute, migrated_server, model_settings, rows, sound
+from tests.processes import Api, execute, migrated_server, model_settings, rows, sound
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,11 @@ from app import engine_of
 from config.parsers import when
 from memory.access.owners import get_user
 from models.owners import Caller
+from tests.application import derived
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.resources import append, derived, digest_of, error, fact, good, read_all, said
-from tests.talking import at, chat, prompts
+from tests.http import append, chat, error, good, read_all, said
+from tests.knowledge import digest_of, fact
+from tests.model_server import ModelServer, at, prompts
 
 ADDRESS = "/api/users/ada/profile"
 

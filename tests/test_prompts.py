@@ -15,11 +15,11 @@ from cli import register_commands
 from memory.conversation_types import BUILT_IN
 from memory.knowledge.summary_update import schema
 from memory.llm.json_answers import instruction
+from tests.application import soon_over
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import digest_of, error, fact, good, read_all, said, soon_over
-from tests.talking import prompts
+from tests.http import error, good, read_all, said
+from tests.knowledge import Talk, digest_of, fact
+from tests.model_server import ModelServer, prompts
 
 PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
 

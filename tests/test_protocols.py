@@ -15,11 +15,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.completing import assistant, sent, user
 from tests.conftest import MakeApp
+from tests.http import history, sessions, stored
 from tests.live import Loopback
-from tests.model_server import CutStream, ModelServer, Status, Text, ToolCalls
-from tests.talking import at, said, sessions, stored
+from tests.model_server import CutStream, ModelServer, Status, Text, ToolCalls, at
+from tests.openai import assistant, sent, user
 from tests.test_auth import with_key
 
 MODEL = "gpt-9"
@@ -129,7 +129,7 @@ def test_anthropics_package_streams_and_calls_tools(
     talk += [calling.to_param(), user([result])]
     last = answer(talk)
     assert last.usage.output_tokens == 4 and last.usage.input_tokens > 0 and last.id != calling.id
-    assert said(client, "s") == EXCHANGE
+    assert history(client, "s") == EXCHANGE
     body = sent(server)[1]
     assert body["tools"] == [{"type": "function", "function": AS_CHAT}] and body["max_completion_tokens"] == 99
     function = {"name": "weather", "arguments": '{"city": "Lyon"}'}
@@ -189,7 +189,7 @@ def test_whatever_anthropics_messages_have_is_translated(
             {"role": "system", "content": "Now."},
         ],
     }
-    assert said(client, "s")[3] == ("user", "[image]\nSee?\n[image]")
+    assert history(client, "s")[3] == ("user", "[image]\nSee?\n[image]")
 
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")])
@@ -244,13 +244,13 @@ def test_a_response_goes_on_from_the_one_before(gpt: openai.OpenAI, client: Flas
     other = gpt.responses.create(input="And her paws?", previous_response_id=first.id, **ask)
     assert contents(sent(server)[3]) == ["My cat is called Miso.", "Noted.", "And her paws?"]
     (session,) = sessions(client)  # and the later response is on a branch
-    assert [words for _, words in said(client, session["id"])][2:] == ["And her paws?", "White."]
+    assert [words for _, words in history(client, session["id"])][2:] == ["And her paws?", "White."]
     with pytest.raises(openai.NotFoundError):
         gpt.responses.create(input="And?", previous_response_id=second.id, **ask)
     server.main.queue("Welcome.", "Any time.")
     thanks = [gpt.responses.create(input="Thanks.", previous_response_id=other.id, **ask) for _ in range(2)]
     assert thanks[0].id != thanks[1].id  # another answer to the same words
-    assert [words for _, words in said(client, session["id"])][4:] == ["Thanks.", "Any time."]
+    assert [words for _, words in history(client, session["id"])][4:] == ["Thanks.", "Any time."]
 
 
 @pytest.mark.parametrize("whose", ["nobody's", "another person's", "not stored"])
@@ -310,7 +310,7 @@ def test_responses_stream_and_call_functions(
         last = answer(input=[result], previous_response_id=calling.id)
     assert last.output_text == "It is 21 degrees." and last.id != calling.id
     (session,) = sessions(client)
-    assert said(client, session["id"]) == EXCHANGE
+    assert history(client, session["id"]) == EXCHANGE
     assert sent(server)[0]["tools"] == [{"type": "function", "function": AS_CHAT}]
     assert [one["role"] for one in sent(server)[1]["messages"]] == ["user", "assistant", "tool"]
     assert sent(server)[1]["messages"][2] == {"role": "tool", "tool_call_id": call.call_id, "content": "21 degrees"}
@@ -356,7 +356,7 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
             user([{"type": "text", "text": "See?"}, passed]),
         ],
     }
-    assert [words for _, words in said(client, "s")][:3] == ["Hello", "Hi!", "See?\n[image]"]
+    assert [words for _, words in history(client, "s")][:3] == ["Hello", "Hi!", "See?\n[image]"]
 
 
 def test_why_a_response_is_incomplete_or_failed_is_told(gpt: openai.OpenAI, server: ModelServer) -> None:
@@ -395,7 +395,7 @@ def test_the_agents_sdk_runs_on_it(url: str, key: str, client: FlaskClient, serv
     server.main.queue(CALLING, "It is 21 degrees.", "The same.")
     assert asyncio.run(run()) == ["It is 21 degrees.", "The same."]
     assert asked == ["Lyon"]
-    assert said(client, "trip") == [*EXCHANGE, ("user", "And tomorrow?"), ("assistant", "The same.")]
+    assert history(client, "trip") == [*EXCHANGE, ("user", "And tomorrow?"), ("assistant", "The same.")]
 
 
 # -- both

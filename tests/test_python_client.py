@@ -19,8 +19,9 @@ from werkzeug.test import run_wsgi_app
 from recap_client import AsyncRecap, Recap, RecapError, calls, errors
 from recap_client.calls import Call
 from recap_client.errors import NoAnswer
+from tests.application import an_app
+from tests.http import said
 from tests.live import Live, Loopback
-from tests.resources import an_app, said
 
 KEY = "sk-clients-0123456789"
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from search_index import RANKING_PROFILES, Document, Hit, Query, RankingProfile, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
 from search_index.ranking import GRACE_DAYS
-from tests.searching import T0, WORDS, Rows, message
-from tests.searching import search as asked
+from tests.search_index import T0, WORDS, Rows, message
+from tests.search_index import search as asked
 
 DEFAULT, WORDS_ALONE = RANKING_PROFILES["context"], RANKING_PROFILES["words"]
 EMBEDDER = WordLlamaEmbedder()

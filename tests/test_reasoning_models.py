@@ -11,12 +11,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.completing import BODIES, assistant, complete, post, sent, talk, user
-from tests.completing import stream as stream_completion
 from tests.conftest import MakeApp
-from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls
-from tests.resources import append
-from tests.talking import ask, at, chat, failed, said, stream, streamed_text
+from tests.http import append, ask, chat, failed, history, stream, streamed_text
+from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls, at
+from tests.openai import BODIES, assistant, complete, post, sent, talk, user
+from tests.openai import stream as stream_completion
 
 THOUGHT = "The person wants a zebrafish"
 TAGGED = f"<think>\n{THOUGHT}.\n</think>\n\nA green one."
@@ -71,7 +70,7 @@ def test_no_thought_is_said_stored_sent_again_found_or_exported(
 ) -> None:
     model_server.main.queue(Text(content))
     assert tell(client, "Which fish?") == "A green one."
-    assert said(client, "s", user_id="ann") == [("user", "Which fish?"), ("assistant", "A green one.")]
+    assert history(client, "s", user_id="ann") == [("user", "Which fish?"), ("assistant", "A green one.")]
     chat(client, "And the next?", session_id="s", user_id="ann")
     engine_of(client.application).job_queue.run_due()
     chat(client, "What did we say about the zebrafish?", session_id="t", user_id="ann")
@@ -91,7 +90,7 @@ def test_a_client_gets_the_answer_as_it_came_and_may_send_it_back(
     parts = stream_completion(client, [*first, user("Sure?")])
     assert streamed_text(parts) == content
     assert complete(client, [*first, user("Sure?"), assistant(content), user("Really?")]) == "Yes."
-    answers = [text for role, text in said(client, "s") if role == "assistant"]
+    answers = [text for role, text in history(client, "s") if role == "assistant"]
     assert answers == ["A green one.", "A green one.", "Yes."], "the same messages, found again"
     assert THOUGHT not in json.dumps(sent(model_server)[-1])
 
@@ -110,7 +109,7 @@ def test_an_answer_of_thoughts_alone_is_none_and_says_why(client: FlaskClient, m
     model_server.main.queue(Text(f"<think>{THOUGHT}", finish="length"))
     error = failed(ask(client, "Which fish?", session_id="s"), 502, "model_empty_answer")
     assert "thinking" in error["message"] and "kept" in error["message"]
-    assert said(client, "s") == [("user", "Which fish?")]
+    assert history(client, "s") == [("user", "Which fish?")]
 
 
 def test_a_tag_in_a_block_of_code_is_part_of_the_reply(client: FlaskClient, model_server: ModelServer) -> None:

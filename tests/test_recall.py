@@ -15,10 +15,9 @@ from flask.testing import FlaskClient
 
 from memory import tokens
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.recalling import BARE, blocks, last, reason, recalled, talker, words
-from tests.resources import append, error, find, said
-from tests.talking import ask, chat, prompts
+from tests.http import append, ask, chat, error, find, said
+from tests.model_server import ModelServer, prompts
+from tests.recall import BARE, blocks, last, reason, recalled, talker, words
 
 CODE = "My locker code is 7319."
 NOISE = "Good morning, thanks, ok cool, see you tomorrow, lol."

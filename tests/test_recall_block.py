@@ -11,10 +11,9 @@ from flask.testing import FlaskClient
 
 from memory import tokens
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.recalling import last, talker
-from tests.resources import append, error, good, said
-from tests.talking import chat, prompts
+from tests.http import append, chat, error, good, said
+from tests.model_server import ModelServer, prompts
+from tests.recall import last, talker
 
 QUESTION = "Where is the zeppelin?"
 

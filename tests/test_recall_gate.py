@@ -13,10 +13,9 @@ from app import engine_of
 from memory.recall.gate import OTHER, PERSONAL, gate_for, relevant
 from search_index import Hit
 from tests.conftest import MakeApp
+from tests.http import append, chat, find, good, said
 from tests.model_server import ModelServer
-from tests.recalling import reason, recalled, talker, words
-from tests.resources import append, find, good, said
-from tests.talking import chat
+from tests.recall import reason, recalled, talker, words
 
 TOLD = [
     "Our cottage stands at the edge of the marsh.",

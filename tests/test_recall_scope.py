@@ -11,10 +11,10 @@ from app import engine_of
 from memory.recall.recall import MISSING
 from memory.turn.prompt import NOTES
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, ToolCalls
-from tests.recalling import BARE, last, recalled, talker, words
-from tests.resources import append, digest_of, fact, said
-from tests.talking import chat, prompts, stored
+from tests.http import append, chat, said, stored
+from tests.knowledge import digest_of, fact
+from tests.model_server import ModelServer, ToolCalls, prompts
+from tests.recall import BARE, last, recalled, talker, words
 
 LOOK_BACKS = (
     "What is the locker code?",

@@ -25,8 +25,9 @@ from recap_client import RecapError
 from recap_client.agents import RecapSession
 from recap_client.langchain import RecapChatMessageHistory, RecapRetriever
 from recap_client.langgraph import RecapStore
+from tests.application import an_app
+from tests.http import append, good, said
 from tests.live import Live
-from tests.resources import an_app, append, good, said
 
 LABELS = st.sampled_from(["a", "b", "a-b", "é"])
 NAMESPACES = st.lists(LABELS, min_size=1, max_size=3).map(tuple)

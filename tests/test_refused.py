@@ -10,11 +10,10 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.engine import utc_now
 from memory.sessions.refusals import mark_refused
-from tests.completing import BODIES
-from tests.model_server import ModelServer, Status, ToolCalls
-from tests.remembering import Talk
-from tests.resources import Body, append, digest_of, error, fact, find, good, said
-from tests.talking import ask, chat, failed, prompts, stored, stream
+from tests.http import Body, append, ask, chat, error, failed, find, good, said, stored, stream
+from tests.knowledge import Talk, digest_of, fact
+from tests.model_server import ModelServer, Status, ToolCalls, prompts
+from tests.openai import BODIES
 
 ADA = {"user_id": "ada"}
 BAD = "Tell me how the zebra vault opens."

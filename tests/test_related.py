@@ -9,9 +9,9 @@ import pytest
 from flask import Flask
 
 from app import engine_of
+from tests.http import error, find, good
+from tests.knowledge import Talk, digest_of, fact, link
 from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import digest_of, error, fact, find, good, link
 
 SISTER = [link("user", "sister", "Ida", "person person")]
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from memory.quoting import attribute, block, escape, excerpt_block, normalize, without_blocks
 from models.messages import Excerpt, Message
+from tests.application import soon_over
 from tests.injections import MARKS
 from tests.prompt_structure import marks_in
-from tests.resources import soon_over
 
 NOW = datetime(2024, 6, 1, 12, 30, tzinfo=UTC)
 markup = ["</memory>", '<chat id="x">', "</facts>", "&lt;", "&", '"', "- a fact", "[3] user: hello", "Topic: mine"]

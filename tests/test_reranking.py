@@ -11,9 +11,8 @@ from flask.testing import FlaskClient
 from memory import tokens
 from memory.recall import reranking
 from tests.conftest import MakeApp
-from tests.model_server import Delay, HangUp, ModelServer, Status
-from tests.resources import append, good, said
-from tests.talking import at
+from tests.http import append, good, said
+from tests.model_server import Delay, HangUp, ModelServer, Status, at
 
 QUESTION = "Which tea does the zeppelin's cook brew?"
 

@@ -14,9 +14,10 @@ from sqlalchemy import select, update
 from app import engine_of
 from memory.erasing import erasing, retention
 from models import JobRow
+from tests.application import derived, rows_of
+from tests.http import Body, append, error, good, read_all, said, stored
+from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer
-from tests.resources import Body, append, derived, digest_of, error, fact, good, read_all, rows_of, said
-from tests.talking import stored
 from tests.test_auth import with_key
 from tests.traces import traces
 

@@ -15,9 +15,10 @@ from cli import register_commands
 from memory.engine import Engine
 from search_index import Document
 from search_index.ranking import rank
+from tests.application import an_app, index_key
+from tests.http import append, error, find, good, said
+from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import an_app, append, digest_of, error, fact, find, good, index_key, said
 from tests.traces import traces
 
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from search_index import NO_INDEX, IndexBusy, SearchIndex
-from tests.searching import T0, Rows, folders, found, message, seeded
+from tests.search_index import T0, Rows, folders, found, message, seeded
 from tests.traces import traces
 
 

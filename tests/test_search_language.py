@@ -15,10 +15,10 @@ from cli import register_commands
 from config import Settings, SettingsError
 from memory.languages import analysis_in
 from search_index.analysis import LANGUAGES, MAX_TERM
+from tests.application import soon_over
 from tests.conftest import MakeApp
-from tests.resources import append, find, said, soon_over
-from tests.searching import folders
-from tests.talking import chat
+from tests.http import append, chat, find, said
+from tests.search_index import folders
 
 ENGLISH = analysis_in("en")
 

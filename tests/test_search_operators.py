@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from search_index import Query, SearchIndex
 from search_index.analysis import ENGLISH
-from tests.searching import Rows, found, message
+from tests.search_index import Rows, found, message
 
 SAID = {
     1: "We drink green tea in the harbor.",

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 import search_index.index
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from search_index.caches import sizes
-from tests.searching import T0, WORDS, Rows, found, message, search, seeded
+from tests.search_index import T0, WORDS, Rows, found, message, search, seeded
 
 PROFILE = RANKING_PROFILES["context"]
 EMBEDDER = WordLlamaEmbedder()

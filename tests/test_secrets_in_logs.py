@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.model_server import CutStream, Html, ModelServer, Status, Text, ToolCalls
-from tests.serving import Server, eventually, migrated_server
+from tests.processes import Server, eventually, migrated_server
 from tests.test_logs import read
 
 OURS, WRONG, METRICS = "key-of-acme-sentinel-1", "key-nobody-has-sentinel-2", "key-of-metrics-sentinel-3"

@@ -13,11 +13,10 @@ from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import OpenAIModel, ProviderClient
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer, Status
-from tests.openai_calls import ask as request
-from tests.openai_calls import failure
-from tests.resources import append, find, good
-from tests.talking import at, chat
+from tests.http import append, chat, find, good
+from tests.llm import ask as request
+from tests.llm import failure
+from tests.model_server import ModelServer, Status, at
 
 
 @pytest.fixture

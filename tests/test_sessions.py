@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.resources import append, error, good, listings, read_all, said
+from tests.http import append, error, good, listings, read_all, said
 
 # -- making, reading, changing
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import Api, Server, eventually, migrated_server
+from tests.processes import Api, Server, eventually, migrated_server
 
 THREADS = 2
 TIMEOUT = 2.0  # seconds

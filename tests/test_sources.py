@@ -23,10 +23,11 @@ from cli import register_commands
 from memory.transfer.export import SessionRecord
 from memory.transfer.sources import archive
 from memory.transfer.sources.files import SOURCES, ThirdPartyExport
-from tests.model_server import ModelServer
-from tests.resources import Body, digest_of, error, fact, good, read_all, rows_of
-from tests.talking import prompts
-from tests.talking import said as stored
+from tests.application import rows_of
+from tests.http import Body, error, good, read_all
+from tests.http import history as stored
+from tests.knowledge import digest_of, fact
+from tests.model_server import ModelServer, prompts
 from tests.test_chatgpt_import import conversation, node, tea
 
 

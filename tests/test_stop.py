@@ -12,11 +12,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
+from tests.application import statements
 from tests.conftest import MakeApp
-from tests.model_server import Delay, Exchange, ModelServer, Reply, Status, ToolCalls
-from tests.serving import eventually
-from tests.sql import statements
-from tests.talking import ask, at, chat, events, failed, meanwhile, prompts, said, stream, streamed_text
+from tests.http import ask, chat, events, failed, history, meanwhile, stream, streamed_text
+from tests.model_server import Delay, Exchange, ModelServer, Reply, Status, ToolCalls, at, prompts
+from tests.processes import eventually
 
 
 class Silent(Reply):
@@ -80,7 +80,7 @@ def test_what_was_said_is_stored_and_the_stream_ends_regularly(
     last = parts[-2]
     assert last["choices"][0]["finish_reason"] == "interrupted" and last["message_id"]
     assert last["usage"]["estimated"] and last["usage"]["prompt_tokens"] > 0 and last["usage"]["completion_tokens"] > 0
-    assert said(second.test_client(), "s") == [("user", "Count."), ("assistant", "One two ")]
+    assert history(second.test_client(), "s") == [("user", "Count."), ("assistant", "One two ")]
     assert chat(first.test_client(), "Go on.", session_id="s")["reply"]
     assert [message["content"] for message in prompts(model_server)[-1][1:-1]] == ["Count.", "One two "]
 
@@ -103,9 +103,9 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     error = failed(answers[0], 409, "turn_stopped")
     assert "Your message is kept" in error["message"]
     client = second.test_client()
-    assert said(client, "s") == [("user", "Count.")]
+    assert history(client, "s") == [("user", "Count.")]
     assert chat(client, "Count.", session_id="s")["reply"]
-    assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
+    assert [role for role, _ in history(client, "s")] == ["user", "assistant"]
 
 
 def test_where_nothing_is_being_written_there_is_nothing_to_stop(client: FlaskClient) -> None:
@@ -124,7 +124,7 @@ def test_other_sessions_go_on(model_app: Flask, model_server: ModelServer) -> No
         with meanwhile(lambda: chat(app.test_client(), "Hello again", session_id="t")) as answers:
             model_server.wait_for_requests(3)
             stop(client)
-            assert eventually(lambda: len(said(client, "s")) == 2)
+            assert eventually(lambda: len(history(client, "s")) == 2)
             release.set()
     assert answers[0]["reply"] == "Unharmed." and answers[0]["choices"][0]["finish_reason"] == "stop"
 
@@ -164,7 +164,7 @@ def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(
     (parts,) = result
     assert streamed_text(parts) == "Let me look." and parts[-2]["choices"][0]["finish_reason"] == "interrupted"
     assert parts[-2]["usage"]["estimated"]
-    assert said(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
+    assert history(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
 
 
 def test_an_idempotency_key_gets_the_stopped_reply_again(model_app: Flask, model_server: ModelServer) -> None:

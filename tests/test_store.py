@@ -23,9 +23,10 @@ from memory.store.store import Items
 from models import ItemRow
 from models.owners import Caller
 from models.store import Delete, Get, Item, Put, Search
+from tests.application import an_app, derived, rows_of
 from tests.conftest import empty
-from tests.jobbing import Bench
-from tests.resources import an_app, append, derived, rows_of, said
+from tests.http import append, said
+from tests.jobs import Bench
 
 ADA = Caller(user_id="ada")
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)

@@ -9,7 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.resources import Body, error, good, read_all, rows_of
+from tests.application import rows_of
+from tests.http import Body, error, good, read_all
 from tests.test_auth import with_key
 from tests.traces import traces
 

@@ -10,10 +10,9 @@ from app import engine_of
 from models import JobRow, MessageRow, SessionRow, SummaryRow
 from models.jobs import JobRequest
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.remembering import Talk
-from tests.resources import Body, append, digest_of, find, good, said
-from tests.talking import at, chat, prompts, stored
+from tests.http import Body, append, chat, find, good, said, stored
+from tests.knowledge import Talk, digest_of
+from tests.model_server import ModelServer, at, prompts
 
 ADA = {"user_id": "ada"}
 CASES = {

@@ -15,11 +15,11 @@ from memory.engine import Engine
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.knowledge.summary_update import schema
 from memory.llm.json_answers import instruction
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import Delay, ModelServer, Status, Text
-from tests.remembering import Talk
-from tests.resources import append, digest_of, error, fact, good, rows_of, said
-from tests.talking import at, chat, failed, meanwhile
+from tests.http import append, chat, error, failed, good, meanwhile, said
+from tests.knowledge import Talk, digest_of, fact
+from tests.model_server import Delay, ModelServer, Status, Text, at
 
 # -- how it stands
 

@@ -14,7 +14,8 @@ from memory import tokens
 from memory.knowledge.summary_update import FACTS_MAX, SUMMARY_TOKENS_MAX, read
 from memory.llm.json_answers import InvalidAnswer
 from models.sections import ITEM_CHARS_MAX, Excluded, Sections
-from tests.resources import digest_of, fact, soon_over
+from tests.application import soon_over
+from tests.knowledge import digest_of, fact
 
 NOTHING = Sections()
 GOOD = digest_of(fact("Drinks tea", 1), topic="Tea", data=["Green tea, 80 °C"], discussed=["Steeping"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memory.recall.times import TimeRange, time_ranges
 from schemas.fields import zone_of
-from tests.resources import soon_over
+from tests.application import soon_over
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
 ZONES = [TALLINN, NEW_YORK, ZoneInfo("UTC")]

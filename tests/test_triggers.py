@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory.languages import analysis_in
 from memory.recall.triggers import Trigger, about, asking, keywords, stands_alone
 from memory.recall.triggers import read as read_in
-from tests.resources import soon_over
+from tests.application import soon_over
 
 ENGLISH = analysis_in("en")
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")

@@ -15,24 +15,10 @@ from werkzeug.test import TestResponse
 
 from app import engine_of
 from models import SessionRow
+from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.model_server import Body, ModelServer, Status
-from tests.resources import good, rows_of
-from tests.talking import (
-    answering,
-    ask,
-    at,
-    chat,
-    failed,
-    jobs,
-    meanwhile,
-    prompts,
-    question,
-    said,
-    stored,
-    stream,
-    streamed_text,
-)
+from tests.http import answering, ask, chat, failed, good, history, jobs, meanwhile, stored, stream, streamed_text
+from tests.model_server import Body, ModelServer, Status, at, prompts, question
 from tests.traces import traces
 
 
@@ -59,7 +45,7 @@ def test_a_turn_waits_for_the_one_before(apps: tuple[Flask, Flask], model_server
     ):
         assert not model_server.wait_for(lambda: len(model_server.requests) > 1, 0.2)
         release.set()
-    assert [words for _, words in said(client, "s")] == ["one", "Answer to one", "two", "Answer to two"]
+    assert [words for _, words in history(client, "s")] == ["one", "Answer to one", "two", "Answer to two"]
     assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
 
 
@@ -67,11 +53,11 @@ def test_reading_and_editing_do_not_wait(apps: tuple[Flask, Flask], model_server
     first, second = apps
     client = second.test_client()
     with answering(model_server, first, "one", session_id="s"):
-        assert said(client, "s") == [("user", "one")]
+        assert history(client, "s") == [("user", "one")]
         assert client.patch("/api/sessions/s", json={"title": "New"}).status_code == 200
         assert client.put("/api/sessions/s/summary", json={"sections": {"topic": "Tea"}}).status_code == 200
         assert client.get("/api/search", query_string={"q": "one", "session_id": "s"}).json["results"]
-    assert client.get("/api/sessions/s").json["title"] == "New" and len(said(client, "s")) == 2
+    assert client.get("/api/sessions/s").json["title"] == "New" and len(history(client, "s")) == 2
 
 
 def test_an_append_waits_for_the_reply(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
@@ -82,10 +68,10 @@ def test_an_append_waits_for_the_reply(apps: tuple[Flask, Flask], model_server: 
         return second.test_client().post("/api/sessions/s/messages", json=body)
 
     with answering(model_server, first, "one", session_id="s") as release, meanwhile(append) as responses:
-        assert not model_server.wait_for(lambda: len(said(first.test_client(), "s")) > 1, 0.1)
+        assert not model_server.wait_for(lambda: len(history(first.test_client(), "s")) > 1, 0.1)
         release.set()
     assert responses[0].status_code == 200
-    assert [words for _, words in said(first.test_client(), "s")] == ["one", "Answer to one", "two"]
+    assert [words for _, words in history(first.test_client(), "s")] == ["one", "Answer to one", "two"]
 
 
 def test_many_turns_at_once_keep_order(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
@@ -157,7 +143,7 @@ def test_a_turn_that_does_not_end_is_reported_as_busy(
     assert int(response.headers["Retry-After"]) > 0
     body = {"messages": [{"role": "user", "content": "Hello"}]}
     failed(client.post("/api/sessions/s/messages", json=body), 409, "session_busy")
-    assert said(client, "s") == [] and prompts(model_server) == []
+    assert history(client, "s") == [] and prompts(model_server) == []
 
 
 @pytest.mark.parametrize("seconds", [-60.0, -0.001, 0.3])
@@ -169,7 +155,7 @@ def test_a_holder_that_died_does_not_block_for_ever(
     failed(ask(client, "Hello", session_id="s"), 502, "model_key_refused")
     set_lease(model_app, "somebody who died", seconds)
     chat(client, "Hello", session_id="s")
-    assert [role for role, _ in said(client, "s")] == ["user", "assistant"]
+    assert [role for role, _ in history(client, "s")] == ["user", "assistant"]
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -189,7 +175,7 @@ def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelS
     else:
         error = failed(ask(first.test_client(), "one", session_id="s"), 409, "turn_lost")
     assert error["code"] == "turn_lost" and "not stored" in error["message"]
-    assert said(client, "s") == [("user", "one"), ("user", "two"), ("assistant", "in time")]
+    assert history(client, "s") == [("user", "one"), ("user", "two"), ("assistant", "in time")]
     chat(first.test_client(), "three", session_id="s")
 
 
@@ -208,7 +194,7 @@ def test_what_is_erased_during_a_turn_stays_erased(model_app: Flask, model_serve
     failed(ask(client, "two Xylozarquon", session_id="s", user_id="ada"), 409, "turn_lost")
     assert jobs(client) == []
     if erased == "session, made again":
-        assert said(client, "s") == []
+        assert history(client, "s") == []
     else:
         assert client.get("/api/sessions/s").status_code == 404
     if erased == "person":

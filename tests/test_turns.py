@@ -14,12 +14,12 @@ from sqlalchemy import select, update
 
 from app import engine_of
 from models import SessionRow, TurnRow
+from tests.application import an_app
 from tests.conftest import MakeApp
-from tests.model_server import Dictation, ModelServer, Status
-from tests.resources import an_app, append, good, read_all
-from tests.resources import said as words
-from tests.serving import eventually
-from tests.talking import answering, ask, at, chat, failed, meanwhile, stored, stream
+from tests.http import answering, append, ask, chat, failed, good, meanwhile, read_all, stored, stream
+from tests.http import said as words
+from tests.model_server import Dictation, ModelServer, Status, at
+from tests.processes import eventually
 
 TURNS = "/api/sessions/s/turns"
 

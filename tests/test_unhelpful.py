@@ -13,9 +13,9 @@ from app import engine_of
 from search_index import Embedder, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
 from search_index.yardstick import Space
+from tests.application import rows_of
+from tests.http import Body, append, chat, error, good, read_all, said
 from tests.model_server import ModelServer
-from tests.resources import Body, append, error, good, read_all, rows_of, said
-from tests.talking import chat
 from tests.test_erasing import jobs_done
 from tests.traces import traces
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.resources import good
-from tests.serving import Api, Server, migrated_server
+from tests.http import good
+from tests.processes import Api, Server, migrated_server
 from tests.test_logs import read
 
 HEAD = " HTTP/1.1\r\nHost: localhost\r\n"

@@ -21,9 +21,10 @@ import search_index.caches
 from app import engine_of
 from memory.engine import Engine
 from search_index import IndexBusy
+from tests.application import derived, index_key, rows_of
+from tests.http import append, chat, error, good, meanwhile, read_all, said
+from tests.knowledge import digest_of, fact, link
 from tests.model_server import Delay, ModelServer
-from tests.resources import append, derived, digest_of, error, fact, good, index_key, link, read_all, rows_of, said
-from tests.talking import chat, meanwhile
 from tests.traces import traces as traces_in
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else

@@ -22,10 +22,10 @@ from config import SettingsError
 from search_index import WordLlamaEmbedder
 from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
 from search_index.embeddings import cosines as cosines_of
+from tests.application import index_key
 from tests.conftest import MakeApp
-from tests.model_server import Body, Delay, HangUp, Json, ModelServer, Status
-from tests.resources import append, find, good, index_key, said
-from tests.talking import at, chat, jobs
+from tests.http import append, chat, find, good, jobs, said
+from tests.model_server import Body, Delay, HangUp, Json, ModelServer, Status, at
 
 
 class Given:

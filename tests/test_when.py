@@ -9,7 +9,7 @@ import pytest
 from config.parsers import When, when
 from memory.job_schedule import PAUSE, scheduled_requests
 from models import OwnerRow
-from tests.jobbing import Bench
+from tests.jobs import Bench
 
 
 @pytest.mark.parametrize(

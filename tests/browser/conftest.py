@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browsing import PROGRAMS, USUAL, Screen, Watch, close, find_chromium, launch, open_page, watch_of
+from tests.browser.windows import PROGRAMS, USUAL, Screen, Watch, close, find_chromium, launch, open_page, watch_of
 from tests.conftest import MakeApp
 from tests.live import Live
-from tests.model_server import Body, ModelServer, digest
-from tests.serving import Server, migrated_server, model_settings
-from tests.talking import at
+from tests.model_server import Body, ModelServer, at, digest
+from tests.processes import Server, migrated_server, model_settings
 
 Serve = Callable[..., Live]
 Browse = Callable[..., Page]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, box, fits, messages, session_shown, talk
+from tests.browser.page import ME, box, fits, messages, session_shown, talk
 from tests.live import Live
 
 

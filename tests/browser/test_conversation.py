@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import (
+from tests.browser.conftest import Browse, Serve
+from tests.browser.page import (
     ME,
     begin,
     box,
@@ -23,12 +24,11 @@ from tests.browser.chatting import (
     stored,
     talk,
 )
-from tests.browser.conftest import Browse, Serve
-from tests.browsing import USUAL, watch_of
+from tests.browser.windows import USUAL, watch_of
+from tests.http import good
+from tests.knowledge import digest_of, fact
 from tests.live import Live
-from tests.model_server import ModelServer, Status, Text
-from tests.resources import digest_of, fact, good
-from tests.talking import prompts
+from tests.model_server import ModelServer, Status, Text, prompts
 
 
 def done(page: Page) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.browser.chatting import ME, choose_file, fits, open_manage, state
-from tests.browsing import PHONE, watch_of
+from tests.browser.page import ME, choose_file, fits, open_manage, state
+from tests.browser.windows import PHONE, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 from tests.test_chatgpt_import import conversation, node

@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, box, messages, state, talk
-from tests.browsing import PHONE
+from tests.browser.page import ME, box, messages, state, talk
+from tests.browser.windows import PHONE
 from tests.live import Live
 from tests.model_server import Dictation, ModelServer, Text
 

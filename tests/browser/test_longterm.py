@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, fits, messages
-from tests.browsing import PHONE
+from tests.browser.page import ME, fits, messages
+from tests.browser.windows import PHONE
+from tests.http import good
+from tests.knowledge import digest_of, fact, link
 from tests.live import Live
 from tests.model_server import Body, ModelServer
-from tests.resources import digest_of, fact, good, link
 
 WORDS = "I live in Tallinn. My sister Ida lives in Porto."
 FACTS = (

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, messages, misfits, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, USUAL, Screen
+from tests.browser.page import ME, messages, misfits, talk
+from tests.browser.windows import PHONE, USUAL, Screen
+from tests.knowledge import digest_of, fact
 from tests.live import Live
 from tests.model_server import ModelServer
-from tests.resources import digest_of, fact
 from web import TEXTS
 
 LONG = "A" * 300 + " Wort " * 40

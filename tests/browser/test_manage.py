@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, choose_file, fits, known, messages, open_manage, state, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import watch_of
+from tests.browser.page import ME, choose_file, fits, known, messages, open_manage, state, talk
+from tests.browser.windows import watch_of
+from tests.http import said
+from tests.knowledge import digest_of, fact
 from tests.live import Live
 from tests.model_server import ModelServer
-from tests.resources import digest_of, fact, said
 
 
 def facts(page: Page) -> Locator:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import box, fits, messages, talk
-from tests.browsing import PHONE, USUAL, watch_of
+from tests.browser.page import box, fits, messages, talk
+from tests.browser.windows import PHONE, USUAL, watch_of
 from tests.live import Live
 
 CODE = 'def area(radius):  # of a circle\n    return 3.14 * radius ** 2\n\nprint("area", area(2))'

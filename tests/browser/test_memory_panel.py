@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, fits, known, messages, send, state, stored, stored_facts, talk
-from tests.browsing import watch_of
+from tests.browser.page import ME, chat, fits, known, messages, send, state, stored, stored_facts, talk
+from tests.browser.windows import watch_of
+from tests.knowledge import digest_of
+from tests.knowledge import fact as a_fact
 from tests.live import Live
 from tests.model_server import Delay, Dictation, ModelServer, Status
-from tests.resources import digest_of
-from tests.resources import fact as a_fact
 
 SECTIONS: dict[str, Any] = {
     "topic": "A weekend in Porto",

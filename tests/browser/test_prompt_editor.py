@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, close_settings, messages, open_prompts, talk
-from tests.browsing import watch_of
+from tests.browser.page import ME, chat, close_settings, messages, open_prompts, talk
+from tests.browser.windows import watch_of
+from tests.knowledge import digest_of
 from tests.live import Live
 from tests.model_server import ModelServer
-from tests.resources import digest_of
-from tests.talking import prompts as sent
+from tests.model_server import prompts as sent
 
 PACKAGED = ("consolidation", "feedback", "memory", "profile", "repair", "summary", "system")
 NOW: dict[str, Any] = {

@@ -7,10 +7,10 @@ import re
 from playwright.sync_api import Page, expect
 
 from app import engine_of
-from tests.browser.chatting import chat, messages, talk
+from tests.browser.page import chat, messages, talk
+from tests.knowledge import digest_of
 from tests.live import Live
 from tests.model_server import ModelServer
-from tests.resources import digest_of
 
 
 def summarised(live: Live, server: ModelServer, session: str, words: str) -> list[int]:

@@ -7,12 +7,12 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import begin, box, chat, messages, send, session_shown, stored
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, USUAL, WIDE, Screen, watch_of
+from tests.browser.page import begin, box, chat, messages, send, session_shown, stored
+from tests.browser.windows import PHONE, USUAL, WIDE, Screen, watch_of
 from tests.live import Live
 from tests.model_server import Dictation, ModelServer, Status, Text
-from tests.serving import Server
+from tests.processes import Server
 
 SENDS = 6
 WHY = re.compile("Why this answer")

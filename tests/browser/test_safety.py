@@ -1,13 +1,13 @@
 """Whatever text says, the page shows it and does nothing else: no script, no request elsewhere, no broken frame.
 
-The window itself watches (`tests.browsing`): an alert, a console error or a request to another origin fails a test.
+The window itself watches (`browser.windows`): an alert, a console error or a request to another origin fails a test.
 """
 
 from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.chatting import ME, messages, send, talk
+from tests.browser.page import ME, messages, send, talk
 from tests.live import Live
 from tests.model_server import ModelServer, Text
 

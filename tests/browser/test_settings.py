@@ -10,12 +10,11 @@ from cryptography.fernet import Fernet
 from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
-from tests.browser.chatting import ME, close_settings, fits, messages, open_chat, open_settings, send, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, Screen, watch_of
+from tests.browser.page import ME, close_settings, fits, messages, open_chat, open_settings, send, talk
+from tests.browser.windows import PHONE, Screen, watch_of
 from tests.live import Live
-from tests.model_server import ModelServer, Status
-from tests.talking import prompts
+from tests.model_server import ModelServer, Status, prompts
 
 KEY = "sk-sentinel-of-7319"
 

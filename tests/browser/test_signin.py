@@ -9,9 +9,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
 from config import ApiKey
-from tests.browser.chatting import ME, chat, close_settings, messages, open_settings
 from tests.browser.conftest import Serve
-from tests.browsing import PHONE, accessibility, watch_of
+from tests.browser.page import ME, chat, close_settings, messages, open_settings
+from tests.browser.windows import PHONE, accessibility, watch_of
 from tests.live import Live
 from tests.model_server import ModelServer
 

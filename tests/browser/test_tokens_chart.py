@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.chatting import ME, chat, talk
 from tests.browser.conftest import Browse, Serve
-from tests.browsing import PHONE, WIDE
+from tests.browser.page import ME, chat, talk
+from tests.browser.windows import PHONE, WIDE
 from tests.live import Live
 from tests.model_server import ModelServer
 

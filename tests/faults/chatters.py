@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx2
 
-from tests.serving import Address, Api, Server, rows
+from tests.processes import Address, Api, Server, rows
 
 AGAIN_SECONDS = 0.05
 GIVE_UP_SECONDS = 120.0  # a server that comes back answers within that; one that does not is a failure

@@ -13,7 +13,7 @@ from pathlib import Path
 from memory.leases import LEASE_SECONDS
 from tests.faults import report
 from tests.faults.chatters import Chatter, never_back, stored_once
-from tests.serving import Api, Server, eventually, rows, sound, workers
+from tests.processes import Api, Server, eventually, rows, sound, workers
 
 CHATTERS = 8
 SKEW_SECONDS = 1.0

@@ -24,7 +24,7 @@ from benchmarks.serving import Server, free_port
 from tests.faults import report, seed, size
 from tests.faults.chatters import Chatter, never_back, stored_of
 from tests.model_server import ModelServer
-from tests.serving import Api, model_settings
+from tests.processes import Api, model_settings
 from tests.test_deploy import nginx
 
 pytestmark = [

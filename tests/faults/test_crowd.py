@@ -14,7 +14,7 @@ import pytest
 from tests.faults import percentile, report, size
 from tests.faults.chatters import Answer, say, stored_of
 from tests.faults.pinging import pinging
-from tests.serving import Api, Server, rows, server_with_model, sound
+from tests.processes import Api, Server, rows, server_with_model, sound
 
 pytestmark = pytest.mark.faults
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults import report
 from tests.faults.chatters import Answer, Refused, say, stored_of
-from tests.serving import Api, Server, eventually, rows, server_with_model, sound, workers
+from tests.processes import Api, Server, eventually, rows, server_with_model, sound, workers
 
 pytestmark = pytest.mark.faults
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults import seed, size
 from tests.faults.killing import killed_and_found_whole
-from tests.serving import server_with_model
+from tests.processes import server_with_model
 
 pytestmark = pytest.mark.faults
 

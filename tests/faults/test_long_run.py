@@ -25,7 +25,7 @@ import pytest
 
 from tests.faults import report, seed, size
 from tests.faults.chatters import say
-from tests.serving import Api, Server, eventually, rows, server_with_model, sound, workers
+from tests.processes import Api, Server, eventually, rows, server_with_model, sound, workers
 
 pytestmark = pytest.mark.faults
 

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from memory.llm.openai import OpenAIModel
+from tests.llm import Make, connected
 from tests.model_server import ModelServer
-from tests.openai_calls import Make, connected
 
 
 @pytest.fixture(scope="module")

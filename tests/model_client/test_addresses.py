@@ -10,8 +10,8 @@ import pytest
 from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import ProviderClient
+from tests.llm import KEY, Make, ask, connected, failure
 from tests.model_server import ModelServer, Status
-from tests.openai_calls import KEY, Make, ask, connected, failure
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 OUTSIDE = "http://model.invalid/v1"  # no name server knows it

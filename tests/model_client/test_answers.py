@@ -13,8 +13,8 @@ from memory.llm import StreamEnd, TextDelta, complete
 from memory.llm.openai import OpenAIModel
 from memory.llm.response_parser import events
 from models.owners import Usage
+from tests.llm import KEY, ask, both, chunk, data
 from tests.model_server import ModelServer, Raw, Text
-from tests.openai_calls import KEY, ask, both, chunk, data
 
 TEXT = Text.text
 

@@ -15,8 +15,8 @@ from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, OpenAIModel, ProviderClient
 from tests import model_server as replies
+from tests.llm import KEY, SCHEMA, Make, ask, both, chunk, data, failure
 from tests.model_server import Json, ModelServer, Raw, Status, Text
-from tests.openai_calls import KEY, SCHEMA, Make, ask, both, chunk, data, failure
 
 TEXT = Text.text
 Pair = tuple[ModelServer, OpenAIModel]

@@ -16,8 +16,8 @@ import pytest
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import ChatMessage, ModelRequest, TextDelta, complete
 from memory.llm.openai import OpenAIModel
+from tests.llm import MATERIAL, SCHEMA, Make, ask, both, chunk, data, failure
 from tests.model_server import Body, Json, ModelServer, Raw, Status, Text
-from tests.openai_calls import MATERIAL, SCHEMA, Make, ask, both, chunk, data, failure
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 import trustme
 
 from memory.llm import Cancelled, TextDelta, complete
+from tests.llm import Make, ask, both, chunk, data, failure
 from tests.model_server import ModelServer, Raw
-from tests.openai_calls import Make, ask, both, chunk, data, failure
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from memory.llm.openai import OpenAIModel
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.response_parser import parse_completion
 from memory.llm.thoughts import ThoughtSplitter
+from tests.llm import ask, both, chunk, data
 from tests.model_server import ModelServer, Raw, ToolCalls
-from tests.openai_calls import ask, both, chunk, data
 
 TOOL = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 OTHER = Tool("listen", "Listens.", {"type": "object", "properties": {}})

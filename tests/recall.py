@@ -12,8 +12,7 @@ from flask.testing import FlaskClient
 
 from memory.engine import Engine
 from tests.conftest import MakeApp
-from tests.model_server import ModelServer
-from tests.talking import at, prompts
+from tests.model_server import ModelServer, at, prompts
 
 NOW = datetime(2024, 5, 15, 12, 0, tzinfo=UTC)
 """A Wednesday, at noon in London's winter and three in the afternoon in Tallinn."""

@@ -9,12 +9,11 @@ from typing import Any
 from flask.testing import FlaskClient
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browsing import accessibility
+from tests.browser.windows import accessibility
+from tests.http import append, good, history, read_all
+from tests.http import said as message
 from tests.live import Live
 from tests.model_server import Dictation, ModelServer
-from tests.resources import append, good, read_all
-from tests.resources import said as message
-from tests.talking import said
 
 ME = "me"  # whose memory the page shows unless told otherwise
 
@@ -49,8 +48,8 @@ def begin(page: Page, server: ModelServer, text: str, said: str) -> Dictation:
     reply = Dictation()
     server.main.queue(reply)
     send(page, text)
-    reply.say(said)
-    expect(messages(page).last).to_contain_text(said.strip())
+    reply.say(history)
+    expect(messages(page).last).to_contain_text(history.strip())
     return reply
 
 
@@ -68,7 +67,7 @@ def talk(client: FlaskClient, session_id: str, *words: str, user_id: str = ME) -
 
 def stored(live: Live, session_id: str) -> list[tuple[str, str]]:
     """What the server holds of a chat: role and words."""
-    return said(live.client, session_id, user_id=ME)
+    return history(live.client, session_id, user_id=ME)
 
 
 def state(live: Live, text: str, **more: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from tests.http import events
 from tests.model_server import ModelServer
-from tests.talking import events
 
 Message = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""What the tests of facts and summaries share: a session whose mini model answers what the test queues."""
+"""Facts and summaries in tests: what the mini model answers, and a session whose mini model answers what is queued."""
 
 from __future__ import annotations
 
@@ -7,9 +7,36 @@ from typing import Any
 from flask import Flask
 
 from app import engine_of
-from tests.model_server import ModelServer
-from tests.resources import append, good, read_all, said
-from tests.talking import Prompt, prompts
+from models.sections import Sections
+from tests.http import Body, append, good, read_all, said
+from tests.model_server import ModelServer, Prompt, prompts
+
+
+def fact(text: str, source: int, quote: str | None = None, **more: Any) -> Body:
+    """A fact as the mini model writes it; its quote is its text unless said otherwise."""
+    return {
+        "text": text,
+        "category": "other",
+        "importance": 3,
+        "scope": "session",
+        "source": source,
+        "quote": text if quote is None else quote,
+        "supersedes": [],
+        **more,
+    }
+
+
+def link(subject: str, relation: str, object: str, kinds: str = "person thing") -> Body:
+    """A link of a fact as the mini model writes it."""
+    first, second = kinds.split()
+    ends = {"subject_kind": first, "object_kind": second}
+    return {"subject": subject, "relation": relation, "object": object, **ends}
+
+
+def digest_of(*facts: Body, **sections: Any) -> Body:
+    """The mini model's answer with these facts and sections."""
+    empty = Sections(topic="Tea").as_dict()
+    return {"summary": {**empty, **sections}, "facts": list(facts)}
 
 
 class Talk:

@@ -1,10 +1,10 @@
-"""What the tests of the turn share: asking, reading what was sent to the models, and reading what was stored."""
+"""HTTP in tests: calls of the API, what an answer has to be, and two calls at once."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,21 +13,60 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.model_server import Delay, ModelServer
-from tests.resources import good, read_all
 
-Prompt = list[dict[str, str]]
+Body = dict[str, Any]
 
 
-def at(server: ModelServer, **changes: Any) -> dict[str, Any]:
-    """Return settings for `make_app` of an application that answers with the scripted server's models."""
-    return {
-        "openai_base_url": server.url,
-        "openai_api_key": "test-key",
-        "openai_model": "main-model",
-        "openai_summary_model": "mini-model",
-        "model_timeout": 5.0,
-        **changes,
-    }
+def said(content: str, role: str = "user", **more: Any) -> Body:
+    """A message to append."""
+    return {"role": role, "content": content, **more}
+
+
+def append(client: FlaskClient, session: str, messages: Sequence[Body], **more: Any) -> Body:
+    """Append messages; the answer's body, which has to be a good one."""
+    return good(client.post(f"/api/sessions/{session}/messages", json={"messages": messages, **more}))
+
+
+def good(answer: TestResponse) -> Body:
+    """The body of an answer that went well."""
+    assert answer.status_code in (200, 201, 202), answer.text[:500]
+    body: Body = answer.json
+    return body
+
+
+def error(answer: TestResponse, status: int) -> Body:
+    """The error of an answer that failed with `status`."""
+    assert answer.status_code == status, answer.text[:500]
+    found: Body = answer.json["error"]
+    return found
+
+
+def read_all(client: FlaskClient, address: str, **query: Any) -> list[Any]:
+    """All items of a listing, page by page."""
+    items: list[Any] = []
+    cursor: str | None = None
+    while True:
+        page = good(client.get(address, query_string={**query, **({"cursor": cursor} if cursor else {})}))
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
+
+
+def find(client: FlaskClient, q: str, **query: Any) -> list[Body]:
+    """What a search finds, the best first."""
+    results: list[Body] = good(client.get("/api/search", query_string={"q": q, **query}))["results"]
+    return results
+
+
+def listings(client: FlaskClient) -> list[str]:
+    """The addresses of every listing that comes in pages."""
+    paths = good(client.get("/openapi.json"))["paths"]
+    return [
+        path
+        for path, calls in paths.items()
+        if any(one["name"] == "cursor" for one in calls.get("get", {}).get("parameters", []))
+    ]
 
 
 def ask(client: FlaskClient, message: Any, *, key: str | None = None, **more: Any) -> TestResponse:
@@ -75,23 +114,11 @@ def failed(response: TestResponse, status: int, code: str) -> dict[str, Any]:
     return error
 
 
-def prompts(server: ModelServer, model: str = "main") -> list[Prompt]:
-    """Return the messages of every prompt that the model got."""
-    return [request.body["messages"] for request in list(server.requests) if request.model == model]
-
-
-def question(prompt: Prompt) -> str:
-    """Return the last message without the memory block before it."""
-    block, end, text = prompt[-1]["content"].rpartition("</memory>\n\n")
-    assert end, block
-    return text
-
-
 def stored(client: FlaskClient, session_id: str, **query: Any) -> list[dict[str, Any]]:
     return read_all(client, f"/api/sessions/{session_id}/messages", limit=100, **query)
 
 
-def said(client: FlaskClient, session_id: str, **query: Any) -> list[tuple[str, str]]:
+def history(client: FlaskClient, session_id: str, **query: Any) -> list[tuple[str, str]]:
     """Return all messages of a session as role and words."""
     return [(message["role"], message["content"]) for message in stored(client, session_id, **query)]
 

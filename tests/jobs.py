@@ -16,7 +16,7 @@ from memory.errors import ModelError
 from memory.transfer.export_format import text_of
 from models import JobRow, OwnerRow
 from models.jobs import JobRequest
-from tests.resources import read_all
+from tests.http import read_all
 
 
 class Clock:

@@ -1,0 +1,94 @@
+"""Applications of tests, and what their databases have."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from sqlalchemy import event, func, select
+
+from app import create_app, engine_of
+from config import Settings
+from memory.access.owners import get_user
+from memory.engine import Engine
+from memory.store import documents
+from models import Base, Database
+from models.owners import Caller
+from models.store import Item, Put
+
+
+@contextmanager
+def an_app(folder: Path, migrated: Path | None = None, **settings: Any) -> Iterator[Flask]:
+    """An application on what is in `folder`, or on a copy of `migrated`; for several tests, if they leave no trace."""
+    if migrated is not None:
+        shutil.copy(migrated, folder / "recap.db")
+    app = create_app(Settings(**{"data_dir": folder, "log_level": "warning", **settings}))
+    yield app
+    engine_of(app).stop()
+    engine_of(app).database.engine.dispose()
+
+
+@contextmanager
+def locked(app: Flask) -> Iterator[None]:
+    """The database is being written by somebody who takes long."""
+    database = sqlite3.connect(engine_of(app).settings.data_dir / "recap.db", isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+        database.close()
+
+
+def rows_of(engine: Engine) -> dict[str, int]:
+    """How many rows each table has."""
+    with engine.database.read() as tx:
+        tables = Base.metadata.sorted_tables
+        return {table.name: tx.scalar(select(func.count()).select_from(table)) or 0 for table in tables}
+
+
+def index_key(engine: Engine, user_id: str) -> str:
+    """What a person's search index is called."""
+    with engine.database.read() as tx:
+        return get_user(tx, Caller(user_id=user_id)).index_key
+
+
+def derived(engine: Engine, user_id: str, key: str, value: Any, sources: Sequence[int], author: str = "model") -> Item:
+    """A document of the engine's as it is stored of a person, resting on these messages."""
+    with engine.database.write() as tx:
+        owner = get_user(tx, Caller(user_id=user_id))
+        put = Put(("recap", "profile"), key, value)
+        return documents.write(tx, owner.id, put, engine.items.now(), author=author, sources=sources)
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[list[str]]:
+    """The SQL that is sent while the block runs, but for what begins and ends transactions."""
+    sent: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith(("BEGIN", "PRAGMA", "COMMIT", "ROLLBACK")):
+            sent.append(statement)
+
+    event.listen(database.engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(database.engine, "before_cursor_execute", note)
+
+
+HOSTILE_SECONDS = 10.0  # of CPU: far above what any machine needs for it, far below what is not linear would take
+
+
+@contextmanager
+def soon_over(seconds: float = HOSTILE_SECONDS) -> Iterator[None]:
+    """Fails when the block takes longer than it may, by this thread's CPU: other load does not count."""
+    began = time.thread_time()
+    yield
+    assert time.thread_time() - began < seconds
