@@ -33,11 +33,12 @@ from flask.testing import FlaskClient
 from flask_migrate import upgrade
 from sqlalchemy import create_engine
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from benchmarks.command import Command, about_now, breaking_off, progress
 from benchmarks.results import load_line, machine_line, rows
 from config import Settings
 from config.parsers import When
+from memory.background import register_jobs
 from memory.engine import Engine
 from memory.llm import ConsolidationMaterial, LanguageModel, ModelEvent, ModelRequest, StreamEnd, TextDelta
 from memory.llm.builtin import BuiltinModel
@@ -156,12 +157,13 @@ def measured(
     folder: Path, model: LanguageModel, texts: Sequence[str], truth: Truth, near: Mapping[int, int]
 ) -> Figures:
     """The figures of the facts with these texts, of which this mini model judges the pairs."""
-    app = create_app(Settings(data_dir=folder, log_level="error", consolidation=When("manual")))
+    app = build_app(Settings(data_dir=folder, log_level="error", consolidation=When("manual")))
     with app.app_context():
         upgrade()
     client, today, mini = app.test_client(), BEGAN, Counted(model)
     engine = create_engine(engine_of(app).database.engine.url)
     services = Engine(engine_of(app).settings, engine, engine_of(app).archives.write, now=lambda: today)
+    register_jobs(services)
     services.model_server.models.mini = mini
     imported = client.post("/api/import", query_string=WHO, json=document(texts))
     assert imported.status_code == 200, imported.text

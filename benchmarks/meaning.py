@@ -34,7 +34,7 @@ from typing import Any
 
 from flask_migrate import upgrade
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.conversation import Conversation
 from benchmarks.results import load_line, machine_line, percentiles
@@ -93,7 +93,7 @@ class Person:
 
     def __init__(self, folder: Path, sessions: Sessions, settings: Sequence[tuple[str, str]]) -> None:
         chosen = {"RECAP_DATA_DIR": str(folder), "LOG_LEVEL": "error", **dict(settings)}
-        self.app = create_app(Settings.from_env(chosen))
+        self.app = build_app(Settings.from_env(chosen))
         with self.app.app_context():
             upgrade()
         self.services: Engine = engine_of(self.app)

@@ -27,7 +27,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from flask_migrate import upgrade
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from benchmarks.command import Command, about_now, progress
 from benchmarks.results import machine_line
 from config import Settings
@@ -68,7 +68,7 @@ def asked(client: FlaskClient, message: str, **more: Any) -> tuple[dict[str, Any
 
 def references(folder: Path, sets: Path) -> dict[str, Any]:
     """Return which references of the sets bring the end of the latest conversation."""
-    app = create_app(Settings(data_dir=folder, log_level="error", summary_debounce=0.0))
+    app = build_app(Settings(data_dir=folder, log_level="error", summary_debounce=0.0))
     with app.app_context():
         upgrade()
     client = app.test_client()
@@ -94,7 +94,7 @@ def references(folder: Path, sets: Path) -> dict[str, Any]:
 
 def types(folder: Path) -> dict[str, Any]:
     """Return the type that the cue words tell after each talk."""
-    app = create_app(Settings(data_dir=folder, log_level="error"))
+    app = build_app(Settings(data_dir=folder, log_level="error"))
     with app.app_context():
         upgrade()
     client, found = app.test_client(), dict[str, list[str | None]]()

@@ -67,12 +67,15 @@ class Server:
         if done.returncode:
             raise RuntimeError(f"flask db upgrade failed:\n{done.stderr}")
 
-    def start(self) -> None:
-        """Start gunicorn and wait until it answers.  Raises RuntimeError with the end of its log if it does not."""
+    def start(self, program: str = "gunicorn", *arguments: str) -> None:
+        """Start gunicorn, or another server, and wait until it answers.
+
+        Raises RuntimeError with the end of its log if it does not.
+        """
         assert self._process is None, "it runs already"
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # nosec B603 # our own command, no shell
-                [str(_program("gunicorn")), "wsgi:app"],
+                [str(_program(program)), *(arguments or ("wsgi:app",))],
                 cwd=self._root,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from typing import Any
 
 from mkdocs.structure.pages import Page
 
-from app import create_app
+from app import build_app
 from config import Settings
 
 Schema = dict[str, Any]
@@ -23,7 +23,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if page.file.src_uri != "api.md":
         return markdown
     with TemporaryDirectory() as folder:
-        app = create_app(Settings(data_dir=Path(folder), log_level="warning"))
+        app = build_app(Settings(data_dir=Path(folder), log_level="warning"))
         document: Schema = app.test_client().get("/openapi.json").get_json()
     return "\n".join([markdown, *_calls(document), *_types(document)])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,7 +52,6 @@ from memory.recall.recall import Recall
 from memory.recall.related import RelatedSessions
 from memory.recall.unhelpful import Unhelpful
 from memory.sessions.sessions import Sessions
-from memory.sessions.thoughts import Cleaning
 from memory.store.store import Items
 from memory.transfer.imports import Imports
 from memory.turn.block import Blocks
@@ -75,11 +76,6 @@ BUILTIN = (
 utc_now = partial(datetime.now, UTC)
 
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
-ALONE = (
-    *("index", "unindex", "scrub", "expire", "retention"),
-    *("profile", "feedback", "consolidation", "thoughts"),
-)  # kinds of jobs of which one runs at a time
-SUMMARY_WORKERS = 4  # summaries updated at once: each waits on the mini model, none holds up another person's
 
 
 class Engine:
@@ -94,6 +90,7 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.now = now
+        self._starting, self._started_in = threading.Lock(), 0  # the process in which the background work runs
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
@@ -146,32 +143,31 @@ class Engine:
         self.archives = archives = Archives(database, imports, write_export, now)
         self.erasing = erasing = Erasing(settings, database, index, items, instructions, types, leases, job_queue, now)
         self.retention = Retention(database, job_queue, erasing, archives, now)
-        job_queue.register("index", self.indexing.index_batch)
-        job_queue.register("unindex", self.indexing.remove_erased)
-        job_queue.register("scrub", self.erasing.vacuum)
-        job_queue.register("expire", items.expire)
-        job_queue.register("retention", self.retention.run)
-        job_queue.register("summary", self.summary_job.run)
-        job_queue.register("profile", self.profiles.run)
-        job_queue.register("feedback", self.feedback.run)
-        job_queue.register("consolidation", self.consolidation.run)
-        job_queue.register("thoughts", Cleaning(database, job_queue).run)
+
+    @property
+    def has_started(self) -> bool:
+        """Return whether `start` has done its work in this process; threads do not survive a fork."""
+        return self._started_in == os.getpid()
 
     def start(self, *, worker: bool = False) -> None:
-        """Start what this process does in the background, and log which models answer.
+        """Start this process's background work, once; log which models answer.
 
-        Web workers run the jobs; with JOBS=worker only a `worker` does.  Raises Conflict while the database is being
-        restored, SettingsError where the search index can't be had.
+        Web workers run the jobs; with JOBS=worker only a `worker` does. Raises Conflict while the database is being
+        restored, SettingsError if the search index can't be used.
         """
-        self.data_lock.share()
-        self.model_server.log_models()
-        report = self.health.check()
-        for part, found in (("database", report.database), ("data directory", report.data_dir)):
-            if found != "ok":
-                log.error("the %s is not fit for use: %s", part, found)
-        self.index.warm_up()
-        if worker or self.settings.jobs == "web":
-            self.job_queue.start({**dict.fromkeys(ALONE, 1), "summary": SUMMARY_WORKERS})
+        with self._starting:
+            if self.has_started:
+                return
+            self.data_lock.share()
+            self.model_server.log_models()
+            report = self.health.check()
+            for part, state in (("database", report.database), ("data directory", report.data_dir)):
+                if state != "ok":
+                    log.error("the %s is not fit for use: %s", part, state)
+            self.index.warm_up()
+            if worker or self.settings.jobs == "web":
+                self.job_queue.start()
+            self._started_in = os.getpid()
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""

@@ -131,6 +131,7 @@ class JobQueue:
         self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
+        self._workers: dict[str, int] = {}
         self._free: dict[str, int] = {}  # how many more jobs of a kind may run, of the kinds that this process runs
         self._threads: set[threading.Thread] = set()
         self._looker: threading.Thread | None = None
@@ -140,9 +141,9 @@ class JobQueue:
         self._looked_at: datetime | None = None
         self._stopping = False
 
-    def register(self, kind: str, handler: Handler) -> None:
-        """Say what runs jobs of `kind`."""
-        self._handlers[kind] = handler
+    def register(self, kind: str, handler: Handler, workers: int = 1) -> None:
+        """Let `handler` run jobs of this kind. workers: how many run at once in a process."""
+        self._handlers[kind], self._workers[kind] = handler, workers
 
     def enqueue(self, tx: Transaction | Connection, *requests: JobRequest) -> None:
         """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist.
@@ -177,9 +178,9 @@ class JobQueue:
             self._asked = True
             self._woken.set()
 
-    def start(self, workers: Mapping[str, int]) -> None:
-        """Run jobs in the background, so many of each kind at once: slow kinds must not hold up others."""
-        self._free = dict(workers)
+    def start(self) -> None:
+        """Run jobs in the background, each kind with workers of its own: slow kinds must not hold up others."""
+        self._free = dict(self._workers)
         self._looker = threading.Thread(target=self._look, name="recap-jobs", daemon=True)
         self._looker.start()
 

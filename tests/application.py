@@ -13,7 +13,7 @@ from typing import Any
 from flask import Flask
 from sqlalchemy import event, func, select
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from config import Settings
 from memory.access.owners import get_user
 from memory.engine import Engine
@@ -28,7 +28,7 @@ def an_app(folder: Path, migrated: Path | None = None, **settings: Any) -> Itera
     """An application on what is in `folder`, or on a copy of `migrated`; for several tests, if they leave no trace."""
     if migrated is not None:
         shutil.copy(migrated, folder / "recap.db")
-    app = create_app(Settings(**{"data_dir": folder, "log_level": "warning", **settings}))
+    app = build_app(Settings(**{"data_dir": folder, "log_level": "warning", **settings}))
     yield app
     engine_of(app).stop()
     engine_of(app).database.engine.dispose()

@@ -19,7 +19,7 @@ from flask_migrate import upgrade
 from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy import create_engine, text
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from benchmarks.postgres import server_in
 from config import Settings
 from memory.engine import Engine
@@ -108,7 +108,7 @@ def nodes(
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}
-        made.append(create_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
+        made.append(build_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
     with made[0].app_context():
         upgrade()
     yield made
@@ -155,7 +155,7 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
             folder.mkdir()
             shutil.copy(migrated, folder / "recap.db")
         settings = Settings(**{"data_dir": folder, "log_level": "warning", "summary_debounce": 0.0, **changes})
-        app = create_app(settings)
+        app = build_app(settings)
         made.append(app)
         return app
 

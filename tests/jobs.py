@@ -11,6 +11,7 @@ from sqlalchemy import create_engine
 
 from api.resource import EXTENSION
 from app import engine_of
+from memory.background import register_jobs
 from memory.engine import Engine
 from memory.errors import ModelError
 from memory.transfer.export_format import text_of
@@ -57,6 +58,7 @@ class Bench:
         """Another engine on the same data, as another process has."""
         database = create_engine(engine_of(app).database.engine.url)
         engine = Engine(engine_of(app).settings, database, text_of, now=self.clock)
+        register_jobs(engine)
         engine.job_queue.register("probe", self._run)
         return engine
 

@@ -59,13 +59,15 @@ def ready(bench: Bench) -> dict[str, Any]:
     return good(bench.client.get("/health/ready"))
 
 
-def test_jobs_that_nobody_does_are_told(bench: Bench) -> None:
+def test_jobs_that_nobody_does_are_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     assert "jobs_late" not in ready(bench)
     bench.enqueue("a")
     bench.clock.tick(LATE.total_seconds())
     assert "jobs_late" not in ready(bench)
     bench.clock.tick(120)
     body = ready(bench)
+    assert ready(bench) == body
+    assert caplog.messages == [body["jobs_late"]], "once"
     assert (body["status"], body["jobs"]) == ("ready", {"pending": 1})
     assert "due for 3 minutes" in body["jobs_late"] and "flask --app wsgi jobs work" in body["jobs_late"]
     bench.run()

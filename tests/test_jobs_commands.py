@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 from flask.testing import FlaskClient
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from cli import register_commands
 from config import Settings
 from models import JobRow
@@ -100,7 +100,7 @@ def test_what_a_command_does_not_take_is_refused(run: Run, command: tuple[str, .
     "command", [("jobs", "work"), ("jobs", "list"), ("keys", "create"), ("keys", "list"), ("index", "verify")]
 )
 def test_a_command_without_a_database_says_what_to_do(tmp_path: Any, command: tuple[str, ...]) -> None:
-    app = create_app(Settings(data_dir=tmp_path, log_level="error"))
+    app = build_app(Settings(data_dir=tmp_path, log_level="error"))
     register_commands(app)
     done = app.test_cli_runner().invoke(args=command)
     assert done.exit_code == 1 and "flask --app wsgi db upgrade" in done.stderr

@@ -13,7 +13,7 @@ from click.testing import Result
 from flask import Flask
 from sqlalchemy import create_engine, select
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
@@ -141,7 +141,7 @@ def test_postgresql_gets_every_row_and_gives_it_back(lived_in: Flask, postgres: 
     empty(postgres)
     assert run(lived_in, "move-to", postgres).exit_code == 0
     assert all_rows(postgres) == all_rows(source)
-    there = create_app(engine_of(lived_in).settings.model_copy(update={"database_url": postgres}))
+    there = build_app(engine_of(lived_in).settings.model_copy(update={"database_url": postgres}))
     chat(there.test_client(), "Where do I live?", session_id="adas", user_id="ada")  # with an id that follows
     assert run(there, "move-to", url_of(tmp_path / "back.db")).exit_code == 0
     assert all_rows(url_of(tmp_path / "back.db")) == all_rows(postgres) != all_rows(source)

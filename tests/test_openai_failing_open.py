@@ -126,7 +126,7 @@ def test_a_process_that_ended_is_no_failure_of_memory(make_app: MakeApp, server:
     server.mini.default = lambda body: Delay(threading.Event(), digest_of(topic="Too late"))
     for tries in (1, 2):
         process, asked = bench.process(bench.app), len(server.requests)
-        process.job_queue.start({"summary": 1})
+        process.job_queue.start()
         server.wait_for_requests(asked + 1)
         if how == "killed":  # nobody renews its lease
             process.leases.close()

@@ -273,7 +273,7 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
 def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
     bench.work = lambda job: bench.enqueue("b") if job.key == "a" else None
-    bench.engine.job_queue.start({"probe": 2, "index": 1})
+    bench.engine.job_queue.start()
     bench.enqueue("a")
     assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 

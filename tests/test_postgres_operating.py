@@ -21,7 +21,7 @@ from flask_migrate import upgrade
 from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.pool import NullPool
 
-from app import create_app, engine_of
+from app import build_app, engine_of
 from benchmarks.serving import ROOT, Server
 from models.schema import MIGRATIONS, revisions
 from tests.conftest import empty
@@ -162,7 +162,7 @@ def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
         all_get_on(told)
     run(restore)
     settings = engine_of(nodes[0]).settings
-    app = create_app(
+    app = build_app(
         settings.model_copy(update={"database_url": str(server.set(database="restored", username="recap"))})
     )
     client = app.test_client()
@@ -227,7 +227,7 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(
             admin.execute(text(statement))
     few = make_url(postgres).set(username="few")
     settings = engine_of(nodes[0]).settings
-    app = create_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
+    app = build_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
     with create_engine(few, poolclass=NullPool).connect():
         unavailable(app.test_client())
     chat(app.test_client(), "Hello once more.", session_id="s")

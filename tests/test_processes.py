@@ -48,6 +48,30 @@ def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:
         sound(server)
 
 
+@pytest.mark.parametrize("program", ["flask", "gunicorn", "gunicorn preloaded"])
+def test_jobs_run_under_any_server(tmp_path: Path, migrated: Path, program: str) -> None:
+    (tmp_path / "bare.py").touch()  # in the place of gunicorn.conf.py
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
+        bind = "--bind", f"127.0.0.1:{server.port}", "--workers", "2", "--threads", "2"
+        gunicorn = "gunicorn", "--config", str(tmp_path / "bare.py"), *bind, "wsgi:app"
+        server.start(
+            *{
+                "flask": ("flask", "--app", "wsgi", "run", "--port", str(server.port)),
+                "gunicorn": gunicorn,
+                "gunicorn preloaded": (*gunicorn, "--preload"),
+            }[program]
+        )
+        with Api(server) as api:
+            api.chat("s1", "I live in Bristol, at 17 Marlow Road.", user_id="ada")
+            api.jobs_done()
+            assert "Marlow" in json.dumps(api.get("/api/sessions/s1/summary"))
+            assert "jobs_late" not in api.get("/health/ready")
+        server.signal(signal.SIGTERM)
+        server.wait()
+        assert "Traceback" not in server.log.read_text()
+        sound(server)
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
     tmp_path: Path, migrated: Path, model_server: ModelServer, how: signal.Signals

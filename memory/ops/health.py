@@ -47,21 +47,26 @@ class HealthReport:
         return self.database == self.data_dir == "ok"
 
 
-@dataclass(frozen=True)
 class Health:
     """Reports the health and the metrics of this process and its database."""
 
-    database: Database
-    data_dir: Path
-    embedder: Embedder | None
-    metrics: Metrics
-    now: Callable[[], datetime]
+    def __init__(
+        self,
+        database: Database,
+        data_dir: Path,
+        embedder: Embedder | None,
+        metrics: Metrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._database, self._data_dir, self._embedder = database, data_dir, embedder
+        self._metrics, self._now = metrics, now
+        self._late = False  # whether the log says so already
 
     def check(self) -> HealthReport:
         """Look at what serving needs."""
         jobs, late, migrated = dict[str, int](), None, True
         try:
-            with self.database.read() as tx:
+            with self._database.read() as tx:
                 differs = schema_differs(revision_of(tx.connection()))
                 database, migrated = differs or "ok", differs is None
                 for (_, state), count in _count_jobs(tx).items():
@@ -71,26 +76,29 @@ class Health:
             if migrated:
                 log.error("the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
                 database, migrated = in_short(error), fault_of(error) is not DatabaseFault.MISSING
-        if database == "ok" and self.database.damaged():
+        if database == "ok" and self._database.damaged():
             database = DAMAGED
-        failing = self.embedder.failure if self.embedder is not None else None
-        return HealthReport(database, _check_folder(self.data_dir), jobs, late, failing, migrated)
+        if late is not None and not self._late:
+            log.warning(late)
+        self._late = late is not None
+        failing = self._embedder.failure if self._embedder is not None else None
+        return HealthReport(database, _check_folder(self._data_dir), jobs, late, failing, migrated)
 
     def metrics_text(self, version: str) -> bytes:
         """Return the metrics in Prometheus' text format."""
         jobs: dict[tuple[str, str], int] | None = None
         try:
-            with self.database.read() as tx:
+            with self._database.read() as tx:
                 jobs = _count_jobs(tx)
         except SQLAlchemyError as error:
             log.error("the jobs can't be counted", extra=logs.fields(error=logs.safe_message(error)))
-        return self.metrics.text(ScrapeInfo(version, jobs))
+        return self._metrics.text(ScrapeInfo(version, jobs))
 
     def _why_late(self, tx: Transaction) -> str | None:
         """Return what is wrong if a job has been due for long while none is running."""
         due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
         running = tx.scalar(select(JobRow.id).where(JobRow.state == "running").limit(1))
-        if due is None or running is not None or (late := self.now() - due) <= LATE:
+        if due is None or running is not None or (late := self._now() - due) <= LATE:
             return None
         return (
             f"Jobs have been due for {late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are not "

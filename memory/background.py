@@ -1,0 +1,23 @@
+"""The work that follows a reply: the function that runs each kind of job, and how many of a kind run at once."""
+
+from __future__ import annotations
+
+from memory.engine import Engine
+from memory.sessions.thoughts import Cleaning
+
+SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
+
+
+def register_jobs(engine: Engine) -> None:
+    """Register the handler of every kind of job."""
+    queue = engine.job_queue
+    queue.register("index", engine.indexing.index_batch)
+    queue.register("unindex", engine.indexing.remove_erased)
+    queue.register("scrub", engine.erasing.vacuum)
+    queue.register("expire", engine.items.expire)
+    queue.register("retention", engine.retention.run)
+    queue.register("summary", engine.summary_job.run, SUMMARY_WORKERS)
+    queue.register("profile", engine.profiles.run)
+    queue.register("feedback", engine.feedback.run)
+    queue.register("consolidation", engine.consolidation.run)
+    queue.register("thoughts", Cleaning(engine.database, queue).run)
