@@ -1,0 +1,307 @@
+"""Write facts: every insert, invalidation, revision and deletion of one, for callers, jobs and erasing alike.
+
+Invariants:
+- Each change stores how the fact is now as a revision, and gives its owner another `facts_revision`, so that no process
+  shows what it kept before [test_current_facts].
+- A correction ends the validity of the old fact and never deletes it [test_facts].
+- A deleted fact is as if it had never been taken: what it alone corrected is valid again [test_facts, test_erasing].
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
+
+from memory.knowledge.entities import strip_possessive
+from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, named_in, stems, words_of
+from memory.knowledge.supersession import find_superseded
+from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
+from models.facts import SELF, Fact, FactDraft, FactRevision, Relation
+
+_F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
+_FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "merged_facts")]
+_DRAFTED = ("text", "quote", "category", "importance", "scope")
+_REVISED = ("text", "category", "importance", "pinned")
+
+FACTS = select(
+    *(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS)
+).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+"""Facts with the fields of a `Fact`, without its score."""
+
+_INSERT = insert(FactRow.__table__).returning(_F.id)
+_REVISE = insert(FactRevisionRow.__table__).from_select(
+    ["fact_id", *_REVISED, "action", "author", "at"],
+    select(
+        _F.id,
+        *(_F[name] for name in _REVISED),
+        bindparam("action", type_=_R.action.type),
+        bindparam("author", type_=_R.author.type),
+        bindparam("at", type_=_R.at.type),
+    )
+    .where(_F.id.in_(bindparam("ids", expanding=True)))
+    .order_by(_F.id),
+)
+_UNTIL = bindparam("until", type_=_F.valid_to.type)
+_INVALIDATE = (
+    update(FactRow.__table__)
+    .where(_F.id == bindparam("fact"))
+    .values(
+        valid_to=case((_F.valid_from > _UNTIL, _F.valid_from), else_=_UNTIL),
+        superseded_by=bindparam("by", type_=_F.superseded_by.type),
+        merged=bindparam("is_merged", type_=_F.merged.type),
+    )
+)
+_CHANGED = (
+    update(OwnerRow.__table__)
+    .where(OwnerRow.__table__.c.id.in_(bindparam("owners", expanding=True)))
+    .values(facts_revision=bindparam("revision"))
+)
+
+
+# -- reading rows
+
+
+def valid_at(as_of: datetime | None) -> ColumnElement[bool]:
+    """Return a condition for the facts that are valid now, or were at `as_of`."""
+    if as_of is None:  # without the clock, which may have been set back since a fact was stated
+        return FactRow.valid_to.is_(None)
+    return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), FactRow.valid_from <= as_of)
+
+
+def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
+    """Return a condition for the facts of a session and of its person; both are ids, or parameters for them."""
+    return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
+
+
+def as_fact(row: FactRow, session_id: str | None) -> Fact:
+    """Return a row as a value.  session_id: the public id of its session."""
+    values: list[Any] = [session_id if name == "session_id" else getattr(row, name) for name in _FIELDS]
+    return Fact(*values)
+
+
+def as_revision(row: FactRevisionRow) -> FactRevision:
+    return FactRevision(row.fact_id, row.action, row.author, row.text, row.category, row.importance, row.pinned, row.at)
+
+
+def as_relations(links: Sequence[Mapping[str, Any]] | None) -> tuple[Relation, ...]:
+    """Return the relations of a fact's column `links`."""
+    return tuple(Relation(**link) for link in links or ())
+
+
+def relations_within(relations: Iterable[Relation], text: str) -> list[Relation]:
+    """Return the relations whose two ends a text names."""
+    return [
+        relation
+        for relation in relations
+        if all(end == SELF or named_in(strip_possessive(end), text) for end in (relation.subject, relation.object))
+    ]
+
+
+def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: ColumnElement[bool]) -> set[int]:
+    """Return the ids of these facts and of those that they took the place of, step by step.
+
+    conditions: for each fact that was replaced.
+    """
+    chain = step = set(fact_ids)
+    while step:
+        step = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(step), *conditions))) - chain
+        chain = chain | step
+    return chain
+
+
+# -- writing
+
+
+def mark_changed(tx: Transaction | Connection, owner_ids: Collection[int]) -> None:
+    """Give owners whose facts this transaction changes another revision of their facts.
+
+    It is a random number: one that a rolled-back transaction gave never comes back with other facts.
+    """
+    tx.execute(_CHANGED, {"owners": sorted(owner_ids), "revision": secrets.randbits(62)})
+
+
+def _save_revision(tx: Transaction, fact_ids: Collection[int], action: str, author: str, now: datetime) -> None:
+    """Store how these facts are now as revisions of theirs."""
+    tx.execute(_REVISE, {"ids": list(fact_ids), "action": action, "author": author, "at": now})
+
+
+def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
+    """Store a fact that a person states; return its id."""
+    fact_id: int = tx.execute(_INSERT, _row(owner_id, now, valid_from=now, **columns)).scalar_one()
+    _save_revision(tx, [fact_id], "made", "person", now)
+    mark_changed(tx, [owner_id])
+    return fact_id
+
+
+def _row(owner_id: int, now: datetime, **columns: Any) -> dict[str, Any]:
+    unset = {"session_id": None, "source_message_id": None, "quote": "", "pinned": False, "links": None}
+    unset |= {"recalled_count": 0, "merged": False, "valid_to": None, "superseded_by": None}
+    return {**unset, **columns, "owner_id": owner_id, "created_at": now}
+
+
+def edit_fact(tx: Transaction, owner_id: int, fact_id: int, now: datetime, **columns: Any) -> None:
+    """Change a fact as the person does."""
+    tx.execute(update(FactRow.__table__).where(_F.id == fact_id).values(columns))
+    _save_revision(tx, [fact_id], "edited", "person", now)
+    mark_changed(tx, [owner_id])
+
+
+def invalidate(
+    tx: Transaction,
+    owner_id: int,
+    fact_id: int,
+    now: datetime,
+    action: str = "superseded",
+    author: str = "person",
+    *,
+    until: datetime | None = None,
+    by: Fact | None = None,
+) -> None:
+    """Invalidate a fact from `until` or now.
+
+    by: the fact that replaces it; its `valid_from` then counts.
+    """
+    _invalidate(tx, fact_id, by.valid_from if by is not None else until or now, by, action)
+    _save_revision(tx, [fact_id], action, author, now)
+    mark_changed(tx, [owner_id])
+
+
+def _invalidate(tx: Transaction, fact_id: int, until: datetime, by: Fact | None, action: str = "superseded") -> None:
+    successor = by.id if by is not None else None
+    tx.execute(_INVALIDATE, {"fact": fact_id, "until": until, "by": successor, "is_merged": action == "merged"})
+
+
+def revalidate(tx: Transaction, owner_id: int, fact_id: int, now: datetime) -> None:
+    """Make an invalidated fact valid again, as the person says."""
+    valid = {"valid_to": None, "superseded_by": None, "merged": False}
+    tx.execute(update(FactRow.__table__).where(_F.id == fact_id).values(valid))
+    _save_revision(tx, [fact_id], "reopened", "person", now)
+    mark_changed(tx, [owner_id])
+
+
+def merge(tx: Transaction, owner_id: int, fact: Fact, into: Fact, now: datetime) -> None:
+    """Merge a fact into another one that says the same.
+
+    That one takes over the relations that its own words name, so that nothing of the merged fact is left in it when
+    the merged fact is erased.
+    """
+    links = dict(tx.execute(select(_F.id, _F.links).where(_F.id.in_((fact.id, into.id)))).all())
+    words = set(stems(f"{into.text} {into.quote}"))
+    own, merged = as_relations(links[into.id]), relations_within(as_relations(links[fact.id]), into.text)
+    merged = [relation for relation in merged if words.issuperset(stems(relation.relation))]
+    relations = list(map(vars, dict.fromkeys([*own, *merged]))) or None
+    tx.execute(update(FactRow.__table__).where(_F.id == into.id).values(links=relations))
+    invalidate(tx, owner_id, fact.id, now, "merged", "model", by=into)
+
+
+def add_proposed(
+    tx: Transaction,
+    session: SessionRow,
+    drafts: Sequence[FactDraft],
+    grounding: Grounding,
+    known: Iterable[Fact],
+    now: datetime,
+) -> tuple[dict[str, int], dict[Fact, str], list[str]]:
+    """Store the drafts that are grounded in what the mini model was shown, and invalidate the facts they correct.
+
+    known: the facts that are valid now.  A draft that only repeats them is not stored.
+    Return counts of what became of the drafts; the new words of each fact that was corrected; why drafts were refused.
+    """
+    valid = {fact.id: fact for fact in known}
+    repeated, refused, added = 0, list[str](), list[int]()
+    corrected: dict[Fact, str] = {}
+    for draft in drafts:
+        try:
+            source = grounding.check(draft)
+        except Ungrounded as reason:
+            refused.append(str(reason))
+            continue
+        if is_duplicate(draft.text, frozenset[str]().union(*map(words_of, valid.values()))):
+            repeated += 1
+            continue
+        draft = replace(draft, links=grounding.links(draft, source))
+        superseded = find_superseded(tx, draft, source, valid.values())
+        columns = {name: getattr(draft, name) for name in _DRAFTED}
+        columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays when a fact is corrected
+        columns |= {"session_id": session.id, "source_message_id": source.id, "valid_from": source.created_at}
+        row = _row(session.owner_id, now, **columns, links=list(map(vars, draft.links)) or None)
+        new = Fact(
+            id=tx.execute(_INSERT, row).scalar_one(),
+            **{**columns, "session_id": session.public_id},
+            created_at=now,
+        )
+        for old in superseded:
+            _invalidate(tx, old.id, new.valid_from, new)
+            corrected[valid.pop(old.id)] = draft.text
+        valid[new.id] = new
+        added.append(new.id)
+    if added:
+        _save_revision(tx, added, "made", "model", now)
+        if corrected:
+            _save_revision(tx, [fact.id for fact in corrected], "superseded", "model", now)
+        mark_changed(tx, [session.owner_id])
+    counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
+    return counts, corrected, refused
+
+
+def delete_with_history(tx: Transaction, fact_ids: Iterable[int]) -> None:
+    """Delete facts and their revisions; revalidate the facts that they alone corrected.
+
+    Of several facts that were merged into a deleted one, the newest takes its place.
+    """
+    deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
+    if not deleted:
+        return
+    corrected = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
+    newest: dict[FactRow, int] = {}  # of those that said the same as a deleted one
+    for fact in tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all():
+        last, same = deleted[fact.superseded_by or 0], fact.merged
+        while (after := deleted.get(last.superseded_by or 0)) is not None:
+            last, same = after, same and last.merged
+        fact.superseded_by, fact.merged = last.superseded_by, same and last.merged
+        if last.superseded_by is None and same and last in newest:
+            fact.superseded_by, fact.merged = newest[last], True
+        elif last.superseded_by is None:
+            fact.valid_to = last.valid_to if same else None
+            newest |= {last: fact.id} if same else {}
+    tx.flush()
+    tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
+    mark_changed(tx, {fact.owner_id for fact in deleted.values()})
+
+
+def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:
+    """Let facts that were taken from one message rest on another one with the same words."""
+    moved = update(FactRow.__table__).where(_F.source_message_id == message_id).values(source_message_id=to_message_id)
+    if owner_ids := set(tx.scalars(moved.returning(_F.owner_id))):
+        mark_changed(tx, owner_ids)
+
+
+def count_recalls(tx: Transaction | Connection, fact_ids: Collection[int]) -> None:
+    """Count that facts were relevant to one more message.
+
+    The count is no change of a fact: it may be older where facts are kept.  When it doubles, which changes its rank,
+    they are read again.
+    """
+    counted = update(FactRow.__table__).where(_F.id.in_(sorted(fact_ids)))
+    counted = counted.values(recalled_count=_F.recalled_count + 1)
+    rows = tx.execute(counted.returning(_F.owner_id, _F.recalled_count)).all() if fact_ids else ()
+    if owner_ids := {owner_id for owner_id, count in rows if not count & (count - 1)}:
+        mark_changed(tx, owner_ids)
