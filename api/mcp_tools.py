@@ -18,7 +18,7 @@ from api import mcp_tools
 from memory import tokens
 from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
-from memory.knowledge.facts import READ_MAX
+from memory.knowledge.current_facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.llm import DigestMaterial
 from memory.paging import Page, decode_cursor, encode_cursor

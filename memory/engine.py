@@ -29,6 +29,8 @@ from memory.job_listing import Jobs
 from memory.jobs import JobQueue
 from memory.knowledge.backlog import Backlogs
 from memory.knowledge.consolidation import Consolidation
+from memory.knowledge.current_facts import CurrentFacts
+from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.facts import Facts
 from memory.knowledge.graph import Graph
 from memory.knowledge.profile import Profiles
@@ -117,7 +119,9 @@ class Engine:
         self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types.check)
         self.branches = MessageVersions(settings, database, sessions, leases, now)
         self.hiding = HiddenMessages(settings, sessions, leases, now)
-        self.facts = facts = Facts(settings, database, now, index.nearness)
+        ranking = Ranking(settings, index.nearness)
+        self.current_facts = current_facts = CurrentFacts()
+        self.facts = facts = Facts(database, ranking, now)
         self.graph = Graph(database)
         self.related = RelatedSessions(database, index)
         self.items = items = Items(database, index, job_queue, now)
@@ -127,9 +131,20 @@ class Engine:
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
         enqueue_update = self.profiles.enqueue_update, self.consolidation.enqueue_run
         self.summary_job = SummaryJob(
-            settings, database, prompts, facts, leases, sessions, mini, metrics, now, enqueue_update, types.names
+            settings,
+            database,
+            prompts,
+            current_facts,
+            ranking,
+            leases,
+            sessions,
+            mini,
+            metrics,
+            now,
+            enqueue_update,
+            types.names,
         )
-        self.indexing = Indexing(database, index)
+        self.indexing = Indexing(database, index, facts)
         self.recall = Recall(settings, database, index, job_queue, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, job_queue, instructions, mini, now)

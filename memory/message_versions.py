@@ -26,8 +26,8 @@ from config import Settings
 from memory.access.owners import get_session
 from memory.errors import NotFound
 from memory.forgetting import forget_messages
+from memory.knowledge.fact_writes import delete_with_history, move_source
 from memory.knowledge.summaries import use_newest_left
-from memory.knowledge.supersession import delete_with_history
 from memory.leases import Leases
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append
@@ -180,7 +180,7 @@ def _withdraw(
     message goes to the one that says the same words again."""
     replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
     if again_id is not None:
-        tx.execute(update(FactRow).where(FactRow.source_message_id == first_id).values(source_message_id=again_id))
+        move_source(tx, first_id, again_id)
         tx.execute(update(ItemSourceRow).where(ItemSourceRow.message_id == first_id).values(message_id=again_id))
         replaced = replaced.where(MessageRow.id != first_id)
     delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))))

@@ -31,6 +31,7 @@ class OwnerRow(Base):
     created_at: Mapped[datetime]
     profile_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact it was made from
     consolidated_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact compared
+    facts_revision: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  # another after each change
     consolidated_at: Mapped[datetime | None]  # when the mini model was last asked for it
 
     @property

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import engine_of
 from config import FactWeights, Settings
 from memory import tokens
 from memory.knowledge.fact_ranking import Ranking
@@ -109,6 +110,9 @@ def test_use_is_counted_where_a_fact_goes_with_the_message(model_app: Flask) -> 
         state(client, text)
     for message in ("Which tea?", "And which other tea?", "Hello."):
         shown(client, message)
+    for job in read_all(client, "/api/jobs"):
+        client.post(f"/api/jobs/{job['id']}/retry")
+    engine_of(model_app).job_queue.run_due(["index"])
     counts = {item["text"]: item["recalled_count"] for item in read_all(client, "/api/facts", user_id="ada")}
     assert counts == {"Likes tea": 2, "Has a dog": 0}
 

@@ -30,9 +30,8 @@ from memory.errors import NotFound, RecapError
 from memory.forgetting import forget_facts, forget_messages
 from memory.instructions import Instructions
 from memory.jobs import JobQueue
-from memory.knowledge.facts import as_fact
+from memory.knowledge.fact_writes import as_fact, delete_with_history, supersession_chain
 from memory.knowledge.summaries import replace_texts_in_newest
-from memory.knowledge.supersession import delete_with_history, supersession_chain
 from memory.leases import Leases
 from memory.recall import unhelpful
 from memory.store import documents

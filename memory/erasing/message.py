@@ -19,8 +19,8 @@ from sqlalchemy import func, or_, select, update
 
 from config import Settings
 from memory.forgetting import forget_messages
+from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.summaries import use_newest_left
-from memory.knowledge.supersession import delete_with_history
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import skip_unread, tombstone
 from memory.sessions.sessions import renaming

@@ -29,7 +29,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.job_schedule import scheduled_requests
 from memory.jobs import JobQueue
 from memory.knowledge.duplicates import Pair, duplicate_candidates
-from memory.knowledge.facts import FACTS, invalidate, merge, revalidate, valid_at
+from memory.knowledge.fact_writes import FACTS, invalidate, merge, revalidate, valid_at
 from memory.knowledge.grounding import DATE
 from memory.languages import table
 from memory.llm import ConsolidationMaterial
@@ -74,7 +74,7 @@ _FACTS = (
 _LATER = aliased(FactRevisionRow)
 _LAST = select(func.max(_LATER.id)).where(_LATER.fact_id == FactRow.id).scalar_subquery()
 _CLOSED = (
-    select(FactRevisionRow.at, FactRevisionRow.action, FactRow)
+    select(FactRevisionRow.at, FactRevisionRow.action, FactRow.id, FactRow.superseded_by)
     .join(FactRow, FactRow.id == FactRevisionRow.fact_id)
     .where(FactRevisionRow.id == _LAST, FactRevisionRow.action.in_(ACTIONS), FactRow.valid_to.is_not(None))
     .order_by(FactRevisionRow.at.desc())
@@ -95,7 +95,7 @@ class Consolidation:
     def runs(self, caller: Caller) -> list[Run]:
         """The runs whose facts are closed still, the newest first.  Raises NotFound."""
         with self.database.read() as tx:
-            runs = groupby(_closed(tx, caller), key=lambda row: row.at)
+            runs = groupby(_closed(tx, get_user(tx, caller)), key=lambda row: row.at)
             return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:RUNS_MAX]
 
     def start(self, caller: Caller) -> None:
@@ -112,11 +112,12 @@ class Consolidation:
         Raises NotFound.
         """
         with self.database.write() as tx:
-            for at, rows in groupby(_closed(tx, caller), key=lambda row: row.at):
+            owner = get_user(tx, caller)
+            for at, rows in groupby(_closed(tx, owner), key=lambda row: row.at):
                 closed, opened = list(rows), Counter[str]()
-                while ready := [row for row in closed if _may_open(tx, row.FactRow)]:
+                while ready := [row for row in closed if _may_open(tx, row.superseded_by)]:
                     for row in ready:
-                        revalidate(tx, row.FactRow, self.now())
+                        revalidate(tx, owner.id, row.id, self.now())
                         opened[row.action] += 1
                     closed = [row for row in closed if row not in ready]
                 if opened:
@@ -154,7 +155,7 @@ class Consolidation:
             row = lock_owner(tx, owner.id)
             if row is None or tx.get(JobRow, job.id) is None:
                 return  # the person was erased, or the job cancelled
-            closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
+            closed = _close(tx, owner.id, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
             row.consolidated_through = max(through, row.consolidated_through)
             if self.settings.consolidation.mode == "schedule" and (len(read) < len(doubtful) or plans):
                 self.job_queue.enqueue(
@@ -192,49 +193,52 @@ class Consolidation:
         return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
 
 
-def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:
-    """Close, of the facts that are still open and say what was read, those that are merged or contradicted, and plans
-    from their ends on; how many of each."""
-    closed = Counter[str]()
+def _close(
+    tx: Transaction, owner_id: int, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime
+) -> Counter[str]:
+    """Merge and invalidate facts that are still valid and say what was read, and plans whose day is over.
+
+    plans: their ends by the ids of the facts. Return how many there were of each action.
+    """
     read = {fact.id: fact.text for pair in pairs for fact in (pair.older, pair.newer)}
-    found = tx.scalars(select(FactRow).where(FactRow.id.in_({*read, *plans}), *_OPEN))
-    rows = {row.id: row for row in found if row.text == read.get(row.id, row.text)}
+    rows = (Fact(*row) for row in tx.execute(FACTS.where(FactRow.id.in_({*read, *plans}), *_OPEN)))
+    valid = {fact.id: fact for fact in rows if fact.text == read.get(fact.id, fact.text)}
+    merged_into, closed = dict[int, int](), Counter[str]()
+
+    def standing(fact: Fact) -> Fact | None:
+        """Return the fact, or the one that it was merged into, if that is valid."""
+        fact_id = fact.id
+        while fact_id in merged_into:
+            fact_id = merged_into[fact_id]
+        return valid.get(fact_id)
+
     for pair in pairs:
-        older, newer = _standing(rows, pair.older), _standing(rows, pair.newer)
+        older, newer = standing(pair.older), standing(pair.newer)
         if older is None or newer is None or older is newer:
             continue
         if pair.verdict == "same":
-            gone, stays = sorted((older, newer), key=lambda row: (row.pinned, row.valid_from, row.id))
-            merge(tx, gone, stays, now)
+            merged, stays = sorted((older, newer), key=lambda fact: (fact.pinned, fact.valid_from, fact.id))
+            merge(tx, owner_id, merged, stays, now)
+            merged_into[valid.pop(merged.id).id] = stays.id
             closed["merged"] += 1
         elif pair.verdict == "contradicts" and not older.pinned:
-            invalidate(tx, older, now, "contradicted", "model", by=newer)
+            invalidate(tx, owner_id, valid.pop(older.id).id, now, "contradicted", "model", by=newer)
             closed["contradicted"] += 1
     for fact_id, end in plans.items():
-        row = rows.get(fact_id)
-        if end <= now and row is not None and row.valid_to is None:
-            invalidate(tx, row, now, "expired", "model", until=end)
+        if end <= now and fact_id in valid:
+            invalidate(tx, owner_id, fact_id, now, "expired", "model", until=end)
             closed["expired"] += 1
     return closed
 
 
-def _closed(tx: Transaction, caller: Caller) -> Sequence[Any]:
-    """The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
-    return tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)).all()
+def _closed(tx: Transaction, owner: OwnerRow) -> Sequence[Any]:
+    """Return the facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
+    return tx.execute(_CLOSED.where(FactRow.owner_id == owner.id)).all()
 
 
-def _may_open(tx: Transaction, fact: FactRow) -> bool:
-    """Whether what a closed fact was replaced by is open."""
-    by = tx.get(FactRow, fact.superseded_by) if fact.superseded_by is not None else None
-    return by is None or by.valid_to is None
-
-
-def _standing(rows: Mapping[int, FactRow], fact: Fact) -> FactRow | None:
-    """The fact, or the one that it was merged into, if that is open."""
-    row = rows.get(fact.id)
-    while row is not None and row.merged:
-        row = rows.get(row.superseded_by or 0)
-    return row if row is not None and row.valid_to is None else None
+def _may_open(tx: Transaction, successor: int | None) -> bool:
+    """Return whether nothing replaced a closed fact, or what did is valid."""
+    return successor is None or tx.scalar(select(FactRow.valid_to).where(FactRow.id == successor)) is None
 
 
 def _end(plan: Fact) -> datetime | None:

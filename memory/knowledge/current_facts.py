@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, select
 from memory.knowledge.fact_writes import FACTS, in_scope
 from models import FactRow, OwnerRow, Transaction
 from models.facts import Fact
-from search_index.caches import SizedCache
+from search_index.caches import ByteLRU
 
 READ_MAX = 500  # facts of one session and its person that are read at once, the most important first
 CACHE_BYTES = 8 << 20
@@ -30,7 +30,7 @@ class CurrentFacts:
     """Reads what is valid now: a session's own facts and those of its person, at most READ_MAX."""
 
     def __init__(self) -> None:
-        self._cache = SizedCache(CACHE_BYTES)
+        self._cache = ByteLRU(CACHE_BYTES)
 
     def read(
         self, tx: Transaction | Connection, owner_id: int, session_id: int, revision: int | None = None

@@ -75,9 +75,9 @@ class Ranking:
             replace(fact, score=self._score(fact, asked, like, now)) for fact, like in zip(facts, near, strict=True)
         )
 
-    def is_used(self, scored: Fact) -> bool:
+    def is_used(self, score: FactScore) -> bool:
         """Return whether the fact was of use for the message it was scored for, and was not just the best there is."""
-        return scored.score.relevance > USED * self._weights.relevance
+        return score.relevance > USED * self._weights.relevance
 
     def _near(self, facts: Sequence[Fact], message: str) -> list[float]:
         if self._nearness is None or not message:

@@ -22,9 +22,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
-    func,
     insert,
-    literal,
     or_,
     select,
     update,
@@ -152,7 +150,7 @@ def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> i
 
 
 def _row(owner_id: int, now: datetime, **columns: Any) -> dict[str, Any]:
-    unset = {"session_id": None, "source_message_id": None, "quote": "", "pinned": False, "links": None}
+    unset: dict[str, Any] = {"session_id": None, "source_message_id": None, "quote": "", "pinned": False, "links": None}
     unset |= {"recalled_count": 0, "merged": False, "valid_to": None, "superseded_by": None}
     return {**unset, **columns, "owner_id": owner_id, "created_at": now}
 

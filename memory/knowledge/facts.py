@@ -7,12 +7,13 @@ held then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, bindparam, select
+from sqlalchemy.orm import aliased
 
 from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
 from memory.errors import InvalidRequest, NotFound
@@ -23,6 +24,7 @@ from memory.knowledge.fact_writes import (
     as_fact,
     as_relations,
     as_revision,
+    count_recalls,
     edit_fact,
     in_scope,
     relations_within,
@@ -30,9 +32,28 @@ from memory.knowledge.fact_writes import (
     valid_at,
 )
 from memory.paging import Page, page_of, rows_of_page
-from models import Database, FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction, for_update
-from models.facts import Fact, FactRevision
+from models import (
+    Database,
+    FactRevisionRow,
+    FactRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    Transaction,
+    TurnRow,
+    for_update,
+)
+from models.facts import Fact, FactRevision, FactScore
 from models.owners import Caller
+
+_QUESTION = aliased(MessageRow)
+_REPORTS = (
+    select(TurnRow.memory)
+    .join(MessageRow, MessageRow.id == TurnRow.reply_message_id)
+    .join(_QUESTION, _QUESTION.id == TurnRow.user_message_id)
+    .where(TurnRow.reply_message_id.in_(bindparam("replies", expanding=True)), TurnRow.memory.is_not(None))
+    .where(MessageRow.indexed_in.is_(None), _QUESTION.role == "user")  # once a message, not again after calls of tools
+)
 
 
 class Facts:
@@ -93,6 +114,12 @@ class Facts:
             chain = supersession_chain(tx, [fact_id])
             rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(chain)).order_by(FactRevisionRow.id)
             return list(map(as_revision, tx.scalars(rows)))
+
+    def count_recalls(self, tx: Transaction, message_ids: Collection[int]) -> None:
+        """Count the facts that were relevant in the turns that these messages answer, and that are not indexed yet."""
+        for (report,) in tx.execute(_REPORTS, {"replies": list(message_ids)}).all():
+            used = [fact_id for fact_id, *score in report["facts"] if self.ranking.is_used(FactScore(*score))]
+            count_recalls(tx, used)
 
     def change(
         self, tx: Transaction, caller: Caller, fact_id: int, changes: Mapping[str, Any]

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, select
 
 from memory.access.owners import owner_and_session
 from memory.knowledge.entities import EntityResolver, key
-from memory.knowledge.facts import FACTS, in_scope, valid_at
+from memory.knowledge.fact_writes import FACTS, in_scope, valid_at
 from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRow, Transaction
 from models.facts import SELF, Fact, Relation

@@ -23,7 +23,7 @@ from memory.access.owners import find_or_make_owner, find_owner, get_user, lock_
 from memory.errors import InvalidRequest, ModelError
 from memory.job_schedule import scheduled_requests
 from memory.jobs import JobQueue
-from memory.knowledge.facts import as_fact, invalidate
+from memory.knowledge.fact_writes import FACTS, invalidate, valid_at
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
@@ -243,11 +243,10 @@ def _new_facts(owner: OwnerRow) -> Any:
 def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
     """Close the facts that the profile said before, and does not say any more."""
     said, states = (ProfileBlock(values=tuple(one.values())).states for one in (before, after))
-    held = select(FactRow).where(FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None))
-    for row in tx.scalars(held).all():
-        fact = as_fact(row, None)
+    rows = tx.execute(FACTS.where(FactRow.owner_id == owner.id, FactRow.scope == "user", valid_at(None))).all()
+    for fact in (Fact(*row) for row in rows):
         if said(fact) and not states(fact):
-            invalidate(tx, row, now)
+            invalidate(tx, owner.id, fact.id, now)
 
 
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:

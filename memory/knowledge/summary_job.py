@@ -21,7 +21,10 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import get_session, lock_session
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
-from memory.knowledge.facts import Facts
+from memory.knowledge.current_facts import CurrentFacts
+from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.fact_writes import add_proposed
+from memory.knowledge.grounding import Grounding
 from memory.knowledge.summaries import add_version, find_version, replace_texts
 from memory.knowledge.summary_update import CUT_OFF, SummaryUpdate, update_summary
 from memory.leases import Leases
@@ -36,12 +39,14 @@ from memory.sessions.messages import RECENT_MESSAGES, VISIBLE
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models.facts import Fact
 from models.messages import Message
 from models.owners import Caller, Usage
 from models.sections import Sections
 
 log = logging.getLogger(__name__)
 
+KNOWN_FACTS_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
 BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
@@ -98,7 +103,8 @@ class SummaryJob:
     settings: Settings
     database: Database
     prompts: Prompts
-    facts: Facts
+    current_facts: CurrentFacts
+    ranking: Ranking
     leases: Leases
     sessions: Sessions
     mini: MiniModel
@@ -186,15 +192,19 @@ class SummaryJob:
         if not messages:
             return None
         previous = Sections.from_dict(since.sections) if since else Sections()
+        known, text = self._known(tx, row), " ".join(message.content for message in messages)
         material = DigestMaterial(
             previous,
             tuple(messages),
-            self.facts.known_for_update(tx, row, messages),
+            self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
             links=self.settings.links == "on",
             types=self.type_names(tx, row),
         )
         repair = self.prompts.find(tx, Caller(row.tenant), "repair")
         return Batch(row.summary_version, last, row.owner_id, material, prompt, repair, most)
+
+    def _known(self, tx: Transaction, row: SessionRow) -> tuple[Fact, ...]:
+        return self.current_facts.read(tx, row.owner_id, row.id)
 
     def _update(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
         """What the mini model makes of a step."""
@@ -235,7 +245,12 @@ class SummaryJob:
             if batch.refused is not None:
                 mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), self.now())
                 self.sessions.enqueue_follow_ups(tx, row, summarise=False)
-            counts, corrected = self.facts.add_proposed(tx, row, answer.value.facts, batch.material)
+            grounding, known = Grounding(batch.material, row.facts_through), self._known(tx, row)
+            drafts = answer.value.facts
+            if not batch.material.links:
+                drafts = tuple(replace(draft, links=()) for draft in drafts)
+            counts, corrected, refused = add_proposed(tx, row, drafts, grounding, known, self.now())
+            row.facts_through = max(row.facts_through, batch.through)
             sections = replace_texts(answer.value.sections, corrected)
             usage = {**_usage(answer), "facts": counts}
             about = {"model": answer.model, "prompt": batch.prompt.label, "usage": usage}
@@ -247,6 +262,8 @@ class SummaryJob:
             if corrected:
                 use_newest_summary(tx, row, self.settings)  # a true head matters more than a stable one
             _remember_most(tx, job, batch)
+        if refused:
+            log.info("%d facts refused: %s", len(refused), "; ".join(refused))
         self.metrics.count_facts(counts)
         figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
         of_version = logs.fields(version=batch.version + 1, through=batch.through, model=answer.model, **figures)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from sqlalchemy import ColumnElement, delete, select
+from sqlalchemy import select
 
 from memory.knowledge.entities import EntityResolver
 from memory.knowledge.grounding import DATE, NEGATION, plain_apostrophes, stems, tokens
@@ -58,6 +58,8 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
         or excludes(sole, sole_value(fact.text))
         or (corrects and may_correct(draft.text, fact.text))
     ]
+    if not contradicted and not draft.supersedes:
+        return []
     sources = {fact.source_message_id for fact in contradicted}
     by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
     theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
@@ -123,36 +125,3 @@ def _words(text: str) -> list[str]:
 def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
     """How many words both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
-
-
-def delete_with_history(tx: Transaction, fact_ids: Iterable[int]) -> None:
-    """Erase these facts, with their histories; nothing that they alone corrected stays corrected.
-
-    Of several facts that were merged into an erased one, the newest takes its place.
-    """
-    gone = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
-    if not gone:
-        return
-    corrected = select(FactRow).where(FactRow.superseded_by.in_(gone), FactRow.id.not_in(gone))
-    newest: dict[FactRow, int] = {}  # of those that said the same as an erased one
-    for fact in tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all():
-        last, same = gone[fact.superseded_by or 0], fact.merged
-        while (after := gone.get(last.superseded_by or 0)) is not None:
-            last, same = after, same and last.merged
-        fact.superseded_by, fact.merged = last.superseded_by, same and last.merged
-        if last.superseded_by is None and same and last in newest:
-            fact.superseded_by, fact.merged = newest[last], True
-        elif last.superseded_by is None:
-            fact.valid_to = last.valid_to if same else None
-            newest |= {last: fact.id} if same else {}
-    tx.flush()
-    tx.execute(delete(FactRow).where(FactRow.id.in_(gone)))
-
-
-def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *which: ColumnElement[bool]) -> set[int]:
-    """The ids of these facts and of all (or `which`) that they took the place of, one after the other."""
-    line = wave = set(fact_ids)
-    while wave:
-        wave = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(wave), *which))) - line
-        line = line | wave
-    return line

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import null, select
 
-from memory.knowledge.facts import valid_at
+from memory.knowledge.fact_writes import valid_at
 from models import FactRow, SessionRow, SummaryRow, Transaction
 from models.sections import Sections
 from search_index import Document

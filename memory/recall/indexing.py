@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, or_, select, update
 
+from memory.knowledge.facts import Facts
 from memory.recall.waiting import Unindexed, waiting
 from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow
@@ -54,8 +55,9 @@ class Verified:
 class Indexing:
     """Feeds, clears, verifies and rebuilds."""
 
-    def __init__(self, database: Database, index: SearchIndex) -> None:
+    def __init__(self, database: Database, index: SearchIndex, facts: Facts) -> None:
         self._database = database
+        self._facts = facts
         self._index = index
 
     def index_batch(self, job: JobRow) -> bool:
@@ -82,6 +84,7 @@ class Indexing:
             self._index.clear_caches()
         noted = [document.message_id for document in batch.messages]
         with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
+            self._facts.count_recalls(tx, noted)
             tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
         return len(noted), len(noted) + len(batch.gone) == BATCH or replaced

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from memory.access.owners import get_session
 from memory.knowledge.entities import EntityResolver, key
-from memory.knowledge.facts import valid_at
+from memory.knowledge.fact_writes import valid_at
 from memory.knowledge.graph import LINKED, READ_MAX
 from memory.recall.derived import facts_and_summaries
 from memory.recall.endings import PRIVATE

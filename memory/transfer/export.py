@@ -21,7 +21,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, false, func, select
 from sqlalchemy.orm import aliased, defer
 
-from memory.knowledge.facts import as_fact, as_revision, links_of
+from memory.knowledge.fact_writes import as_fact, as_relations, as_revision
 from memory.knowledge.summaries import SummaryVersion, as_version
 from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
 from memory.turn.values import TurnUsage
@@ -223,7 +223,7 @@ class Export:
                     revisions[row.fact_id].append(as_revision(row))
             for fact_id, row, session, position in page:
                 fact = replace(as_fact(row, session), source_message_id=None)
-                yield FactRecord(fact, position, tuple(revisions[fact_id]), links_of(row))
+                yield FactRecord(fact, position, tuple(revisions[fact_id]), as_relations(row.links))
 
     @property
     def items(self) -> Iterator[ItemRecord]:

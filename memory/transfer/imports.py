@@ -21,6 +21,7 @@ from sqlalchemy import select
 from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, lock_owner
 from memory.errors import Conflict
+from memory.knowledge.fact_writes import mark_changed
 from memory.leases import Leases
 from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.recall import unhelpful
@@ -221,6 +222,7 @@ class Import:
                     new.append((record, row))
             tx.add_all(row for _, row in new)
             tx.flush()
+            mark_changed(tx, [owner_id])
             for record, row in new:
                 self.fact_rows[record.fact.id] = row.id
                 if record.fact.superseded_by is not None:

@@ -20,7 +20,7 @@ from memory.access.owners import OWNER_AND_TENANT
 from memory.conversation_types import TurnSettings
 from memory.errors import TooLarge
 from memory.knowledge import profile
-from memory.knowledge.facts import in_scope, valid_at
+from memory.knowledge.fact_writes import in_scope, valid_at
 from memory.knowledge.graph import LINKED
 from memory.knowledge.profile import ProfileBlock
 from memory.prompts.prompts import SYSTEM_TEXT
@@ -33,7 +33,8 @@ from memory.store.documents import joined
 from memory.transcripts.transcript import Transcript, TranscriptMessage
 from memory.turn import turns
 from memory.turn.values import Admitted, Head, MemoryReport, StoredHead, TurnRequest
-from models import FactRow, ItemRow, ItemVersionRow, JobRow, SessionRow, SummaryRow, Transaction
+from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models.facts import Fact
 from models.messages import Message
 from models.sections import Sections
 from models.store import MODEL
@@ -69,12 +70,17 @@ _OTHER_SUMMARIES = select(SessionRow.id).where(
     SessionRow.id.is_distinct_from(bindparam("session", type_=BigInteger())),
     SessionRow.summary_version > 0,
 )
+_FACTS_REVISION = select(OwnerRow.facts_revision).where(OwnerRow.id == bindparam("owner")).scalar_subquery()
 _HEAD = (
     select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS)
     .add_columns(
         exists(select(FactRow.id).where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))).label(
             "facts"
         ),
+        select(OwnerRow.facts_revision)
+        .where(OwnerRow.id == bindparam("owner"))
+        .scalar_subquery()
+        .label("facts_revision"),
         exists(select(FactRow.id).where(*LINKED)).label("links"),
         exists(examples.OF_BOTH).label("examples"),
         exists(unhelpful.OF_OWNER).label("unhelpful"),
@@ -157,7 +163,7 @@ def _head(
     profile = ProfileBlock()
     if stored.profile is not None and request.remember and engine.settings.profile_mode.mode != "off":
         profile = ProfileBlock.of(*stored.profile, engine.settings.profile_tokens)
-    held_now = engine.facts.current(tx, row) if stored.facts and request.remember else []
+    held_now = _current_facts(tx, engine, row, stored) if request.remember else ()
     told = tuple(fact for fact in held_now if profile.states(fact))
     others = {fact.id: fact for fact in held_now if fact not in told}
     if choosing:
@@ -180,6 +186,14 @@ def _head(
     return Head(
         text, instructions, explained, profile.version, told, facts, tuple(others.values()), stored
     ), turn_settings
+
+
+def _current_facts(tx: Transaction, engine: Engine, row: SessionRow, stored: StoredHead) -> Sequence[Fact]:
+    """Return the facts that are valid now, as many as a prompt can rank."""
+    if not stored.facts:
+        return ()
+    known = engine.current_facts.read(tx, row.owner_id or 0, row.id, stored.facts_revision)
+    return known[: engine.settings.fact_tokens]
 
 
 def _paragraphs(*texts: str) -> str:
@@ -215,6 +229,7 @@ def read_stored(tx: Transaction, row: SessionRow) -> StoredHead:
         types={one.key: one.value for one in found if one.namespace == _TYPES},
         profile=profiles[-1] if profiles else None,
         facts=first.facts,
+        facts_revision=first.facts_revision or 0,
         links=first.links,
         examples=first.examples,
         unhelpful=first.unhelpful,

@@ -259,9 +259,6 @@ def _store(engine: Engine, admitted: Admitted, finished: TurnFinished) -> int:
         # An exchange that goes on with calls of tools is summarised when it is over.
         engine.sessions.enqueue_follow_ups(tx, session, summarise=not finished.calls, prompt=request.prompt)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
-        shown = finished.started.memory.facts
-        if shown and admitted.began is None:
-            engine.facts.count_recalls(tx, shown)
     return reply_id
 
 

@@ -17,7 +17,7 @@ from memory.access.owners import lock_session
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.forgetting import forget_messages
 from memory.hidden_messages import follow_shown
-from memory.knowledge.supersession import delete_with_history
+from memory.knowledge.fact_writes import delete_with_history
 from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.ops import logs
 from memory.sessions.refusals import mark_refused, reason_of

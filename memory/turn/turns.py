@@ -19,7 +19,7 @@ from sqlalchemy.orm import aliased
 from memory.access.owners import get_session
 from memory.errors import Conflict, NotFound
 from memory.examples import shown
-from memory.knowledge.facts import as_fact
+from memory.knowledge.fact_writes import as_fact
 from memory.leases import Lease, Leases
 from memory.paging import Page, page_of, rows_of_page
 from memory.recall.endings import read_gists

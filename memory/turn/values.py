@@ -125,6 +125,7 @@ class StoredHead:
     types: Mapping[str, Any] = field(default_factory=dict)
     profile: tuple[int, Any] | None = None
     facts: bool = False
+    facts_revision: int = 0
     links: bool = False
     examples: bool = False
     unhelpful: bool = False

@@ -14,4 +14,4 @@ def upgrade():
 
 
 def downgrade():
-    op.drop_column('owners', 'facts_revision')
+    raise RuntimeError('To return to an earlier Recap, restore a backup that it made.')
