@@ -286,7 +286,7 @@ def search(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
     """
     most = min(_start(asked) + asked["limit"] + 1, FOUND_MAX)
     narrowed = {"text": asked["query"], "after": asked["after"], "before": asked["before"], "limit": most}
-    return _part(engine.recall.search(caller, utc_now(), **narrowed), asked)
+    return _part(engine.search.find(caller, utc_now(), **narrowed), asked)
 
 
 @_tool(mcp_tools.Place(), mcp_tools.Conversation())

@@ -71,5 +71,5 @@ def search(query: dict[str, Any]) -> dict[str, Any]:
     -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
     begun = time.perf_counter()
-    results = current_engine().recall.search(caller(query.pop("user_id")), utc_now(), **query)
+    results = current_engine().search.find(caller(query.pop("user_id")), utc_now(), **query)
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

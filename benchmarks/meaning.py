@@ -43,7 +43,7 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.quoting import excerpt_block
-from memory.recall.recall import SearchScope
+from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from models import OwnerRow
 from models.facts import Fact
@@ -106,17 +106,21 @@ class Person:
         self.now = datetime.fromisoformat(last) + timedelta(days=1)
         with self.services.database.read() as tx:
             owner = tx.query(OwnerRow).filter_by(name=WHO["user_id"]).one()
-            self.past = SearchScope(owner.id, owner.index_key)
+            self.scope = SearchScope(owner.id, owner.index_key)
 
     def search(self, text: str) -> list[str]:
-        found = self.services.recall.search(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
+        found = self.services.search.find(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
         return [one.message.content for one in found if one.message is not None]
 
     def excerpts(self, text: str) -> tuple[Excerpt, ...]:
         """What a turn shows beside a message, unasked."""
         budget = self.services.settings.recall_tokens
-        look_back = self.services.recall.look_back
-        return look_back(self.past, text, mode="auto", budget=budget, before=(), now=self.now, zone=UTC).excerpts
+        recall, key = self.services.recall, self.scope.owner_key
+        plan = recall.plan(text, key, self.now, UTC, mode="auto", budget=budget)
+        generation = self.services.index.generation(key)
+        with self.services.database.read() as tx:
+            found = recall.find(tx, self.scope, plan, generation)
+        return recall.select(found, plan).excerpts
 
 
 def measured(

@@ -52,6 +52,7 @@ from memory.prompts.prompts import Prompts
 from memory.recall.indexing import Indexing
 from memory.recall.recall import Recall
 from memory.recall.related import RelatedSessions
+from memory.recall.search import Search
 from memory.recall.unhelpful import Unhelpful
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
@@ -145,7 +146,8 @@ class Engine:
             types.names,
         )
         self.indexing = Indexing(database, index, facts)
-        self.recall = Recall(settings, database, index, job_queue, mini if settings.rerank == "model" else None)
+        self.search = Search(database, index, job_queue)
+        self.recall = Recall(settings, self.search, mini if settings.rerank == "model" else None)
         self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, job_queue, instructions, mini, now)
         self.examples = Examples(database, index, now)

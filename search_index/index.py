@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import (
@@ -171,6 +171,8 @@ class SearchIndex:
         generation: str,
         waiting: Sequence[Document],
         gone: Collection[int] = (),
+        *,
+        connection: Connection | None = None,
     ) -> list[Hit]:
         """The best `limit` messages, best first; ties go to the newer message (the higher id).
 
@@ -178,6 +180,8 @@ class SearchIndex:
         `add`); `gone` are the ids of messages that it may still hold and nobody may find.  Raises IndexLost when the
         index is of another generation by now, is damaged, or can't be read: then search again with NO_INDEX and all
         messages.
+
+        connection: a transaction of the database, in whose snapshot an index in that database is read.
 
         The same query of the same owner is answered from memory until any of that, or a commit of the index, changes.
         """
@@ -188,13 +192,15 @@ class SearchIndex:
         asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
         clock = time_ns() if self._by_age else 0  # then nothing is found twice
         try:
-            indexed = self._snapshot(owner, generation) if generation != NO_INDEX else None
+            indexed = self._snapshot(owner, generation, connection) if generation != NO_INDEX else None
             there = generation, indexed and indexed.commit, hash(tuple(waiting)), tuple(gone)
             measured = space is not None and space.yardstick is not None
             key = owner, there, asked, prepared.vector, clock, measured
             hits: list[Hit] | None = self._found.get(key)
             if hits is None:
-                segments, accepted = self._segments(owner, generation, indexed, prepared) if indexed else ([], set())
+                segments, accepted = (
+                    self._segments(owner, generation, indexed, prepared, connection) if indexed else ([], set())
+                )
                 hits = self._ranked(prepared, segments, accepted, waiting, gone)
                 self._found.put(key, hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
         except (IndexBusy, OSError) as error:
@@ -295,7 +301,12 @@ class SearchIndex:
             log.error("other processes could not be told to clear their caches: %s", error)
 
     def _segments(
-        self, owner: str, generation: str, indexed: Snapshot, prepared: PreparedQuery
+        self,
+        owner: str,
+        generation: str,
+        indexed: Snapshot,
+        prepared: PreparedQuery,
+        connection: Connection | None,
     ) -> tuple[list[Segment], set[int]]:
         """The indexed messages to rank; and if the query has operators, the ids that they leave.
 
@@ -305,18 +316,17 @@ class SearchIndex:
             vector = prepared.vector
             if self._quick_space is not None:
                 (vector,) = quantize(self._quick_space.embedder, [prepared.text])
-            segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES)
+            segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES, connection)
             return [segment], ids
         typed = prepared.operators
-        return list(indexed.segments.values()), self._store.matching(
-            owner, generation, typed
-        ) if typed != NONE else set()
+        accepted = self._store.matching(owner, generation, typed, connection) if typed != NONE else set()
+        return list(indexed.segments.values()), accepted
 
-    def _snapshot(self, owner: str, generation: str) -> Snapshot:
+    def _snapshot(self, owner: str, generation: str, connection: Connection | None = None) -> Snapshot:
         """The latest commit of the index."""
         key = owner, generation
         known: Snapshot = self._snapshots.get(key) or Snapshot()
-        snapshot = self._store.snapshot(owner, generation, known, RANKED_WHOLE)
+        snapshot = self._store.snapshot(owner, generation, known, RANKED_WHOLE, connection)
         if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
             snapshot = snapshot._replace(segments=None)
         if snapshot is not known:

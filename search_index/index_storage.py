@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, NamedTuple, Protocol
 
+from sqlalchemy import Connection
+
 from search_index.arrays import Document, IndexedMessage, Segment
 from search_index.operators import Operators
 from search_index.query import PreparedQuery
@@ -56,7 +58,8 @@ class IndexStore(Protocol):
     """All owners' indexes; safe to use from many threads and processes.  `owner` is any string that names the owner.
 
     An index that was made with another analysis or embedder counts as none.  What reads a generation raises IndexLost
-    when another is there by now or it was damaged, IndexBusy while another process mends it.
+    when another is there by now or it was damaged, IndexBusy while another process mends it.  connection: a transaction
+    with a snapshot, in which a store in that database reads; None: it takes one of its own.
     """
 
     def open(self) -> None:
@@ -91,14 +94,24 @@ class IndexStore(Protocol):
     def drop(self, owner: str) -> None:
         """Delete the owner's whole index, of whatever generation.  Raises IndexBusy."""
 
-    def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
+    def snapshot(
+        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None
+    ) -> Snapshot:
         """The latest commit, without segments if it has more than `most` messages.
 
         Segments of the `known` snapshot are not read again; `known` itself is returned when nothing has changed.
         """
 
-    def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
+    def matching(self, owner: str, generation: str, operators: Operators, connection: Connection | None) -> set[int]:
         """The ids of the messages that the operators leave."""
 
-    def best(self, owner: str, generation: str, prepared: PreparedQuery, vector: bytes, limit: int) -> Best:
+    def best(
+        self,
+        owner: str,
+        generation: str,
+        prepared: PreparedQuery,
+        vector: bytes,
+        limit: int,
+        connection: Connection | None,
+    ) -> Best:
         """About `limit` messages, chosen by words, and where the store can by the packed `vector`."""

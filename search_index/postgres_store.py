@@ -151,15 +151,15 @@ class PostgresStore:
         with self._writing(owner) as connection:
             connection.execute(delete(INDEXES).where(_I.owner == owner))
 
-    def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
+    def snapshot(
+        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None = None
+    ) -> Snapshot:
         """See IndexStore.  A segment has the messages of one run of commits."""
-        with self._at_once.connect() as connection:
-            index = self._current(connection, owner, generation)
-            if known.commit == (index.commits, index.removals):
-                return known
-        with self._unchanging.connect() as connection:
-            index = self._current(connection, owner, generation)
+        with self._snapshot_of(connection) as reading:
+            index = self._current(reading, owner, generation)
             commit = index.commits, index.removals
+            if known.commit == commit:
+                return known
             if index.messages > most:
                 return Snapshot(commit)
             keys = [(*run, index.removals) for run in _runs(index.commits)]
@@ -167,35 +167,45 @@ class PostgresStore:
             new = [key for key in keys if key not in segments]  # the last ones
             after = min((key[0] for key in new), default=index.commits)
             wanted = COLUMNS.where(_M.index == index.id, _M.commit > after).order_by(_M.commit, _M.id)
-            rows = connection.execute(wanted).all()
+            rows = reading.execute(wanted).all()
         for key in new:
             after, through, _ = key
             if said := [row for row in rows if after < row.commit <= through]:
                 segments[key] = segment_of(said)
         return Snapshot(commit, segments)
 
-    def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
+    def matching(
+        self, owner: str, generation: str, operators: Operators, connection: Connection | None = None
+    ) -> set[int]:
         """See IndexStore."""
-        with self._unchanging.connect() as connection:
-            index = self._current(connection, owner, generation)
+        with self._snapshot_of(connection) as reading:
+            index = self._current(reading, owner, generation)
             found = _M.terms.bool_op("@@")(cast(tsquery(operators), TSQUERY))
-            return set(connection.scalars(select(_M.id).where(_M.index == index.id, found)))
+            return set(reading.scalars(select(_M.id).where(_M.index == index.id, found)))
 
-    def best(self, owner: str, generation: str, prepared: PreparedQuery, vector: bytes, limit: int) -> Best:
+    def best(
+        self,
+        owner: str,
+        generation: str,
+        prepared: PreparedQuery,
+        vector: bytes,
+        limit: int,
+        connection: Connection | None = None,
+    ) -> Best:
         """Those with the rarest terms of the query, those nearest by cosine, and those said beside them.
 
         Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
         """
         query, typed = prepared.query, prepared.operators
         most = limit // (2 * REACH + 1)
-        with self._unchanging.connect() as connection:
-            index = self._current(connection, owner, generation)
+        with self._snapshot_of(connection) as reading:
+            index = self._current(reading, owner, generation)
             asked: dict[str, Any] = {
                 "index": index.id,
                 "after": microseconds(query.after) if query.after else -(1 << 63),
                 "before": microseconds(query.before) if query.before else (1 << 63) - 1,
             }
-            held = connection.execute(
+            held = reading.execute(
                 tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, prepared.terms))}
             ).all()
             found = set[int]()
@@ -207,13 +217,22 @@ class PostgresStore:
                     "idf": [ln(index.messages / (count + 1)) + 1 for _, count in held],
                     "most": most,
                 }
-                found.update(connection.scalars(tables.BY_WORDS, asked | by_words))
+                found.update(reading.scalars(tables.BY_WORDS, asked | by_words))
             if typed == NONE and vector != NO_VECTOR:
                 asked |= {"vector": written(vector), "size": len(vector), "most": most // _MEANT}
-                found.update(connection.scalars(tables.BY_MEANING, asked))
-            beside = connection.scalars(tables.BESIDE, {"index": index.id, "found": [*found], "reach": REACH})
+                found.update(reading.scalars(tables.BY_MEANING, asked))
+            beside = reading.scalars(tables.BESIDE, {"index": index.id, "found": [*found], "reach": REACH})
             wanted = COLUMNS.where(_M.index == index.id, _M.id.in_(set(beside))).order_by(_M.id)
-            return segment_of(connection.execute(wanted).all()), found
+            return segment_of(reading.execute(wanted).all()), found
+
+    @contextmanager
+    def _snapshot_of(self, connection: Connection | None) -> Iterator[Connection]:
+        """The caller's transaction, else one that reads one snapshot."""
+        if connection is not None:
+            yield connection
+        else:
+            with self._unchanging.connect() as own:
+                yield own
 
     def _ready(self) -> None:
         if not self._opened:

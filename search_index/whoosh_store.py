@@ -25,6 +25,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sqlalchemy import Connection
 from whoosh.analysis import IDTokenizer
 from whoosh.columns import FixedBytesColumn, VarBytesColumn
 from whoosh.fields import COLUMN, ID, TEXT, Schema
@@ -105,7 +106,9 @@ class WhooshStore:
                 return generation, {one for segment in segments.values() for one in segment.rows["id"].tolist()}
         return NO_INDEX, set()
 
-    def snapshot(self, owner: str, generation: str, known: Snapshot, most: int) -> Snapshot:
+    def snapshot(
+        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None = None
+    ) -> Snapshot:
         """The latest commit; segments that were read before are not read again.  Raises OSError as well."""
         index: FileIndex = known.opened or self._read(owner, generation, lambda: self._index(owner))
         commit = index.latest_generation()  # a commit between this and the read is read once more next time
@@ -114,11 +117,21 @@ class WhooshStore:
         segments = self._read(owner, generation, lambda: _segments_of(index, known.segments, most))
         return Snapshot(commit, segments, index)
 
-    def matching(self, owner: str, generation: str, operators: Operators) -> set[int]:
+    def matching(
+        self, owner: str, generation: str, operators: Operators, connection: Connection | None = None
+    ) -> set[int]:
         """The ids of the messages that the operators leave.  Raises OSError as well."""
         return self._read(owner, generation, lambda: _matching(self._index(owner), query_of(operators)))
 
-    def best(self, owner: str, generation: str, prepared: PreparedQuery, vector: bytes, limit: int) -> Best:
+    def best(
+        self,
+        owner: str,
+        generation: str,
+        prepared: PreparedQuery,
+        vector: bytes,
+        limit: int,
+        connection: Connection | None = None,
+    ) -> Best:
         """The best by BM25, and those stored beside them.  Raises OSError as well."""
         query = likely(prepared.operators, prepared.terms)
         return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))

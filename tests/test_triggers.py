@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.languages import analysis_in
-from memory.recall.triggers import Trigger, about, asking, keywords, stands_alone
-from memory.recall.triggers import read as read_in
+from memory.recall.triggers import MessageReading, Trigger, about, asking, keywords, stands_alone
 from tests.application import soon_over
 
 ENGLISH = analysis_in("en")
@@ -126,8 +126,8 @@ KINDS = [
 ]
 
 
-def read(message: str, before: Sequence[str] = ()) -> Trigger:
-    return read_in(message, before, ENGLISH)
+def read(message: str, visible_texts: Sequence[str] = ()) -> Trigger:
+    return MessageReading(message, datetime(2026, 5, 4, tzinfo=UTC), UTC, ENGLISH).trigger(visible_texts)
 
 
 def listed(table: str) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from search_index.likeness import Nearness
 
 from app import engine_of
 from search_index import Embedder, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
+from search_index.nearness import Nearness
 from search_index.yardstick import Space
 from tests.application import rows_of
 from tests.http import Body, append, chat, error, good, read_all, said

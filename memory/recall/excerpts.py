@@ -51,7 +51,7 @@ class LocatedMessage(NamedTuple):
     title: str
 
 
-def load(tx: Transaction, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
+def load_windows(tx: Transaction, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
     """Load the owner's messages with these `ids` and their neighbours, by id, in their order.
 
     window_size: positions on either side of a message that its neighbours have.
@@ -66,7 +66,7 @@ def load(tx: Transaction, owner_id: int, ids: Sequence[int], window_size: int) -
     }
 
 
-def latest(
+def find_latest(
     tx: Transaction, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """The ids of the `limit` latest messages of an owner, or of one session, that were said in any of the `spans`."""

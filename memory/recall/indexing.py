@@ -8,15 +8,14 @@ next job indexes it again.  A replaced message (see `branches`), an erased one (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 
 from memory.knowledge.facts import Facts
-from memory.recall.waiting import Unindexed, waiting
 from memory.sessions.messages import QUOTABLE
-from models import Database, JobRow, MessageRow, OwnerRow
+from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 from search_index import NO_INDEX, Document, SearchIndex
 
 _M = MessageRow.__table__.c
@@ -28,11 +27,70 @@ _NOTE = (
     .where(  # one that was replaced, erased or refused a moment ago is still to be taken out
         or_(
             and_(_M.id.in_(bindparam("noted", expanding=True)), _QUOTABLE),
-            _M.id.in_(bindparam("gone", expanding=True)),
+            _M.id.in_(bindparam("deleted", expanding=True)),
         )
     )
     .values(indexed_in=bindparam("generation"))
 )
+
+
+@dataclass(frozen=True)
+class Unindexed:
+    """Changes that a generation of an owner's index does not have.
+
+    messages: to be added, oldest first.
+    deleted_ids: replaced, erased or refused, to be ignored in hits.
+    erased: some of these were erased.
+    index_lost: another generation had some of the messages, and no job is there that would index them again.
+    """
+
+    messages: Sequence[Document] = ()
+    deleted_ids: Sequence[int] = ()
+    erased: bool = False
+    index_lost: bool = False
+
+
+_J = JobRow.__table__.c
+_OF_OWNER = _M.owner_id == bindparam("owner")
+# So that SQLite takes these three parts of its index, and does not go through all that the owner has.
+_IS_UNINDEXED = or_(
+    _OF_OWNER & _M.indexed_in.is_(None),
+    _OF_OWNER & (_M.indexed_in < bindparam("generation")),
+    _OF_OWNER & (_M.indexed_in > bindparam("generation")),
+)
+HAS_UNINDEXED = exists().where(_IS_UNINDEXED)
+"""True if a `generation` of an `owner`'s index lacks a change (see Unindexed)."""
+_UNINDEXED = (
+    select(
+        _M.id,
+        _M.session_id,
+        _M.role,
+        _M.created_at,
+        _M.content,
+        _M.name,
+        case((_QUOTABLE, 1), else_=0).label("quotable"),
+        case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
+        case((_M.indexed_in.is_(None), 1), else_=0).label("never_indexed"),
+        case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("has_job"),
+    )
+    .where(_IS_UNINDEXED)
+    .order_by(_M.id)
+)
+
+
+def find_unindexed(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Unindexed:
+    """Find what this generation of the owner's index does not have.
+
+    Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
+    """
+    params = {"owner": owner_id, "key": str(owner_id), "generation": generation}
+    rows = tx.execute(_UNINDEXED if limit is None else _UNINDEXED.limit(limit), params).all()
+    return Unindexed(
+        messages=[Document(*columns) for *columns, quotable, _, _, _ in rows if quotable],
+        deleted_ids=[row.id for row in rows if not row.quotable],
+        erased=any(row.erased for row in rows),
+        index_lost=any(not row.never_indexed and not row.has_job for row in rows),
+    )
 
 
 @dataclass(frozen=True)
@@ -74,20 +132,20 @@ class Indexing:
             """Is read when the index holds its lock, so what was erased before that is not brought back."""
             nonlocal batch
             with self._database.read() as tx:
-                batch = waiting(tx, owner.id, before, limit=BATCH)
+                batch = find_unindexed(tx, owner.id, before, limit=BATCH)
             yield from batch.messages
 
         generation = self._index.add(owner.index_key, documents())
-        if batch.gone:
-            self._index.remove(owner.index_key, message_ids=batch.gone, scrub=batch.erased)
+        if batch.deleted_ids:
+            self._index.remove(owner.index_key, message_ids=batch.deleted_ids, scrub=batch.erased)
         if batch.erased:  # a search may have read it a moment ago, and cached it
             self._index.clear_caches()
         noted = [document.message_id for document in batch.messages]
         with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
             self._facts.count_recalls(tx, noted)
-            tx.execute(_NOTE, {"noted": noted, "gone": batch.gone, "generation": generation})
+            tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
-        return len(noted), len(noted) + len(batch.gone) == BATCH or replaced
+        return len(noted), len(noted) + len(batch.deleted_ids) == BATCH or replaced
 
     def remove_erased(self, job: JobRow) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""

@@ -2,22 +2,22 @@
 
 It takes only the tokens that the excerpts have left, so it never takes the place of a message.
 
-Invariant: nothing of a conversation with a message that is not to be remembered (tests/test_nearest_summary.py).
+Invariant: nothing of a conversation with a message that is not to be remembered (test_nearest_summary).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sqlalchemy import bindparam, select
 
 from memory import tokens
 from memory.quoting import address, excerpt_block
-from memory.recall.derived import facts_and_summaries
 from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
 from memory.recall.gate import OTHER
-from models import Database, SessionRow
+from memory.recall.search import SearchScope, facts_and_summaries
+from models import SessionRow, Transaction
 from models.messages import Excerpt
 from search_index import NO_INDEX, PreparedQuery, SearchIndex
 
@@ -25,39 +25,38 @@ SUMMARIES_MAX = 100  # of the newest that a turn searches
 ROOM_MIN = 25  # tokens below which no line fits
 
 _S = SessionRow.__table__.c
-_TOLD = select(*COLUMNS).outerjoin(*NEWEST).where(_S.id == bindparam("session"), ~PRIVATE)
+_SESSIONS = select(*COLUMNS).outerjoin(*NEWEST).where(_S.id.in_(bindparam("sessions", expanding=True)), ~PRIVATE)
 
 
-def nearest_summary(
-    database: Database,
-    index: SearchIndex,
-    prepared: PreparedQuery,
-    owner: tuple[int, str],
-    unwanted: Collection[int | str],
-    room: int,
-) -> Excerpt | None:
-    """Return the line of the summary that fits a query best; None where none does, or none has `room`.
+def find_summaries(
+    tx: Transaction, index: SearchIndex, scope: SearchScope, prepared: PreparedQuery, limit: int
+) -> list[Excerpt]:
+    """Return lines of the summaries of other sessions that fit a query, best first."""
+    summaries = {
+        one.id: one
+        for one in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
+        if one.session_row_id != scope.session_row_id
+    }
+    alone = prepared._replace(query=replace(prepared.query, alone=True, limit=limit))
+    hits = index.search(scope.owner_key, alone, NO_INDEX, [one.document for one in summaries.values()])
+    hits = [hit for hit in hits if OTHER.is_open([hit])]
+    rows = (
+        {row.id: row for row in tx.execute(_SESSIONS, {"sessions": [hit.session_id for hit in hits]})} if hits else {}
+    )
+    lines = []
+    for hit in hits:
+        if row := rows.get(hit.session_id):
+            fit = round(hit.fit, 4)
+            gist = gist_of(row, in_full=False)
+            lines.append(Excerpt(row.public_id, row.title, (), (), fit, {"summary": fit}, gist))
+    return lines
 
-    owner: row id and index key.
-    unwanted: sessions that are shown anyway, by row id or public id.
-    """
-    owner_id, owner_key = owner
-    if room < ROOM_MIN:
-        return None
-    with database.read() as tx:
-        found = facts_and_summaries(tx, "summary", owner_id, None, SUMMARIES_MAX)
-    candidates = {one.id: one for one in found if {one.session_row_id, one.session_id}.isdisjoint(unwanted)}
-    alone = prepared._replace(query=replace(prepared.query, alone=True, limit=1))
-    hits = index.search(owner_key, alone, NO_INDEX, [one.document for one in candidates.values()])
-    if not OTHER.is_open(hits):
-        return None
-    with database.read() as tx:
-        row = tx.execute(_TOLD, {"session": candidates[hits[0].message_id].session_row_id}).first()
-    if row is None:
-        return None
-    fit = round(hits[0].fit, 4)
-    excerpt = Excerpt(row.public_id, row.title, (), (), fit, {"summary": fit}, gist_of(row, in_full=False))
-    return excerpt if words_cost(excerpt) <= room else None
+
+def nearest_summary(summaries: Sequence[Excerpt], shown: Collection[str], room: int) -> tuple[Excerpt, ...]:
+    """Return the first of the `summaries` whose session is not `shown`, if it takes at most `room` tokens."""
+    best = next((one for one in summaries if one.session_id not in shown), None)
+    fits = best is not None and room >= ROOM_MIN and words_cost(best) <= room
+    return (best,) if best is not None and fits else ()
 
 
 def words_cost(excerpt: Excerpt) -> int:

@@ -18,8 +18,8 @@ from memory.access.owners import get_session
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_writes import valid_at
 from memory.knowledge.graph import LINKED, READ_MAX
-from memory.recall.derived import facts_and_summaries
 from memory.recall.endings import PRIVATE
+from memory.recall.search import facts_and_summaries
 from models import Database, FactRow, SessionRow, Transaction
 from models.facts import SELF, Relation
 from models.owners import Caller

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from memory.languages import LANGUAGES, analysis_in, pattern, vocabulary
-from memory.recall.times import TimeRange, time_ranges
+from memory.recall.times import time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
 READ_CHARS = 2000
@@ -50,16 +50,17 @@ _OPENING = re.compile(
 )
 _COURTESIES = vocabulary(lambda language: language.courtesies)
 _EMOTICON = re.compile(r"[:;=8xX][-'^]?[)(\]\[DPpOo/\\|*3]+|<3+|[\^>oO;T][_.-]?[\^<oO;T]")
+_NO_EMOTICON = re.compile(r"[^\W_xXDPpOoT83]")  # a letter or digit that no emoticon has
 _POSSESSIVE = re.compile(r"^['’]s\b")  # after a time: "yesterday's topic"
 _ANSWER = re.compile(r"\W*(?:\d{1,2}|[a-zA-Z]|option \w|number \d)\W*", re.IGNORECASE)  # to a choice that was offered
 _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 class Trigger(NamedTuple):
-    """What a message says about the past, and why in one short sentence.
+    """How a message points at the past, and why in one short sentence.
 
-    `kind` is "reference" (the past in so many words), "implicit" (it points at something not shown), "plain" (words
-    worth looking for), "small_talk", or "nothing" (no words to look for).  The last two do not look back.
+    kind: "reference" (the past in so many words), "implicit" (it points at something not shown), "plain" (words worth
+    looking for), "small_talk" or "nothing" (no words to look for).  The last two do not look back.
     """
 
     kind: str
@@ -70,10 +71,9 @@ class Trigger(NamedTuple):
 class RecallPlan(NamedTuple):
     """What to look for, and why: `text` if there is any, else whatever was said at the `times` that a message names.
 
-    `kind` is the trigger's, or what decided instead: "time" (the message names one) or "always".  `share` is how much
-    of the budget it may take; 0 for a message that does not look back.
-
-    dangling: it refers to something, and no text in sight says to what.
+    kind: that of the trigger, or what decided instead: "time" (the message names one) or "always".
+    share: how much of the budget it may take; 0 for a message that does not look back.
+    dangling: it refers to something, and no visible text says to what.
     latest: it also has no content, so it means the latest conversations unless `text` finds something.
     """
 
@@ -86,133 +86,160 @@ class RecallPlan(NamedTuple):
     latest: bool = False
 
 
+class MessageReading:
+    """What a message says by itself, read once: how it points back, its keywords, and the times it names."""
+
+    def __init__(self, message: str, now: datetime, zone: tzinfo, analysis: Analysis) -> None:
+        """Read the first READ_CHARS of a message.  Days begin in `zone`."""
+        self.message = message = message[:READ_CHARS]
+        self.analysis = analysis
+        text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
+        self.keywords = keywords(message, analysis)
+        self.times = time_ranges(message, now, zone)
+        self.is_small_talk = _is_small_talk(text, analysis)
+        self.is_answer = _ANSWER.fullmatch(text) is not None
+        self.is_personal = _is_personal(message)
+        self.reference = _REFERENCE.search(text)
+        self.pointer = None if self.reference else _POINTER.search(text)
+        self.pronouns = () if self.reference or self.pointer else tuple(_pronouns(text, self.is_small_talk, analysis))
+        self.is_elsewhere = _ELSEWHERE.search(message) is not None
+        self.asking = asked = asking(message)
+        self.search_text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
+
+    def trigger(self, visible_texts: Sequence[str]) -> Trigger:
+        """Return how the message points at the past.
+
+        visible_texts: the texts that the prompt shows anyway, the newest last.
+        """
+        if self.reference:
+            return Trigger("reference", f'refers to the past ("{self.reference[0].strip(" ,.?!")}")')
+        if self.pointer:
+            return Trigger("implicit", f'points at what was said before ("{self.pointer[0]}")')
+        for pronoun, explains in self.pronouns:
+            if not any(explains(text[-READ_CHARS:]) for text in visible_texts):
+                return Trigger("implicit", f'"{pronoun}" has nothing before it to refer to')
+        if self.is_small_talk:
+            return Trigger("small_talk", "small talk", looks_back=False)
+        if self.keywords and not self.is_answer:
+            return Trigger("plain", f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}")
+        return Trigger("nothing", "has no words to look for", looks_back=False)
+
+    def plan(self, visible_texts: Sequence[str], *, always: bool = False) -> RecallPlan:
+        """Decide whether to search earlier messages, for which text and times, and for which share of the budget.
+
+        always: search for everything that has words to look for.
+        """
+        trigger = self.trigger(visible_texts)
+        looks_back = always or trigger.looks_back
+        times = self.times if always or trigger.kind != "small_talk" else []
+        reasons = [trigger.reason] if looks_back or not times else []
+        reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
+        if not (looks_back or times):
+            return RecallPlan(trigger.kind, reason)
+        kind = trigger.kind if trigger.looks_back else "time" if times else "always"
+        spans = [(time.after, time.before) for time in times]
+        points_back = trigger.kind in ("reference", "implicit")
+        empty = not times and self._has_no_content(points_back)
+        dangling = (empty or points_back) and not (
+            not self.is_elsewhere and _shows_a_topic(visible_texts, self.analysis)
+        )
+        if empty and dangling:
+            # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
+            text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
+            return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=True)
+        if times and _is_vague(keywords(self._without_times(), self.analysis)):  # "what did we do yesterday?"
+            return RecallPlan(kind, reason, ALL, "", spans, dangling)
+        asked, message = self.asking, self.message
+        of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
+        share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
+        return RecallPlan(kind, reason, share, self.search_text, spans, dangling)
+
+    def _has_no_content(self, points_back: bool) -> bool:
+        """Return whether the message refers to something without a word that says to what: "What did we decide?"
+
+        A message that only names the person's own project, topic or chat refers to something too.
+        """
+        words = self.keywords
+        return _is_vague(words) and (
+            points_back or (bool(words) and (_OWN.search(self.message) is not None or self.is_elsewhere))
+        )
+
+    def _without_times(self) -> str:
+        """Return what the message says beside the times it names."""
+        text = self.message
+        for time in reversed(self.times):
+            text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
+        return text
+
+
 def plan_recall(
-    message: str, before: Sequence[str], now: datetime, zone: tzinfo, analysis: Analysis, *, always: bool = False
+    message: str, visible_texts: Sequence[str], now: datetime, zone: tzinfo, analysis: Analysis, *, always: bool = False
 ) -> RecallPlan:
-    """Whether and how a message looks back; `always` looks for everything that has words to look for.
-
-    `before` are the texts the prompt shows anyway, the newest last.  Days begin in `zone`.
-    """
-    message = message[:READ_CHARS]
-    trigger = classify(message, before, analysis)
-    looks_back = always or trigger.looks_back
-    times = time_ranges(message, now, zone) if always or trigger.kind != "small_talk" else []
-    reasons = [trigger.reason] if looks_back or not times else []
-    reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
-    if not (looks_back or times):
-        return RecallPlan(trigger.kind, reason)
-    kind = trigger.kind if trigger.looks_back else "time" if times else "always"
-    spans = [(time.after, time.before) for time in times]
-    empty = not times and without_content(message, trigger, analysis)
-    dangling = (empty or trigger.kind in ("reference", "implicit")) and not _in_sight(message, before, analysis)
-    if empty and dangling:
-        # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
-        text = message if trigger.kind == "implicit" and about(message) else ""
-        return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=True)
-    if times and _is_vague(keywords(_without(message, times), analysis)):  # "what did we do yesterday?"
-        return RecallPlan(kind, reason, ALL, "", spans, dangling)
-    asked = asking(message)
-    of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
-    share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
-    text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
-    return RecallPlan(kind, reason, share, text, spans, dangling)
-
-
-def without_content(message: str, trigger: Trigger, analysis: Analysis) -> bool:
-    """Return whether a message refers to something without a word that says to what: "What did we decide?"
-
-    A message that only names the person's own project, topic or chat refers to something too.
-    """
-    words = keywords(message, analysis)
-    refers = trigger.kind in ("reference", "implicit") or (
-        words and (_OWN.search(message) or _ELSEWHERE.search(message))
-    )
-    return bool(refers) and _is_vague(words)
-
-
-def _is_vague(words: Sequence[str]) -> bool:
-    return all(word.casefold() in _VAGUE for word in words)
-
-
-def _in_sight(message: str, before: Sequence[str], analysis: Analysis) -> bool:
-    """Return whether the texts `before` may show what a message refers to."""
-    if _ELSEWHERE.search(message):
-        return False
-    words = 0
-    for text in reversed(before):
-        words += len(keywords(text[-READ_CHARS:], analysis))
-        if words >= ALONE_WORDS:
-            return True
-    return False
-
-
-def _without(text: str, times: Sequence[TimeRange]) -> str:
-    """What a text says beside the times it names."""
-    for time in reversed(times):
-        text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
-    return text
-
-
-def classify(message: str, before: Sequence[str], analysis: Analysis) -> Trigger:
-    """Whether `message` looks back.  `before` are the texts the prompt shows anyway, the newest last."""
-    text = " ".join(unicodedata.normalize("NFKC", message[:READ_CHARS]).translate(_APOSTROPHES).split())
-    if reference := _REFERENCE.search(text):
-        return Trigger("reference", f'refers to the past ("{reference[0].strip(" ,.?!")}")')
-    if pointer := _POINTER.search(text):
-        return Trigger("implicit", f'points at what was said before ("{pointer[0]}")')
-    small_talk = _is_small_talk(text, analysis)
-    if missing := _missing(text, [one[-READ_CHARS:] for one in before], small_talk, analysis):
-        return Trigger("implicit", f'"{missing}" has nothing before it to refer to')
-    if small_talk:
-        return Trigger("small_talk", "small talk", looks_back=False)
-    words = keywords(text, analysis)
-    if words and not _ANSWER.fullmatch(text):
-        return Trigger("plain", f"has words worth looking for: {', '.join(words[:KEYWORDS_SHOWN])}")
-    return Trigger("nothing", "has no words to look for", looks_back=False)
+    """Read a message and plan its recall, see MessageReading."""
+    return MessageReading(message, now, zone, analysis).plan(visible_texts, always=always)
 
 
 def about(question: str) -> str | None:
-    """The role whose words are likely to answer: the person's own if they speak of themselves, else of either."""
-    return "user" if _OWN.search(question) and not _REPLIED.search(question) else None
+    """Return the role whose words are likely to answer: the person's own if they speak of themselves, else None."""
+    return "user" if _is_personal(question) else None
+
+
+def _is_personal(question: str) -> bool:
+    return _OWN.search(question) is not None and _REPLIED.search(question) is None
 
 
 def asking(message: str) -> str:
-    """The sentences of a message that ask for something, rather than tell something."""
+    """Return the sentences of a message that ask for something, rather than tell something."""
     sentences = _ASKING_END.split(message.strip())
     return " ".join(sentence for sentence in sentences if "?" in sentence or _ASKS.search(sentence))
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:
-    """Whether a question can be understood without what was told beside it."""
+    """Return whether a question can be understood without what was told beside it."""
     if len(analysis.query_terms(question)) < ALONE_WORDS:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
     return all(keywords(question[: pronoun.start()], analysis) for pronoun in pronouns)
 
 
+def _is_vague(words: Sequence[str]) -> bool:
+    return all(word.casefold() in _VAGUE for word in words)
+
+
+def _shows_a_topic(visible_texts: Sequence[str], analysis: Analysis) -> bool:
+    """Return whether the visible texts have enough words to show what a message refers to."""
+    words = 0
+    for text in reversed(visible_texts):
+        words += len(keywords(text[-READ_CHARS:], analysis))
+        if words >= ALONE_WORDS:
+            return True
+    return False
+
+
 def _is_small_talk(text: str, analysis: Analysis) -> bool:
-    """Whether a text begins with small talk and has no other content; emoji alone are small talk too."""
+    """Return whether a text begins with small talk and has no other content; emoji alone are small talk too."""
     if len(text) > SMALL_TALK_CHARS:
         return False
-    if not any(char.isalnum() for char in _EMOTICON.sub(" ", text)):
+    if _NO_EMOTICON.search(text) is None and not any(map(str.isalnum, _EMOTICON.sub(" ", text))):
         return _EMOTICON.search(text) is not None or any(unicodedata.category(char) in ("So", "Sk") for char in text)
     if not _OPENING.match(text):
         return False
     return all(word.casefold() in _COURTESIES for word in keywords(_SMALL_TALK.sub(" ", text), analysis))
 
 
-def _missing(text: str, before: Sequence[str], small_talk: bool, analysis: Analysis) -> str:
-    """The pronoun a short text is about, if nobody and nothing before it can be meant; in small talk "that" points
-    at nothing."""
+def _pronouns(text: str, is_small_talk: bool, analysis: Analysis) -> Iterator[tuple[str, Callable[[str], bool]]]:
+    """Yield the pronouns that a short text is about and does not explain, each with a test of texts that may.
+
+    In small talk "that" points at nothing.
+    """
     if text.count(" ") >= NEAR:
-        return ""
+        return
     person = _PERSON.search(text)
-    if person and not any(_PEOPLE.search(earlier) for earlier in (text[: person.start()], *before)):
-        return person[0]
-    thing = None if small_talk else _THING.search(text)
-    if thing is None or text.count(" ", thing.end()) > 3:
-        return ""
-    return "" if any(keywords(one, analysis) for one in (text[: thing.start()], *before)) else thing[0]
+    if person and not _PEOPLE.search(text[: person.start()]):
+        yield person[0], lambda visible: _PEOPLE.search(visible) is not None
+    thing = None if is_small_talk else _THING.search(text)
+    if thing and text.count(" ", thing.end()) <= 3 and not keywords(text[: thing.start()], analysis):
+        yield thing[0], lambda visible: bool(keywords(visible, analysis))
 
 
 # -- keywords

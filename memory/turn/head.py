@@ -26,7 +26,7 @@ from memory.knowledge.profile import ProfileBlock
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.quoting import block, fact_line, summary_block, to_prompt_message
 from memory.recall import unhelpful
-from memory.recall.recall import SearchScope
+from memory.recall.search import SearchScope
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import joined
@@ -136,9 +136,6 @@ def remember(
             owner_key=row.owner.index_key,
             session_row_id=row.id,
             exclude=frozenset([*unshown, *(one.id for one in (*tail, *exchange))]),
-            links=head.stored.links,
-            unhelpful=head.stored.unhelpful,
-            summaries=head.stored.summaries,
         ),
         head=head,
         tail=tail,

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 
 from memory import tokens
 from memory.examples import Example
+from memory.languages import analysis_in
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
 from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, to_prompt_message
 from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, RecallResult
-from memory.recall.triggers import about
+from memory.recall.search import SearchFlags
+from memory.recall.triggers import MessageReading, about
 from memory.transcripts.transcript import client_messages, unmodified
 from memory.turn.head import FRAME_TOKENS
 from memory.turn.values import Admitted, MemoryReport
@@ -83,10 +85,17 @@ def look_back(engine: Engine, admitted: Admitted, model: LanguageModel | None = 
     is_personal, budget = about(question) is not None, settings.fact_tokens
     facts = engine.facts.ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
-    if settings.example_tokens and head.stored.examples and not engine.recall.idle(question, before):
+    if settings.example_tokens and head.stored.examples and not is_idle(engine, admitted, before):
         tenant, owner_id = admitted.request.caller.tenant, admitted.past.owner_id
         examples = engine.examples.similar(tenant, owner_id, question[:QUERY_CHARS])
     return replace(admitted.report, facts=facts, recalled=recalled, examples=examples)
+
+
+def is_idle(engine: Engine, admitted: Admitted, before: Sequence[str]) -> bool:
+    """Return whether the message has nothing to look for, such as small talk."""
+    question, zone = admitted.exchange[0].content[:QUERY_CHARS], admitted.request.timezone
+    reading = MessageReading(question, engine.now(), zone, analysis_in(engine.settings.search_language))
+    return not reading.trigger(before).looks_back
 
 
 def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, before: Sequence[str]) -> RecallResult:
@@ -100,16 +109,21 @@ def _recalled(engine: Engine, admitted: Admitted, model: LanguageModel | None, b
         why = UNASKED
     elif mode == "tools" and model is not None and settings.recall_limit and settings.recall_tokens:
         return RecallResult((), mode, ASKED, BY_MODEL)
-    recalled = engine.recall.look_back(
-        admitted.past,
+    scope, stored = replace(admitted.past, visible_texts=before), admitted.head.stored
+    plan = engine.recall.plan(
         request.message,
+        scope.owner_key,
+        engine.now(),
+        request.timezone,
         mode="auto" if mode == "tools" else mode,
         budget=settings.recall_tokens,
-        before=before,
-        now=engine.now(),
-        zone=request.timezone,
-        asked=request.block_tokens is not None,
+        nearest=request.block_tokens is not None,
     )
+    generation = engine.index.generation(scope.owner_key)
+    flags = SearchFlags(stored.links, stored.unhelpful, stored.summaries)
+    with engine.database.read() as tx:
+        found = engine.recall.find(tx, scope, plan, generation, flags)
+    recalled = engine.recall.select(found, plan)
     return replace(recalled, mode=mode, reason=f"{why}: {recalled.reason}" if why else recalled.reason)
 
 

@@ -19,7 +19,8 @@ from config import Settings
 from memory import tokens
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
 from memory.quoting import block, escape, excerpt_block, normalize, one_line
-from memory.recall.recall import QUERY_CHARS, Recall, SearchScope
+from memory.recall.recall import QUERY_CHARS, Recall
+from memory.recall.search import SearchScope
 from memory.turn.prompt import within
 from memory.turn.values import RecallToolCall
 from models.messages import Excerpt
@@ -98,7 +99,7 @@ class Tools:
     def _look(self, asked: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
         text, limit = (asked.query or "")[:QUERY_CHARS], asked.limit or self._limit
         query = Query(text, limit, after=asked.after, before=asked.before, operators=True, nearest=True)
-        return self._recall.excerpts(self._past, query, budget).excerpts
+        return self._recall.search_now(self._past, query, budget)
 
     def _read(self, call: ToolCall) -> RecallToolCall:
         """The call's arguments, checked.  Raises ToolError."""

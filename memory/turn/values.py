@@ -13,7 +13,8 @@ from memory.errors import ModelError
 from memory.examples import Example
 from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
-from memory.recall.recall import RecallResult, SearchScope
+from memory.recall.recall import RecallResult
+from memory.recall.search import SearchScope
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
 from models.facts import Fact
 from models.messages import Message, MessageDraft

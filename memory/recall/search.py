@@ -1,0 +1,273 @@
+"""Search messages, facts and summaries on behalf of callers; `find_matches` is the search of turns too.
+
+Invariants: only the owner's own rows are found (test_owners_apart).  Messages that the index does not hold are found by
+the same analysis (test_search_unindexed).  Every result was read from the rows a moment ago (test_erasing).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from typing import Any, NamedTuple
+
+from sqlalchemy import null, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.access.owners import owner_and_session
+from memory.jobs import JobQueue
+from memory.knowledge.fact_writes import valid_at
+from memory.knowledge.graph import sources_about
+from memory.ops import logs
+from memory.recall import triggers
+from memory.recall.excerpts import LocatedMessage, load_windows, windows
+from memory.recall.indexing import Unindexed, find_unindexed
+from memory.recall.times import time_ranges
+from models import Database, FactRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models.jobs import JobRequest
+from models.messages import Message
+from models.owners import Caller
+from models.sections import Sections
+from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex
+
+log = logging.getLogger(__name__)
+
+READ_MAX = 2_000  # facts, or summaries, of an owner that are searched, the newest first
+SUMMARY_MESSAGES_MAX = 3  # of its session that come with a summary
+SUMMARY_RANKED_MAX = 500  # messages of the owner among which those are looked for
+
+_F, _S, _V = FactRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
+_SESSION = _S.id.label("session"), _S.public_id, _S.title
+_KINDS = {
+    "fact": select(_F.id, _F.text, _F.valid_from, _F.source_message_id, *_SESSION, _F.owner_id)
+    .outerjoin(SessionRow, _S.id == _F.session_id)
+    .where(valid_at(None)),
+    "summary": select(_V.id, _V.sections, _V.created_at, null(), *_SESSION, _S.owner_id).join(
+        SessionRow, (_S.id == _V.session_id) & (_S.summary_version == _V.version)
+    ),
+}
+
+
+class SearchResult(NamedTuple):
+    """A message with its score, the words it was found by, and its neighbours.
+
+    For a fact or a summary: the best message that it comes from, if it has any, and as `window` all that come with it.
+    `text` is then its own, which the score and the highlights are of.
+    """
+
+    message: Message | None
+    score: float
+    why: Mapping[str, float]
+    highlights: list[str]
+    window: Sequence[Message]
+    session_id: str | None
+    title: str | None  # of the session
+    kind: str = "message"
+    text: str | None = None
+
+
+class SearchFlags(NamedTuple):
+    """Which kinds of rows an owner may have; what is False is not looked for.
+
+    unindexed: messages that the index does not hold.
+    """
+
+    links: bool = True
+    unhelpful: bool = True
+    summaries: bool = True
+    unindexed: bool = True
+
+
+ALL_KINDS = SearchFlags()
+
+
+@dataclass(frozen=True)
+class SearchScope:
+    """What a turn may look into: the owner's messages, or with RECALL_SCOPE=session only those of its session.
+
+    exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
+    visible_texts: what the prompt shows before the message, the newest last.
+    """
+
+    owner_id: int
+    owner_key: str
+    session_row_id: int | None = None
+    exclude: frozenset[int] = frozenset()
+    visible_texts: Sequence[str] = ()
+
+
+class Matches(NamedTuple):
+    """Hits, best first, and all messages in their windows, by id."""
+
+    hits: Sequence[Hit] = ()
+    window: Mapping[int, LocatedMessage] = {}
+    index_lost: bool = False
+
+
+class FactOrSummary(NamedTuple):
+    """A fact or a summary, and where it comes from.
+
+    source: the id of a fact's message.
+    """
+
+    id: int
+    text: str
+    created_at: datetime
+    source: int | None
+    session_row_id: int | None
+    session_id: str | None
+    title: str | None
+
+    @property
+    def document(self) -> Document:
+        return Document(self.id, self.session_row_id or 0, "", self.created_at, self.text)
+
+
+def facts_and_summaries(
+    tx: Transaction, kind: str, owner_id: int, session_row_id: int | None, limit: int = READ_MAX
+) -> list[FactOrSummary]:
+    """Return the newest valid facts or summaries of an owner, or of one session, by `kind`."""
+    query = _KINDS[kind]
+    query = query.where(query.selected_columns.owner_id == owner_id)
+    if session_row_id is not None:
+        query = query.where(_S.id == session_row_id)
+    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit))
+    return [
+        FactOrSummary(id, text if kind == "fact" else str(Sections.from_dict(text)), *more)
+        for id, text, *more, _ in rows
+    ]
+
+
+def find_matches(
+    tx: Transaction,
+    index: SearchIndex,
+    scope: SearchScope,
+    prepared: PreparedQuery,
+    generation: str,
+    window_size: int,
+    flags: SearchFlags = ALL_KINDS,
+) -> Matches:
+    """Search the owner's messages in the snapshot of `tx`, and load the hits with their windows.
+
+    generation: that of the owner's index, read before the transaction began: a message may be seen twice, never missed.
+
+    Messages about the neighbours of an entity that the query names count as hits.
+    """
+    owner_id, owner_key = scope.owner_id, scope.owner_key
+    unindexed = find_unindexed(tx, owner_id, generation) if flags.unindexed or generation == NO_INDEX else Unindexed()
+    if flags.links:
+        linked = sources_about(tx, owner_id, prepared.text)
+        prepared = prepared._replace(query=replace(prepared.query, linked=linked))
+    index_lost, connection = unindexed.index_lost, tx.connection()
+    try:
+        hits = index.search(
+            owner_key, prepared, generation, unindexed.messages, unindexed.deleted_ids, connection=connection
+        )
+    except IndexLost:
+        index_lost = True
+        every = find_unindexed(tx, owner_id, NO_INDEX)
+        hits = index.search(owner_key, prepared, NO_INDEX, every.messages)
+    return Matches(hits, load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size), index_lost)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Finds what callers search for."""
+
+    database: Database
+    index: SearchIndex
+    job_queue: JobQueue
+
+    def find(
+        self,
+        caller: Caller,
+        now: datetime,
+        *,
+        text: str,
+        zone: tzinfo = UTC,
+        session_id: str | None = None,
+        window: int = 0,
+        kind: str = "message",
+        **filters: Any,
+    ) -> list[SearchResult]:
+        """Return the best matching messages of the caller's user, or of one session, best first.
+
+        text: times that it names are understood in `zone`; messages of these times are preferred, not demanded.
+        window: messages on either side of a result.
+        kind: "message", or "fact" or "summary", found with the messages that they come from.
+        filters: other fields of a `Query`.
+
+        Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
+        """
+        with self.database.read() as tx:
+            owner, session = owner_and_session(tx, caller, session_id)
+        if owner is None:
+            return []
+        query = Query(
+            text,
+            operators=True,
+            nearest=True,
+            alone=kind == "fact",
+            session_id=session.id if session is not None else None,
+            times=[(time.after, time.before) for time in time_ranges(text, now, zone)],
+            about=triggers.about(text),
+        )
+        prepared = self.index.prepare(replace(query, **filters), owner.index_key)
+        scope = SearchScope(owner.id, owner.index_key)
+        generation = self.index.generation(owner.index_key)
+        with self.database.read() as tx:
+            if kind != "message":
+                return self._find_derived(tx, scope, prepared, kind, generation)
+            matches = find_matches(tx, self.index, scope, prepared, generation, window)
+        if matches.index_lost:
+            self.index_again(owner.id)
+        loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
+        around = windows(matches.window, loaded, window)
+        results = []
+        for hit in matches.hits:
+            if located := around.get(hit.message_id):
+                message = located[0].message
+                beside = sorted((one.message for one in located), key=lambda one: one.position) if window else []
+                highlights = self.index.highlights(prepared, message.content)
+                session_title = message.session_id, located[0].title
+                results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *session_title))
+        return results
+
+    def _find_derived(
+        self, tx: Transaction, scope: SearchScope, prepared: PreparedQuery, kind: str, generation: str
+    ) -> list[SearchResult]:
+        """Return the best matching facts or summaries, each with the messages that it comes from."""
+        query = replace(prepared.query, role=None, about=None, alone=True)
+        texts = {one.id: one for one in facts_and_summaries(tx, kind, scope.owner_id, query.session_id)}
+        documents = [one.document for one in texts.values()]
+        hits = self.index.search(scope.owner_key, prepared._replace(query=query), NO_INDEX, documents)
+        found = [texts[hit.message_id] for hit in hits]
+        if kind == "summary":
+            of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)
+            matches = find_matches(tx, self.index, scope, prepared._replace(query=of_session), generation, 0)
+            loaded = matches.window
+            source_ids = [
+                [hit.message_id for hit in matches.hits if hit.session_id == one.session_row_id] for one in found
+            ]
+        else:
+            source_ids = [[one.source] if one.source is not None else [] for one in found]
+            loaded = load_windows(tx, scope.owner_id, [id for ids in source_ids for id in ids], 0)
+        results = []
+        for one, hit, ids in zip(found, hits, source_ids, strict=True):
+            messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
+            best = messages[0] if messages else None
+            highlights = self.index.highlights(prepared, one.text)
+            session_title = one.session_id, one.title
+            results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *session_title, kind, one.text))
+        return results
+
+    def index_again(self, owner_id: int) -> None:
+        """Ask for the owner's index to be made again."""
+        try:
+            with self.database.write() as tx:
+                owner = tx.get(OwnerRow, owner_id)
+                if owner is not None:  # else they were erased a moment ago
+                    self.job_queue.enqueue(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
+        except SQLAlchemyError as error:  # the hits are complete; the next search asks again
+            log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.safe_message(error)))
