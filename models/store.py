@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ class ItemRow(Base):
     """A JSON value under a namespace and a key.
 
     `namespace` has its parts joined with "."; no part has one.  The item is gone from `expires_at` on: `ttl_minutes`
-    after it was written or, if it `refreshes`, after it was last read.
+    after it was written or, if it `refreshes`, after it was last read.  `index_paths`: see `Put.paths`.
     """
 
     __tablename__ = "items"
@@ -36,6 +36,7 @@ class ItemRow(Base):
     namespace: Mapped[str] = mapped_column(NAME)
     key: Mapped[str] = mapped_column(NAME)
     value: Mapped[Any] = mapped_column(JSON, nullable=False)
+    index_paths: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     version: Mapped[int]
     ttl_minutes: Mapped[float | None]
     refreshes: Mapped[bool]
@@ -96,6 +97,7 @@ class Item:
     expires_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    paths: Sequence[str] | None = None
     score: float | None = None
 
 
@@ -119,7 +121,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Put:
-    """Store a value.  With `version` only in the place of that version; 0: only where there is no item."""
+    """Store a value.  With `version` only in the place of that version; 0: only where there is no item.
+
+    paths: where queries look in this value; empty: nowhere; None: where the search says.
+    """
 
     namespace: Namespace
     key: str
@@ -127,6 +132,7 @@ class Put:
     version: int | None = None
     ttl: float | None = None
     refreshes: bool = False
+    paths: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,8 @@ class Delete:
 class Search:
     """Items at or below a namespace that meet the filter, newest first; with a `query` the best ones first.
 
-    `paths` lead to what of a value the query is compared with, as `a[*].b` does; none: to all of its texts.
+    `paths` lead to what of a value the query is compared with, as `a[*].b` does; none: to all of its texts.  The paths
+    of an item itself come first.
     """
 
     namespace: Namespace = ()

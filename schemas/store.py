@@ -29,6 +29,7 @@ from schemas.fields import (
 NAMESPACE_PARTS = 8
 NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of PostgreSQL takes no more of two
 VALUE_BYTES, VALUE_DEPTH = 1 << 16, 50  # of a value as JSON
+PATHS_MAX = 20
 BATCH_MAX = 1000
 FOUND_MAX = 1000  # items that the searches of one call return
 LOOK, QUERY = 10, 100  # items that any search or listing, and one with a query, counts as at least
@@ -37,6 +38,11 @@ TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
 _PARTS = "1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots."
 _STEP = r"[^.\[\]]{1,64}(?:\[(?:\*|\d{1,4})\]){0,4}"
 _PATH = validate.Regexp(rf"^{_STEP}(?:\.{_STEP}){{0,9}}$", error="Is not a path such as `title` or `notes[*].text`.")
+
+
+def index_paths(**options: Any) -> Items:
+    """Return the field for `Put.paths`."""
+    return Items(Text(validate=_PATH), PATHS_MAX, data_key="index", load_default=None, allow_none=True, **options)
 
 
 class Namespace(fields.Field):
@@ -102,6 +108,7 @@ class Item(Schema):
     expires_at = UtcDateTime(allow_none=True)
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
+    paths = fields.List(fields.String(), data_key="index", allow_none=True, metadata=describe("As it was stored."))
     score = fields.Float(allow_none=True, metadata=describe("How well it answers the `query` of a search."))
 
 
@@ -110,10 +117,15 @@ class Item(Schema):
 _EXPECTED = describe("Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409.")
 _REFRESH = describe("False: reading does not postpone when an item expires.")
 _PREFIX = describe("Only what is in this namespace, or below it.")
+_INDEX = describe(
+    "Where queries look in this value: paths such as `title` or `notes[*].text`; an empty list: nowhere. Null: where "
+    "the `fields` of the search say."
+)
 _PATHS = describe("Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts.")
 _FILTER = describe(
-    'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`. The '
-    "operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, texts by their characters."
+    'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`; or a path '
+    "of keys, such as `by.name`. The operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, "
+    "texts by their characters."
 )
 
 
@@ -127,6 +139,7 @@ class PutItem(_Named):
     version = integer(0, INT32_MAX, **OPTIONAL, metadata=_EXPECTED)
     ttl = fields.Float(**OPTIONAL, validate=TTL, metadata=describe("Minutes to live."))
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
+    paths = index_paths(metadata=_INDEX)
 
 
 class GetItem(_Named):
@@ -141,7 +154,7 @@ class SearchItems(CallerQuery):
     namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
     filter = JsonObject(load_default=dict, metadata=_FILTER)
     query = optional_text(2000, metadata=describe("Find items by words and meaning, the best first."))
-    paths = Items(Text(validate=_PATH), 20, data_key="fields", load_default=(), metadata=_PATHS)
+    paths = Items(Text(validate=_PATH), PATHS_MAX, data_key="fields", load_default=(), metadata=_PATHS)
     limit = integer(1, FOUND_MAX, load_default=10)
     offset = integer(0, INT32_MAX, load_default=0)
     refresh = fields.Boolean(load_default=True, metadata=_REFRESH)

@@ -121,6 +121,30 @@ def test_a_store_pages_expires_and_answers_queries(live: Live, name: str) -> Non
     assert store.get(("docs",), "fine") is None
 
 
+def test_a_put_chooses_where_queries_look_in_the_item(live: Live, name: str) -> None:
+    store = RecapStore(live.url, user_id=name, fields=["title"])
+    value = {"title": "Green tea", "body": "Roses"}
+    store.put(("docs",), "title", value)
+    store.put(("docs",), "body", value, index=["body"])
+    store.put(("docs",), "whole", value, index=["$"])
+    store.put(("docs",), "nowhere", value, index=False)
+    found = store.search((), query="roses")
+    assert {item.key for item in found[:2]} == {"body", "whole"} and found[0].score == found[1].score == 1
+    assert (found[3].key, found[3].score) == ("nowhere", None)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"n": {"$lt": 10**400}}, {"n": {"$gt": float("-inf"), "$lt": float("inf")}}, {"n": {"$gt": -(10**100)}}],
+)
+def test_filters_compare_with_numbers_that_json_does_not_have(live: Live, name: str, wanted: dict[str, Any]) -> None:
+    store = RecapStore(live.url, user_id=name)
+    store.put(("docs",), "k", {"n": 2, "text": "tea"})
+    assert [item.key for item in store.search((), filter=wanted)] == ["k"]
+    for nothing in ({"n": {"$eq": float("nan")}}, {"n": float("nan")}, {"text": "tea\0"}):
+        assert store.search((), filter=nothing) == []
+
+
 # -- the OpenAI Agents SDK
 
 

@@ -106,6 +106,31 @@ def test_items_without_a_text_come_after_those_that_a_query_finds(client: FlaskC
     assert [(item["key"], item.get("score") is None) for item in found] == [("tea", False), ("number", True)]
 
 
+def test_an_item_says_where_queries_look_in_it(client: FlaskClient) -> None:
+    value = {"title": "Green tea", "body": "Roses"}
+    for key, index in (("title", ["title"]), ("body", ["body"]), ("nowhere", []), ("default", None)):
+        assert put(client, "notes", key, value, index=index)["index"] == index
+    found = good(client.post("/api/store/search", json={"query": "roses", "fields": ["title"]}))["items"]
+    assert (found[0]["key"], found[0]["score"]) == ("body", 1.0)
+    assert [item["key"] for item in found if item["score"] is None] == ["nowhere"]
+    put(client, "notes", "nowhere", value)
+    assert ("notes", "nowhere") in search(client, query="roses", limit=2), "a put replaces the paths as well"
+    put(client, "notes", "exported", value, user_id="ada", index=[])
+    export = good(client.get("/api/users/ada/export"))
+    good(client.delete("/api/users/ada"))
+    good(client.post("/api/import?user_id=ada", json=export))
+    assert good(client.get(f"{ITEMS}?namespace=notes&key=exported&user_id=ada"))["index"] == []
+
+
+def test_a_filters_key_with_dots_is_a_path_where_the_value_has_no_such_key(client: FlaskClient) -> None:
+    put(client, "notes", "nested", {"by": {"first-name": "Ada"}, "size": 1})
+    put(client, "notes", "plain", {"by.first-name": "Ada", "by": {"first-name": "Bob"}})
+    assert search(client, filter={"by.first-name": "Bob"}) == []
+    assert search(client, filter={"by.first-name": {"$ne": "Bob"}, "size": 1}) == [("notes", "nested")]
+    assert len(search(client, filter={"by.first-name": "Ada"})) == 2
+    assert search(client, filter={"size.by": None, "size": 1}) == [("notes", "nested")]
+
+
 def test_the_fields_of_a_query_are_paths(client: FlaskClient) -> None:
     for field in ("a[x]", "a.", ".a", "a[0]b", "a]", "[*]"):
         refused = error(client.post("/api/store/search", json={"query": "tea", "fields": [field]}), 422)

@@ -25,7 +25,7 @@ from models.store import OWN, Item, ItemVersion, Namespace, Put, Source
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
 _COLUMNS = (
     *(_I.id, _I.namespace, _I.key, _I.value, _I.version, _I.ttl_minutes, _I.refreshes),
-    *(_I.expires_at, _I.created_at, _I.updated_at),
+    *(_I.expires_at, _I.created_at, _I.updated_at, _I.index_paths),
 )
 ITEMS = select(*_COLUMNS)
 """Items, with the columns that `as_item` takes first."""
@@ -111,6 +111,7 @@ def write(
     check_version(put.key, put.version, version)
     values = {
         "value": put.value,
+        "index_paths": put.paths,
         "version": version + 1,
         "ttl_minutes": put.ttl,
         "refreshes": put.refreshes,
@@ -242,7 +243,7 @@ def restore(
     """Store an item as it was, with its history; False when there is one of its name, or its time is up."""
     if _expired(item, now) or read(tx, owner_id, item.namespace, item.key, now) is not None:
         return False
-    put = Put(item.namespace, item.key, item.value, ttl=item.ttl, refreshes=item.refreshes)
+    put = Put(item.namespace, item.key, item.value, ttl=item.ttl, refreshes=item.refreshes, paths=item.paths)
     new = write(tx, owner_id, put, now, sources=sources).id
     same = {name: getattr(item, name) for name in ("version", "expires_at", "created_at", "updated_at")}
     tx.execute(update(ItemRow.__table__).where(_I.id == new).values(same))

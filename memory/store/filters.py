@@ -1,8 +1,9 @@
 """Conditions on JSON values, as SQL that means the same on SQLite and PostgreSQL.
 
-A filter names keys of the value, nested as the value is: `{"size": {"$gt": 3}, "made_by": {"name": "Ada"}}`.  What is
-not an operator has to be equal.  Numbers compare as numbers and texts by their code points; no value of one kind equals
-one of another, and a boolean is no number.  A key that is not there counts as null.
+A filter names keys of the value, nested as the value is: `{"size": {"$gt": 3}, "made_by": {"name": "Ada"}}`.  An
+outermost key with dots that the value does not have is a path: `made_by.name`.  What is not an operator has to be
+equal.  Numbers compare as numbers and texts by their code points; no value of one kind equals one of another, and a
+boolean is no number.  A key that is not there counts as null.
 Whole numbers have at most 64 bits, and every number is finite.
 """
 
@@ -12,6 +13,7 @@ import json
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Numeric, and_, case, cast, false, func, literal, not_, or_, true
@@ -75,7 +77,17 @@ def condition(wanted: Mapping[str, Any], dialect: str) -> ColumnElement[bool]:
     """What the rows of items have to meet.  Raises InvalidRequest for a filter that is none."""
     if _parts(wanted) > PARTS_MAX:
         raise _wrong("invalid_filter", f"The filter compares with more than {PARTS_MAX} values.")
-    return _keys(_OnSQLite() if dialect == "sqlite" else _OnPostgreSQL(ItemRow.value), wanted)
+    place = _OnSQLite() if dialect == "sqlite" else _OnPostgreSQL(ItemRow.value)
+    return and_(true(), *(_at_path(place, key, inner) for key, inner in wanted.items()))
+
+
+def _at_path(place: _Place, key: str, wanted: Any) -> ColumnElement[bool]:
+    """Return the condition for an outermost key."""
+    there = _keys(place, {key: wanted})
+    if "." not in key:
+        return there
+    nested = reduce(lambda outer, step: outer.at(step), key.split("."), place)
+    return case((place.at(key).kind().is_not(None), there), else_=_matches(nested, wanted))
 
 
 def _parts(wanted: Any) -> int:

@@ -194,8 +194,7 @@ def found(index: SearchIndex, prepared: PreparedQuery, items: Sequence[Item], pa
     Items without such a text come last, without a score.
     """
     by_id = {item.id: item for item in items}
-    steps = [_STEP.findall(path) for path in paths] or [[]]
-    texts = {item.id: " ".join(text for path in steps for text in _texts(item.value, path)) for item in items}
+    texts = {item.id: _indexed_text(item, paths) for item in items}
     documents = [
         Document(-id, -id, "", by_id[id].updated_at, text[:TEXT_CHARS])  # below zero, where no message's id is
         for id, text in texts.items()
@@ -204,6 +203,14 @@ def found(index: SearchIndex, prepared: PreparedQuery, items: Sequence[Item], pa
     hits = index.search("", prepared, NO_INDEX, documents)
     scored = [replace(by_id[-hit.message_id], score=hit.score) for hit in hits]
     return [*scored, *(by_id[id] for id, text in texts.items() if not text)][: prepared.query.limit]
+
+
+def _indexed_text(item: Item, paths: Sequence[str]) -> str:
+    """Return the text of an item that a query is compared with."""
+    steps = [_STEP.findall(path) for path in (paths if item.paths is None else item.paths)]
+    if item.paths is None and not paths:
+        steps = [[]]  # all texts
+    return " ".join(text for path in steps for text in _texts(item.value, path))
 
 
 def _texts(value: Any, path: Sequence[str]) -> Iterator[str]:

@@ -49,7 +49,7 @@ from schemas.fields import (
 )
 from schemas.retention import Archive
 from schemas.sessions import Extra, MessageToAppend, Refused
-from schemas.store import NAME, TTL, JsonValue, Namespace
+from schemas.store import NAME, TTL, JsonValue, Namespace, index_paths
 from schemas.summaries import Sections
 
 _NAMED = validate.Length(1, NAME_CHARS_MAX)
@@ -240,6 +240,7 @@ class ExportedItem(_Record):
     version = integer(1, INT32_MAX, attribute="item.version", required=True)
     ttl = fields.Float(attribute="item.ttl", validate=TTL, **OPTIONAL)
     refreshes = fields.Boolean(attribute="item.refreshes", data_key="refresh_on_read", load_default=False)
+    paths = index_paths(attribute="item.paths")
     expires_at = UtcDateTime(attribute="item.expires_at", **OPTIONAL)
     created_at = UtcDateTime(attribute="item.created_at", required=True)
     updated_at = UtcDateTime(attribute="item.updated_at", required=True)

@@ -1,13 +1,16 @@
 """RecapStore: LangGraph's long-term memory, kept by a Recap server.
 
-A query searches by words and meaning, without any set-up: `index`, of a put or of a store, has no effect.  What expires
-is not read any more and deleted by the server.
+A query searches by words and meaning, without any set-up: the server embeds, so there is no `index` of the store, only
+its `fields`.  The `index` of a put has the paths that queries look at in that item; with False no query finds it.  What
+expires is not read any more and deleted by the server.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from langgraph.store.base import (
@@ -27,6 +30,8 @@ from langgraph.store.base import validate_op_namespace as validate
 from recap_client.client import Recap
 
 Body = dict[str, Any]
+_INT64 = 1 << 63
+_WHOLE = {"$": "*"}  # LangGraph's path to all of a value, and the server's
 
 
 class RecapStore(BaseStore):
@@ -49,7 +54,7 @@ class RecapStore(BaseStore):
         ttl: TTLConfig | None = None,
     ) -> None:
         self.ttl_config = ttl
-        self._fields = list(fields)
+        self._fields = [_WHOLE.get(path, path) for path in fields]
         self._recap = Recap(base_url, api_key, user_id)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -83,7 +88,7 @@ class RecapStore(BaseStore):
             return {
                 "op": "search",
                 "namespace_prefix": op.namespace_prefix,
-                "filter": op.filter or {},
+                "filter": _sendable(op.filter or {}),
                 "query": op.query or None,
                 "fields": self._fields,
                 "limit": op.limit,
@@ -96,7 +101,31 @@ class RecapStore(BaseStore):
         if op.value is None:
             return {"op": "delete", **name}
         expiry = {} if op.ttl is None else {"ttl": op.ttl, "refresh_on_read": True}
-        return {"op": "put", **name, "value": dict(op.value), **expiry}
+        paths = {} if op.index is None else {"index": [_WHOLE.get(path, path) for path in op.index or ()]}
+        return {"op": "put", **name, "value": dict(op.value), **expiry, **paths}
+
+
+def _sendable(wanted: Any) -> Any:
+    """Return a filter, or a part of it, as JSON that the server takes, with the same meaning.
+
+    A number that JSON or 64 bits cannot hold becomes the nearest float: values are finite.  No value equals NaN or a
+    text with a NUL character.
+    """
+    if isinstance(wanted, Mapping):
+        if _is_in_no_value(wanted.get("$eq")):
+            return {"$in": []}
+        return {key: _sendable(inner) for key, inner in wanted.items()}
+    if isinstance(wanted, list | tuple):
+        return list(map(_sendable, wanted))
+    if _is_in_no_value(wanted):
+        return {"$in": []}
+    if isinstance(wanted, int | float) and not -_INT64 <= wanted < _INT64:
+        return float(max(-sys.float_info.max, min(wanted, sys.float_info.max)))
+    return wanted
+
+
+def _is_in_no_value(operand: Any) -> bool:
+    return math.isnan(operand) if isinstance(operand, float) else isinstance(operand, str) and "\0" in operand
 
 
 def _narrowed(op: ListNamespacesOp) -> Body:
