@@ -13,7 +13,7 @@ from cli import Commands
 from memory.engine import Engine
 from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
-from models import JobRow
+from models.jobs import Job
 
 STATES = ("pending", "running", "failed")
 LISTED_MAX = 1_000_000
@@ -42,7 +42,7 @@ def work(once: bool) -> None:
 def _work_once(engine: Engine) -> int:
     failures: list[str] = []
 
-    def tell(job: JobRow, error: str | None) -> None:
+    def tell(job: Job, error: str | None) -> None:
         click.echo(f"job {job.id} ({job.kind}): {error or 'done'}")
         failures.extend([error] if error else [])
 

@@ -17,7 +17,7 @@ knowledge   facts, summaries and the profile
 sessions    threads of messages, and which of them a prompt shows word for word
 conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key
-job_listing, jobs, job_schedule    work that happens after the reply, its list and its order
+job_listing, jobs    work that happens after the reply, its order and its list
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one
 prompts, access    instructions by name; whose data it is, and how much of it

@@ -31,8 +31,8 @@ from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, strip_markup, without_blocks
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
-from models import Database, JobRow, MessageRow, OwnerRow, Transaction
-from models.jobs import JobRequest
+from models import Database, MessageRow, OwnerRow, Transaction
+from models.jobs import Job, JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.store import MODEL, OWN, Item, Put
@@ -85,7 +85,7 @@ class Feedback:
                 self.job_queue.enqueue(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
             return item
 
-    def run(self, job: JobRow) -> bool:
+    def run(self, job: Job) -> bool:
         """Read the first feedback that waits; whether there is more.  Idempotent.  Raises ModelError, LimitReached."""
         with self.database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, RowMapping, Update, delete, func, select, 
 
 from memory.access.owners import get_session
 from memory.errors import Conflict, NotFound
-from memory.job_schedule import IN_QUEUE
+from memory.jobs import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
 from models import Database, JobRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller

@@ -1,44 +1,54 @@
-"""The outbox: work that happens after a reply, as rows that commit together with what caused them.
+"""The job queue: work that follows a reply, stored in the transaction that causes it (an outbox), and run later.
 
-Guarantee: a job that was asked for runs to its end at least once, whatever is killed meanwhile, and never in two
-workers at a time.  Handlers are idempotent.  A job that fails, or whose process dies, is retried after a growing pause;
-after JOB_ATTEMPTS tries it stays, with its error, until it is retried by hand or asked for again.  Tenants and owners
-take turns (see `order`), and a long job goes back to its queue after each part, so that thousands of jobs do not hold
-up those of others.  A clock that is put back makes jobs due, never later.
+Jobs of a kind are taken from the tenant with the fewest running, then from the one that was served longest ago. A
+tenant's queue goes round by round: each owner has one job in a round, and a long job goes back after each part.
+
+Invariants:
+- A job runs to its end at least once, whatever is killed meanwhile [test_kill]. Handlers are idempotent.
+- Two workers never run one job at a time [test_workers_of_many_processes_never_do_one_job_twice].
+- A job that fails, or whose process dies, is tried again after a growing pause. After JOB_ATTEMPTS tries it stays with
+  its error until somebody enqueues or retries it [test_outbox].
+- A clock that is put back makes jobs due, never later [test_clock_back].
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import (
     Boolean,
+    ColumnElement,
     CompoundSelect,
     Connection,
-    Select,
+    DateTime,
+    Executable,
+    ScalarSelect,
     bindparam,
     case,
+    delete,
     func,
     literal,
     or_,
     select,
     union_all,
+    update,
 )
 
+from config.parsers import When
 from memory.errors import RecapError
-from memory.job_schedule import NEXT, next_round, note_taken
-from memory.leases import Lease, Leases
+from memory.leases import LEASE_SECONDS, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction, Upsert, for_update, retry_on_conflict
-from models.jobs import JobRequest
+from models import Database, JobRow, OwnerRow, QueueRow, SessionRow, Transaction, Upsert, retry_on_conflict
+from models.jobs import Job, JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
@@ -47,79 +57,172 @@ BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
 CONTENDED_SECONDS = 0.05  # until the next look when another process claims the job that is due
-TROUBLE_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
+FAILED_LOOK_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
+RUN_POLL_FIRST, RUN_POLL_LAST = 0.02, 0.25  # seconds between looks at a job that another worker runs
+PAUSE = 120.0  # seconds without anything new, after which a conversation is over for now
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
+_LEASE = timedelta(seconds=LEASE_SECONDS)
 
 Result = TypeVar("Result")
-Handler = Callable[[JobRow], bool | None]
-"""Does a job, or a part of it that does not take long; True when there is more to do."""
+Handler = Callable[[Job], bool | None]
+"""Does a job, or a part of it that does not take long; returns True when there is more to do."""
 
-Claimed = tuple[JobRow, Lease, dict[str, Any]]  # and whose job it is, for the log
+_J, _Q = JobRow.__table__.c, QueueRow.__table__.c
+IN_QUEUE = (_J.round, _J.run_at, _J.id)  # the order within a tenant
+
+
+class _Due(NamedTuple):
+    """When the next job of a kind is due, and between which times the leases of its running jobs expire."""
+
+    kind: str
+    soonest: datetime | None
+    expires_first: datetime | None
+    expires_last: datetime | None
+
+
+# -- statements
+
+
+def _next_round(kind: Any, tenant: Any, owner_id: Any) -> ScalarSelect[int]:
+    """Return the round for a job that is put into its queue now: the current one, or one after its owner's last."""
+    other = JobRow.__table__.alias().c
+    own = select((func.max(other.round) + 1).label("round")).where(other.owner_id == owner_id, other.kind == kind)
+    current = select(_Q.round).where(_Q.kind == kind, _Q.tenant == tenant)
+    either = union_all(own, current).subquery()
+    return select(func.coalesce(func.max(either.c.round), 0)).scalar_subquery()
 
 
 def _merge(new: Any) -> dict[str, Any]:
-    """What a request changes in a job that exists; `new` is the row that would have been inserted."""
-    job = JobRow.__table__.c
+    """Return what a request changes in a job that exists. new: the row that would have been inserted."""
     force, debounce = bindparam("force", type_=Boolean()), bindparam("debounce", type_=Boolean())
-    running = job.state == "running"
-    paused = (job.state == "pending") & (job.attempts > 0) & ~force
-    restarts = (job.state == "failed") | (~running & force)
-    earlier = case((job.run_at < new.run_at, job.run_at), else_=new.run_at)
+    running = _J.state == "running"
+    paused = (_J.state == "pending") & (_J.attempts > 0) & ~force
+    restarts = (_J.state == "failed") | (~running & force)
+    earlier = case((_J.run_at < new.run_at, _J.run_at), else_=new.run_at)
     return {
-        "state": case((restarts, "pending"), else_=job.state),
-        "attempts": case((restarts, 0), else_=job.attempts),
-        "revision": case((running, job.revision + 1), else_=job.revision),
-        "round": case((restarts, new.round), else_=job.round),
-        "run_at": case((paused, job.run_at), (or_(restarts, running, debounce), new.run_at), else_=earlier),
-        "payload": func.coalesce(new.payload, job.payload),
-        "updated_at": case((paused, job.updated_at), else_=new.updated_at),
+        "state": case((restarts, "pending"), else_=_J.state),
+        "attempts": case((restarts, 0), else_=_J.attempts),
+        "revision": case((running, _J.revision + 1), else_=_J.revision),
+        "round": case((restarts, new.round), else_=_J.round),
+        "run_at": case((paused, _J.run_at), (or_(restarts, running, debounce), new.run_at), else_=earlier),
+        "payload": func.coalesce(new.payload, _J.payload),
+        "updated_at": case((paused, _J.updated_at), else_=new.updated_at),
     }
 
 
-_ROUND = next_round(bindparam("in_kind"), bindparam("in_tenant"), bindparam("of_owner"))
-_ENQUEUE = Upsert(JobRow, ("kind", "key"), _merge, round=_ROUND)
-_OF_KIND = JobRow.kind == bindparam("kind")
-_SOONEST = select(func.min(JobRow.run_at)).where(_OF_KIND, JobRow.state == "pending")
+_ENQUEUE = Upsert(
+    JobRow,
+    ("kind", "key"),
+    _merge,
+    round=_next_round(bindparam("in_kind"), bindparam("in_tenant"), bindparam("of_owner")),
+)
+
+
+def _next_job() -> ScalarSelect[int]:
+    """Return the id of the job of `kind` to take next, if one is due `now` or was enqueued `in_future`."""
+    # The tenants whose jobs wait, each found by one step in the index, however many jobs it has.
+    pending = JobRow.__table__.alias().c
+    of_kind = pending.kind == bindparam("of_kind"), pending.state == "pending"
+    waiting = select(func.min(pending.tenant).label("tenant")).where(*of_kind).cte("waiting", recursive=True)
+    after = select(func.min(pending.tenant)).where(*of_kind, pending.tenant > waiting.c.tenant).scalar_subquery()
+    waiting = waiting.union_all(select(after).where(waiting.c.tenant.is_not(None)))
+
+    theirs, job = JobRow.__table__.alias().c, JobRow.__table__.alias()
+    of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == waiting.c.tenant
+    due = or_(theirs.run_at <= bindparam("now"), theirs.updated_at > bindparam("in_future"))
+    first = select(theirs.id).where(*of_tenant, theirs.state == "pending", due)
+    first = first.order_by(theirs.round, theirs.run_at, theirs.id).limit(1)
+    running = select(func.count()).where(*of_tenant, theirs.state == "running")
+    return (
+        select(job.c.id)
+        .where(job.c.state == "pending")  # still, when another worker had it locked meanwhile
+        .select_from(waiting)
+        .join(job, job.c.id == first.scalar_subquery())
+        .outerjoin(QueueRow, (_Q.kind == bindparam("of_kind")) & (_Q.tenant == waiting.c.tenant))
+        .order_by(running.scalar_subquery(), func.coalesce(_Q.served, 0), job.c.run_at, job.c.id)
+        .limit(1)
+        .with_for_update(of=job, key_share=True, skip_locked=True)  # PostgreSQL alone locks rows
+        .scalar_subquery()
+    )
+
+
+_CLAIMED = tuple(_J[name] for name in Job._fields if name in _J)
+
+
+def _claim(*conditions: ColumnElement[bool]) -> Executable:
+    """Return a statement that makes a job running and gives back the columns of a `Job`."""
+    owner, session = OwnerRow.id == _J.owner_id, SessionRow.id == _J.session_id
+    names = (OwnerRow.kind, owner), (OwnerRow.name, owner), (SessionRow.public_id, session)
+    claimed = {"state": "running", "attempts": _J.attempts + 1, "lease_token": bindparam("token")}
+    claimed |= {"lease_until": bindparam("until"), "run_at": bindparam("now"), "updated_at": bindparam("now")}
+    return (
+        update(JobRow.__table__)
+        .where(*conditions)
+        .values(claimed)
+        .returning(
+            *_CLAIMED,
+            *(select(name).where(which).correlate(JobRow.__table__).scalar_subquery() for name, which in names),
+        )
+    )
+
+
+_IS_FREE = or_(_J.lease_token.is_(None), _J.lease_until.is_(None), _J.lease_until <= bindparam("now"))
+_CLAIM_NEXT = _claim(_J.id == _next_job(), _J.state == "pending")
+_CLAIM_NAMED = _claim(_J.kind == bindparam("of_kind"), _J.key == bindparam("of_key"), _IS_FREE)
+_IS_LEASED = _J.id == bindparam("job"), _J.lease_token == bindparam("token")
+_DELETE_DONE = delete(JobRow.__table__).where(*_IS_LEASED, _J.revision == bindparam("revision")).returning(_J.id)
+_PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).returning(_J.id)
+_ABANDONED = select(*_CLAIMED).where(_J.kind == bindparam("of_kind"), _J.state == "running", _IS_FREE)
+_CLAMP = update(JobRow.__table__).where(_J.state == "running", _J.lease_until > bindparam("latest", type_=DateTime()))
+_SERVED = select(func.coalesce(func.max(_Q.served), 0)).where(_Q.kind == bindparam("of_kind"))
+_NOTE_TAKEN = Upsert(
+    QueueRow,
+    ("kind", "tenant"),
+    lambda new: {"served": new.served, "round": case((_Q.round > new.round, _Q.round), else_=new.round)},
+    served=_SERVED.scalar_subquery() + 1,
+)
 
 
 @lru_cache
 def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
-    """Return a statement that reads for each kind when its next job is due, and between when its leases expire."""
-    jobs = JobRow.__table__.c
+    """Return a statement that reads a `_Due` for each kind."""
 
-    def of(kind: str, state: str, value: Any) -> Any:
-        return select(value).where(jobs.kind == kind, jobs.state == state).scalar_subquery()
+    def find(kind: str, state: str, value: Any) -> Any:
+        return select(value).where(_J.kind == kind, _J.state == state).scalar_subquery()
 
-    first, last = func.min(jobs.lease_until), func.max(jobs.lease_until)
     return union_all(
         *(
             select(
-                literal(kind).label("kind"),
-                of(kind, "pending", func.min(jobs.run_at)),
-                of(kind, "running", first),
-                of(kind, "running", last),
+                literal(kind),
+                find(kind, "pending", func.min(_J.run_at)),
+                find(kind, "running", func.min(_J.lease_until)),
+                find(kind, "running", func.max(_J.lease_until)),
             )
             for kind in kinds
         )
     )
 
 
-_RUNNING = select(JobRow).where(_OF_KIND, JobRow.state == "running")
-_NAMED = select(JobRow).where(_OF_KIND, JobRow.key == bindparam("key"))
-_BY_ID = select(JobRow).where(JobRow.id == bindparam("id"))
-_WHOSE = (
-    select(OwnerRow.kind, OwnerRow.tenant, OwnerRow.name, SessionRow.public_id)
-    .outerjoin(SessionRow, SessionRow.id == bindparam("session"))
-    .where(OwnerRow.id == bindparam("owner"))
-)
+def scheduled_requests(when: When, kind: str, owner: OwnerRow, now: datetime) -> tuple[JobRequest, ...]:
+    """Return the request for a job of an owner at its time; none where the kind is off or runs by hand only.
+
+    An `inline` job is due at once, and the turn that is being taken runs it before it ends.
+    """
+    if when.mode in ("off", "manual"):
+        return ()
+    background = when.mode == "background"
+    delay = PAUSE if background else 0.0
+    if when.mode == "schedule":
+        delay = (when.next(now) - now).total_seconds()
+    return (JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=background),)
 
 
 class JobQueue:
-    """Asks for jobs, claims and runs them.
+    """Enqueues, claims and runs jobs.
 
-    One thread of a process looks for what is due, of all kinds in one statement, and starts a thread for each job.
+    One thread of a process looks for due jobs of all kinds with one statement, and starts a thread for each job.
     """
 
     def __init__(
@@ -137,7 +240,7 @@ class JobQueue:
         self._looker: threading.Thread | None = None
         self._lock = threading.Lock()
         self._woken = threading.Event()
-        self._asked = False  # whether a commit has woken the looker
+        self._by_commit = False  # whether a commit has woken the looker
         self._looked_at: datetime | None = None
         self._stopping = False
 
@@ -146,9 +249,9 @@ class JobQueue:
         self._handlers[kind], self._workers[kind] = handler, workers
 
     def enqueue(self, tx: Transaction | Connection, *requests: JobRequest) -> None:
-        """Ask for jobs in the caller's write transaction: insert them, or merge them with those that exist.
+        """Insert jobs in the caller's write transaction, or merge them with those that exist.
 
-        Its commit wakes this process's workers for what is due soon.
+        Its commit wakes this process's workers for jobs that are due soon.
         """
         if not requests:
             return
@@ -173,19 +276,24 @@ class JobQueue:
         if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
             self._database.after_commit(partial(self._wake, soon))
 
-    def _wake(self, kinds: set[str]) -> None:
-        if not kinds.isdisjoint(self._free):
-            self._asked = True
+    def _wake(self, kinds: Collection[str]) -> None:
+        if not self._free.keys().isdisjoint(kinds):
+            self._by_commit = True
             self._woken.set()
 
     def start(self) -> None:
-        """Run jobs in the background, each kind with workers of its own: slow kinds must not hold up others."""
-        self._free = dict(self._workers)
+        """Run jobs in the background, each kind with workers of its own: slow kinds must not hold up others.
+
+        Does nothing where the thread runs already. A thread does not survive a fork, so a forked process starts one.
+        """
+        if self._looker is not None and self._looker.is_alive():
+            return
+        self._free, self._stopping = dict(self._workers), False
         self._looker = threading.Thread(target=self._look, name="recap-jobs", daemon=True)
         self._looker.start()
 
     def stop(self, timeout: float) -> None:
-        """Take no more jobs.  The lease of one that does not end within `timeout` seconds runs out."""
+        """Take no more jobs. The lease of one that does not end within `timeout` seconds runs out."""
         self._stopping = True
         self._woken.set()
         deadline = time.monotonic() + timeout
@@ -194,125 +302,123 @@ class JobQueue:
         for thread in list(self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
 
+    # -- in the caller's thread
+
     def run_due(
-        self, kinds: Sequence[str] | None = None, *, each: Callable[[JobRow, str | None], None] = lambda *_: None
+        self, kinds: Sequence[str] | None = None, *, each: Callable[[Job, str | None], None] = lambda *_: None
     ) -> int:
-        """Run every job that is due, in this thread.  Calls `each` with a job and its error; returns how many ran."""
+        """Run every job that is due. Call `each` with a job and its error; return how many ran."""
         count = 0
-        while claimed := next(filter(None, map(self._claim_due, kinds or self._handlers)), None):
-            each(claimed[0], self._run(*claimed))
+        while job := next(filter(None, map(self._claim_due, kinds or self._handlers)), None):
+            each(job, self.run(job))
             count += 1
         return count
 
-    def run_now(self, kind: str, key: str | int) -> str | None:
-        """Run this job in this thread, due or not, or the next part of a long one.  Returns its error; None when it
-        succeeded, runs or is gone."""
-        claimed = self._claim(_NAMED, {"kind": kind, "key": str(key)})
-        return self._run(*claimed) if claimed else None
+    def run_now(self, kind: str, key: str | int, patience: float = 0.0) -> str | None:
+        """Run this job, due or not, or the next part of a long one.
 
-    def _claim_due(self, kind: str) -> Claimed | None:
-        """Claim the next job of this kind that is due."""
+        patience: seconds to wait for another worker that runs it already.
+        Return its error; None when it succeeded, is gone, or runs still.
+        """
+        deadline, pause, params = time.monotonic() + patience, RUN_POLL_FIRST, {"of_kind": kind, "of_key": str(key)}
+        exists = select(_J.id).where(_J.kind == kind, _J.key == str(key))
         while True:
-            claimed, wait = self.claim_next(kind)
-            if claimed is not None or wait:  # else another worker is claiming one at this moment
-                return claimed
+            if job := self._claim(_CLAIM_NAMED, params):
+                return self.run(job)
+            if time.monotonic() >= deadline:
+                return None
+            time.sleep(pause)
+            pause = min(2 * pause, RUN_POLL_LAST)
+            with self._database.read() as tx:
+                if tx.scalar(exists) is None:
+                    return None
 
-    def claim_next(self, kind: str) -> tuple[Claimed | None, float]:
-        """Claim the next job of this kind; without one, the seconds until it makes sense to look again."""
-        now = self._now()
-        # Who asked `in_future` had a clock that was put back since.
-        named = {"kind": kind, "now": now, "in_future": now + CLOCK_SECONDS}
-        with self._database.read() as tx:
-            running = tx.scalars(_RUNNING, named).all()
-            due = tx.scalar(NEXT, named) is not None
-            soonest = None if due else tx.scalar(_SOONEST, named)
-        for row in running:
-            self._check_holder(row)
-        if due:
-            return self._claim(NEXT, named), 0.0
-        return None, POLL_SECONDS if soonest is None else min(POLL_SECONDS, (soonest - now).total_seconds())
+    def _claim_due(self, kind: str) -> Job | None:
+        self._put_back_abandoned(kind)
+        return self.claim_next(kind)
+
+    # -- in the background
 
     def _look(self) -> None:
         """Start jobs as they become due."""
         while not self._stopping:
-            wait = _survive(self._start_due) or TROUBLE_SECONDS
-            if self._woken.wait(wait) and self._asked and not self._stopping:
+            wait = _survive(self._start_due)
+            if self._woken.wait(FAILED_LOOK_SECONDS if wait is None else wait) and self._by_commit:
                 time.sleep(START_SECONDS)
-            self._woken.clear()  # before looking: whoever asks from now on wakes us again
-            self._asked = False
+            self._woken.clear()  # before looking: whoever enqueues from now on wakes us again
+            self._by_commit = False
 
     def _start_due(self) -> float:
-        """Start every job that is due and may run now; return the seconds until it makes sense to look again."""
+        """Start a due job of each kind; return the seconds until it makes sense to look again."""
         now, wait = self._now(), POLL_SECONDS
         clock_set_back = self._looked_at is not None and now < self._looked_at
         self._looked_at = now
         with self._database.read() as tx:
-            kinds = tx.execute(_due_by_kind(tuple(self._free))).all()
-        for kind, soonest, expires_first, expires_last in kinds:
-            is_due = soonest is not None and soonest <= now
-            is_abandoned = expires_first is not None and not now < expires_first <= expires_last <= now + CLOCK_SECONDS
-            if not (is_due or is_abandoned or clock_set_back):
-                wait = wait if soonest is None else min(wait, (soonest - now).total_seconds())
-                continue
-            while self._free[kind] > 0 and not self._stopping:
-                claimed, pause = self.claim_next(kind)
-                if claimed is None:
-                    wait = min(wait, pause or CONTENDED_SECONDS)
-                    break
-                self._start(kind, claimed)
+            rows = tx.execute(_due_by_kind(tuple(self._free))).all()
+        for due in map(_Due._make, rows):
+            first, last = due.expires_first, due.expires_last
+            if first is not None and last is not None and not now < first <= last <= now + 2 * _LEASE:
+                self._put_back_abandoned(due.kind)
+                wait = CONTENDED_SECONDS
+            if due.soonest is None or not (due.soonest <= now or clock_set_back):
+                wait = wait if due.soonest is None else min(wait, (due.soonest - now).total_seconds())
+            elif self._free[due.kind] > 0 and not self._stopping:
+                job = self.claim_next(due.kind)
+                if job is not None:
+                    self._start(job)
+                wait = 0.0 if job is not None else min(wait, CONTENDED_SECONDS)
         return wait
 
-    def _start(self, kind: str, claimed: Claimed) -> None:
+    def _start(self, job: Job) -> None:
         def work() -> None:
-            _survive(partial(self._run, *claimed))  # if its end can't be stored, its lease runs out
+            _survive(partial(self.run, job))  # if its end can't be stored, its lease runs out
             with self._lock:
-                self._free[kind] += 1
+                self._free[job.kind] += 1
                 self._threads.discard(thread)
             self._woken.set()
 
-        thread = threading.Thread(target=work, name=f"recap-jobs-{kind}", daemon=True)
+        thread = threading.Thread(target=work, name=f"recap-jobs-{job.kind}", daemon=True)
         with self._lock:
-            self._free[kind] -= 1
+            self._free[job.kind] -= 1
             self._threads.add(thread)
         thread.start()
 
-    def _claim(self, which: Select[Any], named: Mapping[str, Any]) -> Claimed | None:
-        """Claim the job that a query finds; None when it finds none, or another worker has it."""
-        with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
-            job = tx.scalar(for_update(tx, which, JobRow, skip=which is NEXT), named)
-            lease = self._leases.take(job) if job is not None else None
-            if job is None or lease is None:
-                return None
-            job.state = "running"
-            job.attempts += 1
-            job.run_at = job.updated_at = self._now()
-            if which is NEXT:
-                note_taken(tx, job)
-            whose = _whose(tx, job)
-        self._leases.hold(lease)
-        return job, lease, whose
+    # -- one job
 
-    def _run(self, job: JobRow, lease: Lease, whose: dict[str, Any]) -> str | None:
-        """Run a claimed job and store how it ended; returns its error."""
-        began, outcome = time.perf_counter(), "done"
+    def claim_next(self, kind: str) -> Job | None:
+        """Claim the next job of this kind that is due; None where there is none, or other workers are claiming it."""
+        return self._claim(_CLAIM_NEXT, {"of_kind": kind})
+
+    def _claim(self, statement: Executable, params: dict[str, Any]) -> Job | None:
+        with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
+            now = self._now()
+            times = {"now": now, "until": now + _LEASE, "in_future": now + CLOCK_SECONDS}
+            row = tx.execute(statement, {**params, **times, "token": secrets.token_hex(16)}).first()
+            job = Job._make(row) if row is not None else None
+            if job is not None and statement is _CLAIM_NEXT:
+                queue = {"kind": job.kind, "of_kind": job.kind, "tenant": job.tenant, "round": job.round}
+                _NOTE_TAKEN.execute(tx, [queue])
+        if job is not None:
+            self._leases.hold(_lease(job))
+        return job
+
+    def run(self, job: Job) -> str | None:
+        """Run a claimed job and store how it ended; return its error."""
+        began = time.perf_counter()
+        owner = logs.Pseudonym(job.owner_kind, job.tenant, job.owner_name or "") if job.owner_kind else None
+        session = logs.Pseudonym("session", job.tenant, job.session_name) if job.session_name else None
         try:
-            with logs.about(job=job.id, kind=job.kind, **whose):
+            with logs.about(job=job.id, kind=job.kind, owner=owner, session=session):
                 more, error, waits = self._call_handler(job)
             if error is not None and self._stopping:  # its connections are being closed under it
                 error = ABANDONED
-            with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
-                row = tx.scalar(for_update(tx, _BY_ID, JobRow), {"id": job.id})
-                if row is not None and row.lease_token == lease.token:
-                    if error is None and not more and row.revision == job.revision:
-                        tx.delete(row)
-                    else:
-                        outcome = self._finish_job(row, error, more=more, waits=waits)
+            outcome = self._finish_job(job, error, more=more, waits=waits)
             self._metrics.count_job(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
-            self._leases.forget(lease)
+            self._leases.forget(_lease(job))
         return error
 
-    def _call_handler(self, job: JobRow) -> tuple[bool, str | None, bool]:
+    def _call_handler(self, job: Job) -> tuple[bool, str | None, bool]:
         """Return whether there is more to do; the error; and whether the job waits for a server, however long."""
         try:
             return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, False
@@ -323,40 +429,57 @@ class JobQueue:
             log.exception("job failed")
             return False, _reason(failure), False
 
-    def _finish_job(self, row: JobRow, error: str | None, *, more: bool = False, waits: bool = False) -> str:
-        """Put back a job that failed or, without an error, has more to do or was asked for again while it ran.  Returns
-        the outcome.  One that `waits` is never given up.
+    def _finish_job(
+        self, job: Job, error: str | None, *, more: bool = False, waits: bool = False, is_expired: bool = False
+    ) -> str:
+        """Delete a job that is done. Put back one that failed, has more to do, or was enqueued again while it ran.
 
-        An abandoned try tells nothing of the job, so the row keeps the error of the try before, if there is one.
+        Return the outcome. One that `waits` is never given up. An abandoned try tells nothing of the job, so the row
+        keeps the error of the try before. is_expired: only if its lease has expired still.
         """
-        self._leases.give_back(row)
-        row.updated_at = self._now()
-        row.round = next_round(row.kind, row.tenant, row.owner_id)
+        now, outcome = self._now(), "done"
+        leased = {"job": job.id, "token": job.lease_token}
+        values: dict[str, Any] = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}
+        values["round"] = _next_round(job.kind, job.tenant, job.owner_id)
         if error is None:
-            row.state, row.attempts, row.error = "pending", 0, None
-            row.run_at = row.updated_at if more else row.run_at
-            return "done"
-        given_up, abandoned = row.attempts >= self._attempts and not waits, error == ABANDONED
-        row.state = "failed" if given_up else "pending"
-        if given_up or not abandoned:
-            row.error = error
-        pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(row.attempts - 1, 9))
-        row.run_at = row.updated_at + timedelta(seconds=pause)
-        return "dead" if given_up else "abandoned" if abandoned else "retried"
+            values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
+        else:
+            given_up, abandoned = job.attempts >= self._attempts and not waits, error == ABANDONED
+            outcome = "dead" if given_up else "abandoned" if abandoned else "retried"
+            pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
+            values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}
+            values |= {"error": error} if given_up or not abandoned else {}
+        with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
+            is_done = error is None and not more
+            if is_done and tx.execute(_DELETE_DONE, {**leased, "revision": job.revision}).first():
+                return outcome
+            put_back = _PUT_BACK.where(_J.lease_until <= now) if is_expired else _PUT_BACK
+            changed = tx.execute(put_back.values(values), leased).first()
+        return outcome if changed else "done"  # cancelled, erased, or another worker's by now
 
-    def _check_holder(self, row: JobRow) -> None:
-        """Put back a job whose lease has expired, and count the try.
+    def _put_back_abandoned(self, kind: str) -> None:
+        """Put back the jobs whose lease has expired, and count the try.
 
         So a job that kills its worker is retried after a pause, behind other jobs, and not more often than others.
+        A lease that ends later than any lasts was taken before the clock was put back: it is shortened.
         """
-        if not self._leases.is_free(row):
-            self._leases.clamp_expiry(row)
-            return
-        with self._database.write() as tx:
-            left = tx.scalar(for_update(tx, _BY_ID, JobRow), {"id": row.id})
-            if left is not None and left.state == "running" and self._leases.is_free(left):
-                log.warning("job abandoned", extra=logs.fields(job=row.id, kind=row.kind, tries=row.attempts))
-                self._metrics.count_job(row.kind, self._finish_job(left, ABANDONED))
+        now = self._now()
+        with self._database.read() as tx:
+            rows = tx.execute(_ABANDONED, {"of_kind": kind, "now": now}).all()
+            latest = tx.scalar(select(func.max(_J.lease_until)).where(_J.kind == kind, _J.state == "running"))
+        for row in rows:
+            job = Job(*row)
+            if (outcome := self._finish_job(job, ABANDONED, is_expired=True)) != "done":
+                log.warning("job abandoned", extra=logs.fields(job=job.id, kind=kind, tries=job.attempts))
+                self._metrics.count_job(kind, outcome)
+        if latest is not None and latest > now + 2 * _LEASE:
+            log.warning("the clock was put back: leases of jobs are shortened", extra=logs.fields(kind=kind))
+            with self._database.write(durable=False) as tx:
+                tx.execute(_CLAMP.values(lease_until=now + _LEASE), {"latest": now + 2 * _LEASE})
+
+
+def _lease(job: Job) -> Lease:
+    return Lease(JobRow, job.id, job.lease_token)
 
 
 def _survive(work: Callable[[], Result]) -> Result | None:
@@ -368,25 +491,15 @@ def _survive(work: Callable[[], Result]) -> Result | None:
         return None
 
 
-def _whose(tx: Transaction, job: JobRow) -> dict[str, Any]:
-    found = tx.execute(_WHOSE, {"owner": job.owner_id, "session": job.session_id}).first()
-    if found is None:
-        return {}
-    kind, tenant, name, session_id = found
-    session = logs.Pseudonym("session", tenant, session_id) if session_id is not None else None
-    return {"owner": logs.Pseudonym(kind, tenant, name), "session": session}
-
-
 def _reason(error: Exception) -> str:
-    """What is stored and shown of an error, in words that repeat nothing of a conversation.
+    """Return what is stored and shown of an error, in words that repeat nothing of a conversation.
 
-    The messages of our own errors, SQLite and the index repeat none.  A model server's message and that of an
+    The messages of our own errors, SQLite and the index repeat none. A model server's message and that of an
     unexpected error may, so they are left out.
     """
     if isinstance(error, RecapError):
         return error.kept[:ERROR_CHARS]
     name = type(error).__name__
-    said = (
-        str(error) if isinstance(error, sqlite3.Error | IndexBusy | EmbeddingUnavailable) else logs.safe_message(error)
-    )
-    return f"{name}: {said}"[:ERROR_CHARS] if said != name else f"{name}; the log has more, under the job's id."
+    is_safe = isinstance(error, sqlite3.Error | IndexBusy | EmbeddingUnavailable)
+    message = str(error) if is_safe else logs.safe_message(error)
+    return f"{name}: {message}"[:ERROR_CHARS] if message != name else f"{name}; the log has more, under the job's id."

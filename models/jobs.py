@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     JSON,
@@ -26,7 +26,7 @@ class JobRow(Base):
 
     `state` is `pending`, `running` or `failed`.  `revision` counts the requests for the job, so that a request which
     arrives while the job runs is not lost when it ends.  A job that outlives its owner has no `owner_id`.  `round` is
-    its place in the tenant's queue (see `memory.job_schedule`).
+    its place in the tenant's queue (see `memory.jobs`).
     """
 
     __tablename__ = "jobs"
@@ -70,6 +70,25 @@ class QueueRow(Base):
     tenant: Mapped[str] = mapped_column(String(64), primary_key=True)
     served: Mapped[int] = mapped_column(BigInteger)
     round: Mapped[int]
+
+
+class Job(NamedTuple):
+    """A claimed job, with the names of its owner and session for the log."""
+
+    id: int
+    kind: str
+    key: str
+    tenant: str
+    owner_id: int | None
+    session_id: int | None
+    payload: dict[str, Any] | None
+    attempts: int
+    revision: int
+    round: int
+    lease_token: str
+    owner_kind: str | None = None
+    owner_name: str | None = None
+    session_name: str | None = None
 
 
 @dataclass(frozen=True)

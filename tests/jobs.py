@@ -16,7 +16,7 @@ from memory.engine import Engine
 from memory.errors import ModelError
 from memory.transfer.export_format import text_of
 from models import JobRow, OwnerRow
-from models.jobs import JobRequest
+from models.jobs import Job, JobRequest
 from tests.http import read_all
 
 
@@ -42,7 +42,7 @@ class Bench:
         self.engine = self.process(app)
         app.extensions[EXTENSION] = self.engine
         self.app = app
-        self.work: Callable[[JobRow], None] = lambda job: None
+        self.work: Callable[[Job], None] = lambda job: None
         self.done: list[str] = []
         self.owner_id = self.owner("ada")
 
@@ -62,7 +62,7 @@ class Bench:
         engine.job_queue.register("probe", self._run)
         return engine
 
-    def _run(self, job: JobRow) -> None:
+    def _run(self, job: Job) -> None:
         self.work(job)
         self.done.append(job.key)
 
@@ -74,10 +74,10 @@ class Bench:
     def take(self, engine: Engine | None = None) -> JobRow:
         """Have the next job taken by a process that goes no further; its row."""
         engine = engine or self.engine
-        claimed = engine.job_queue.claim_next("probe")[0]
+        claimed = engine.job_queue.claim_next("probe")
         assert claimed is not None
         with engine.database.read() as tx:
-            return tx.get_one(JobRow, claimed[0].id)
+            return tx.get_one(JobRow, claimed.id)
 
     def run(self) -> list[str]:
         """Run what is due; the keys of the jobs that were done."""
@@ -93,5 +93,5 @@ class Bench:
         return dict(job)
 
 
-def fail(job: JobRow) -> None:
+def fail(job: Job) -> None:
     raise ModelError("model_down", "The model is down.")

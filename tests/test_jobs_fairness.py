@@ -13,7 +13,7 @@ from app import engine_of
 from config import ApiKey
 from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.recall.indexing import BATCH
-from models import JobRow
+from models.jobs import Job
 from tests.conftest import MakeApp
 from tests.http import append, good, read_all, said
 from tests.jobs import Bench, Clock, fail
@@ -114,9 +114,9 @@ def test_tenants_take_turns_whichever_process_looks(bench: Bench) -> None:
     for _ in range(6):  # each runs two jobs, and is replaced by another that has seen nothing
         process = bench.process(bench.app)
         for _ in range(2):
-            claimed = process.job_queue.claim_next("probe")[0]
+            claimed = process.job_queue.claim_next("probe")
             assert claimed is not None
-            process.job_queue._run(*claimed)
+            process.job_queue.run(claimed)
         process.stop()
         bench.clock.tick(-3600)  # and no clock says who was served last
     assert done == ["acme", "bell"] * 6
@@ -127,7 +127,7 @@ def test_failing_jobs_wait_behind_those_of_others(bench: Bench) -> None:
     bob = bench.owner("bob")
     tried: list[str] = []
 
-    def work(job: JobRow) -> None:
+    def work(job: Job) -> None:
         tried.append(job.key)
         bench.clock.tick(10)  # longer than the pause: what failed is due again
         if job.key.startswith("ada"):

@@ -62,6 +62,21 @@ def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine
     assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
 
 
+def test_an_inline_summary_waits_for_the_worker_that_has_taken_its_job(
+    bench: Bench, other: Engine, model_server: ModelServer
+) -> None:
+    append(bench.client, "s", [said("I drink tea.")])
+    release = threading.Event()
+    model_server.mini.queue(Delay(release, digest_of(TEA, topic="Tea")))
+    with meanwhile(lambda: other.job_queue.run_due(["summary"])):
+        model_server.wait_for_requests(1)
+        assert bench.engine.job_queue.run_now("summary", 1, patience=0.1) is None
+        assert read_all(bench.client, "/api/sessions/s/summary/versions") == []
+        threading.Timer(0.3, release.set).start()
+        assert bench.engine.job_queue.run_now("summary", 1, patience=30.0) is None
+        assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
+
+
 # -- clocks that jump
 
 

@@ -17,6 +17,7 @@ from memory.errors import ModelError
 from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
+from models.jobs import Job
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, fail
 from tests.knowledge import digest_of
@@ -61,7 +62,7 @@ def test_the_earlier_time_holds_unless_postponed(bench: Bench, first: Any, secon
 
 
 def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench: Bench) -> None:
-    def more_comes(job: JobRow) -> None:
+    def more_comes(job: Job) -> None:
         bench.work = lambda job: None
         bench.enqueue("a", delay=5.0)
 
@@ -126,7 +127,7 @@ def test_a_retry_or_new_work_gives_a_failed_job_a_new_chance(bench: Bench, by_ha
 
 
 def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    def work(job: JobRow) -> None:
+    def work(job: Job) -> None:
         raise ZeroDivisionError("so this is how it ends")
 
     bench.work = work
@@ -208,7 +209,7 @@ def test_a_running_job_is_not_retried_by_hand(bench: Bench, held: JobRow) -> Non
 
 
 def test_a_worker_that_comes_back_too_late_changes_nothing(bench: Bench) -> None:
-    def work(job: JobRow) -> None:
+    def work(job: Job) -> None:
         bench.clock.tick(LEASE_SECONDS + 1)  # this process was suspended ...
         other = bench.process(bench.app)
         bench.work = fail
@@ -228,7 +229,7 @@ def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
     problems: list[str] = []
     lock = threading.Lock()
 
-    def work(job: JobRow) -> None:
+    def work(job: Job) -> None:
         with lock:
             if job.key in at_once:
                 problems.append(job.key)
@@ -315,7 +316,7 @@ def test_clocks_of_several_machines_may_differ_a_little(bench: Bench) -> None:
     ],
 )
 def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench: Bench, error: Exception, kept: str) -> None:
-    def work(job: JobRow) -> None:
+    def work(job: Job) -> None:
         raise error
 
     bench.work = work

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from config.parsers import When, when
-from memory.job_schedule import PAUSE, scheduled_requests
+from memory.jobs import PAUSE, scheduled_requests
 from models import OwnerRow
 from tests.jobs import Bench
 

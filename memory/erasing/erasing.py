@@ -55,7 +55,7 @@ from models import (
     retry_on_conflict,
 )
 from models.facts import Fact
-from models.jobs import JobRequest
+from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import Delete
 from search_index import SearchIndex
@@ -220,7 +220,7 @@ class Erasing:
             self.job_queue.enqueue(tx, _scrub(caller.tenant, SOON))
         return self._receipt(erased, (FILES,), **named)
 
-    def vacuum(self, job: JobRow) -> None:
+    def vacuum(self, job: Job) -> None:
         """The job that removes copies of deleted rows from the database's files, and from caches.  Idempotent."""
         self.index.clear_caches()
         if not self.database.vacuum():

@@ -24,8 +24,8 @@ from memory.erasing.archives import Archives
 from memory.erasing.erasing import Erasing
 from memory.jobs import JobQueue
 from memory.store import documents
-from models import Database, FactRow, JobRow, SessionRow, Transaction, retry_on_conflict
-from models.jobs import JobRequest
+from models import Database, FactRow, SessionRow, Transaction, retry_on_conflict
+from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.retention import Policy
 from models.store import OWN, Put
@@ -68,7 +68,7 @@ class Retention:
             self.job_queue.enqueue(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, force=True))
         return policy
 
-    def run(self, job: JobRow) -> bool:
+    def run(self, job: Job) -> bool:
         """The job that takes out the first of a tenant's sessions that are due; whether there may be more.  Idempotent.
 
         Asks for itself again, for as long as there is a policy.

@@ -26,8 +26,7 @@ from sqlalchemy.orm import aliased
 from config import Settings
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
-from memory.job_schedule import scheduled_requests
-from memory.jobs import JobQueue
+from memory.jobs import JobQueue, scheduled_requests
 from memory.knowledge.duplicates import Pair, duplicate_candidates
 from memory.knowledge.fact_writes import FACTS, invalidate, merge, revalidate, valid_at
 from memory.knowledge.grounding import DATE
@@ -38,7 +37,7 @@ from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import block, fact_line
 from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
-from models.jobs import JobRequest
+from models.jobs import Job, JobRequest
 from models.owners import Caller
 
 log = logging.getLogger(__name__)
@@ -134,7 +133,7 @@ class Consolidation:
 
     # -- the job
 
-    def run(self, job: JobRow) -> None:
+    def run(self, job: Job) -> None:
         """Consolidate the person's facts.  Idempotent.  Raises ModelError."""
         with self.database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)

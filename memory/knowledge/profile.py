@@ -21,8 +21,7 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import find_or_make_owner, find_owner, get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
-from memory.job_schedule import scheduled_requests
-from memory.jobs import JobQueue
+from memory.jobs import JobQueue, scheduled_requests
 from memory.knowledge.fact_writes import FACTS, invalidate, valid_at
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
@@ -45,9 +44,9 @@ from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
-from models import Database, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models import Database, FactRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
-from models.jobs import JobRequest
+from models.jobs import Job, JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.store import MODEL, Item, ItemVersion, Put
@@ -165,7 +164,7 @@ class Profiles:
         if owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
             self.job_queue.enqueue(tx, *scheduled_requests(self.settings.profile_mode, "profile", owner, self.now()))
 
-    def run(self, job: JobRow) -> bool:
+    def run(self, job: Job) -> bool:
         """Read the messages of facts that are new since the last update, as many as one call can read; whether there
         are more.  Idempotent.  Raises ModelError, LimitReached."""
         with self.database.read() as tx:

@@ -40,6 +40,7 @@ from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.facts import Fact
+from models.jobs import Job
 from models.messages import Message
 from models.owners import Caller, Usage
 from models.sections import Sections
@@ -113,7 +114,7 @@ class SummaryJob:
     enqueue_update: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
     type_names: Callable[[Transaction, SessionRow], Sequence[str]]  # the types that a session's conversation may have
 
-    def run(self, job: JobRow) -> bool:
+    def run(self, job: Job) -> bool:
         """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
 
         A model that fails on so many reads half of them, down to one. A message that the server refuses even alone is
@@ -164,7 +165,7 @@ class SummaryJob:
             current_version=batch.version,
         )
 
-    def _next_batch(self, job: JobRow) -> Batch | None:
+    def _next_batch(self, job: Job) -> Batch | None:
         """The next messages to digest; None when there are none, or the session was erased."""
         with self.database.read() as tx:
             row = tx.get(SessionRow, job.session_id)
@@ -233,7 +234,7 @@ class SummaryJob:
         log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=batch.through))
         return ParsedAnswer(SummaryUpdate(batch.material.previous), self.mini.model_server.models.mini.name, ())
 
-    def _store(self, job: JobRow, batch: Batch, answer: ParsedAnswer[SummaryUpdate]) -> bool:
+    def _store(self, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate]) -> bool:
         """Store the new version and its facts; False when the session changed meanwhile."""
         with self.database.write() as tx:
             row = lock_session(tx, job.session_id)
@@ -271,7 +272,7 @@ class SummaryJob:
         return True
 
 
-def _remember_most(tx: Transaction, job: JobRow, batch: Batch) -> None:
+def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
     """Let the job's next step be no larger than this one could be."""
     if batch.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
         row = tx.get(JobRow, job.id, with_for_update=True)

@@ -16,6 +16,7 @@ from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 from memory.knowledge.facts import Facts
 from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from models.jobs import Job
 from search_index import NO_INDEX, Document, SearchIndex
 
 _M = MessageRow.__table__.c
@@ -118,7 +119,7 @@ class Indexing:
         self._facts = facts
         self._index = index
 
-    def index_batch(self, job: JobRow) -> bool:
+    def index_batch(self, job: Job) -> bool:
         """Index the first of what the job's owner has that is not indexed yet; whether there is more.  Idempotent."""
         with self._database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
@@ -147,7 +148,7 @@ class Indexing:
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
         return len(noted), len(noted) + len(batch.deleted_ids) == BATCH or replaced
 
-    def remove_erased(self, job: JobRow) -> None:
+    def remove_erased(self, job: Job) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
         erased = job.payload or {}
         if "session" in erased:

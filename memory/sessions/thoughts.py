@@ -18,7 +18,7 @@ from memory.access.owners import lock_session
 from memory.jobs import JobQueue
 from memory.llm.thoughts import without_thoughts
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
-from models.jobs import JobRequest
+from models.jobs import Job, JobRequest
 from models.messages import MessageDraft
 from models.sections import SECTIONS, Excluded, Sections
 
@@ -66,7 +66,7 @@ class Cleaning:
     database: Database
     job_queue: JobQueue
 
-    def run(self, job: JobRow) -> bool:
+    def run(self, job: Job) -> bool:
         """Clean the next batch of messages or, when these are done, of summaries; return whether there is more.
 
         Idempotent.

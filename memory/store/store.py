@@ -21,8 +21,8 @@ from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.store import documents
 from memory.store.filters import condition
-from models import Database, ItemRow, JobRow, Transaction
-from models.jobs import JobRequest
+from models import Database, ItemRow, Transaction
+from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import (
     ANY_PART,
@@ -89,7 +89,7 @@ class Items:
         there: Item = item
         return there
 
-    def expire(self, job: JobRow) -> None:
+    def expire(self, job: Job) -> None:
         """The job that deletes an owner's items once they have expired.  Idempotent."""
         if job.owner_id is None:
             return

@@ -25,6 +25,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, database_failed
+from memory.leases import WAIT_SECONDS
 from memory.llm import LanguageModel, StreamEnd, TextDelta
 from memory.llm.passthrough import to_chunks, to_openai
 from memory.ops import logs
@@ -268,7 +269,7 @@ def _run_inline(engine: Engine, admitted: Admitted, finished: TurnFinished, cour
     if admitted.lease is None or finished.reply_message_id is None:
         return
     if profile or engine.settings.summary_mode == "inline":
-        engine.job_queue.run_now("summary", admitted.lease.row_id)
+        engine.job_queue.run_now("summary", admitted.lease.row_id, WAIT_SECONDS)
         if profile:
-            engine.job_queue.run_now("profile", admitted.past.owner_id)
+            engine.job_queue.run_now("profile", admitted.past.owner_id, WAIT_SECONDS)
         course.ended["summary"] = perf_counter()
