@@ -146,7 +146,7 @@ RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FIL
 DAMAGED = f"damaged. {RESTORE}"
 _MAY_BE_LOST = "What this request wrote may be lost."
 _PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `flask --app wsgi restore FILE`"
-_RESTART = "Put the file back, or restart Recap with SIGTERM: it then writes what it holds into the database"
+_RESTART = "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database"
 _UPGRADE = "`flask --app wsgi db upgrade` (make run does)"
 _NEWER = "run the version of Recap that made it, or restore a backup of this one"
 
@@ -174,13 +174,12 @@ _TOLD = {
         "database_missing",
         f"The database file is missing, empty, or another one. {_MAY_BE_LOST} {_PUT_BACK}, then send it again; no "
         f"restart is needed. For a new database run {_UPGRADE}.",
-        "the file is missing or empty, or was cut short and set aside under another name (.former). "
-        f"{_PUT_BACK}. For a new database run {_UPGRADE}",
+        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database run {_UPGRADE}",
     ),
     DatabaseFault.LOG_MISSING: (
         "database_log_missing",
         "A file beside the database, its log (-wal) or the log's index (-shm), was removed or replaced. "
-        f"{_MAY_BE_LOST} {_RESTART}, then send it again.",
+        f"{_MAY_BE_LOST} Send it again. {_RESTART}.",
         f"its -wal or -shm file was removed or replaced. {_RESTART}",
     ),
     DatabaseFault.SCHEMA: (

@@ -88,7 +88,7 @@ class Database:
         later durable commit: use it for what nobody is told of before that.
 
         Raises OperationalError when other writers keep it waiting for `lock_timeout` seconds (LOCK_TIMEOUT_SECONDS),
-        and DatabaseLost when SQLite's files were removed or cut; also after the commit, which may be kept all the same.
+        and DatabaseLost when SQLite's files were removed or replaced, also after the commit, which may be kept.
         """
         # On SQLite this process's writers queue in memory: that is fair, and its lock is polled by one thread only.
         alone = self._file is not None
@@ -109,7 +109,7 @@ class Database:
             for callback in callbacks:
                 callback()
             if self._file is not None:
-                self._file.confirm(opened)
+                self._file.check_file(opened)
         finally:
             if alone:
                 self._queue.release()
@@ -153,7 +153,7 @@ class Database:
         if self._file is None:
             return True
         with self._queue, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
-            self._file.confirm(connection.info["opened"])
+            self._file.check_file(connection.info["opened"])
             try:
                 raw.execute(f"PRAGMA busy_timeout = {int(LOCK_TIMEOUT_SECONDS * 1000)}")
                 raw.execute("VACUUM")

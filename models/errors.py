@@ -26,12 +26,12 @@ class DatabaseFault(StrEnum):
 class DatabaseLost(SQLAlchemyError):
     """SQLite's files are not what they were: what is written may be lost, although SQLite reports no error."""
 
-    def __init__(self, trouble: DatabaseFault) -> None:
-        super().__init__(trouble.value)
-        self.trouble = trouble
+    def __init__(self, fault: DatabaseFault) -> None:
+        super().__init__(fault.value)
+        self.fault = fault
 
 
-_TROUBLES = {
+_FAULTS = {
     sqlite3.SQLITE_CORRUPT: DatabaseFault.DAMAGED,
     sqlite3.SQLITE_NOTADB: DatabaseFault.DAMAGED,
     sqlite3.SQLITE_FULL: DatabaseFault.FULL,
@@ -42,9 +42,9 @@ _UNDEFINED = ("no such table", "no such column", "has no column named")  # which
 
 
 def fault_of(error: BaseException) -> DatabaseFault | None:
-    """The trouble behind an error of SQLAlchemy or of a driver; None when the statement itself was wrong."""
+    """Return the fault behind an error of SQLAlchemy or of a driver; None when the statement itself was wrong."""
     if isinstance(error, DatabaseLost):
-        return error.trouble
+        return error.fault
     if isinstance(error, PoolTimeout):
         return DatabaseFault.UNAVAILABLE
     original = error.orig if isinstance(error, DBAPIError) else error
@@ -53,7 +53,7 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
         return DatabaseFault.SCHEMA if any(text in str(original) for text in _UNDEFINED) else None
     if type(original).__name__ in ("UndefinedTable", "UndefinedColumn"):  # psycopg's; imported only where it is used
         return DatabaseFault.SCHEMA
-    known = _TROUBLES.get(code) or _TROUBLES.get(code & 0xFF)  # the upper bits of a code tell more than is needed
+    known = _FAULTS.get(code) or _FAULTS.get(code & 0xFF)  # the upper bits of a code tell more than is needed
     passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
     return known or (DatabaseFault.UNAVAILABLE if passing else None)
 

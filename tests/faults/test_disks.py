@@ -165,7 +165,8 @@ def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server: Serv
     try:
         with Api(server) as api:
             assert [message["content"] for message in api.messages("s")][::2] == [answer.words for answer in before]
-            assert len(api.get("/api/search", q="lighthouse", user_id="ada")["results"]) == 4
+            found = {hit["content"] for hit in api.get("/api/search", q="lighthouse", user_id="ada")["results"]}
+            assert found >= {answer.words for answer in before}
             assert api.get("/api/sessions/s/summary")["latest"]["version"] > 0
             told = refusal(
                 api.http.post("/api/chat", json={"session_id": "s", "message": "Hello?"}), "database_read_only"
