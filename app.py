@@ -20,7 +20,6 @@ from memory.background import register_jobs
 from memory.engine import Engine
 from memory.errors import RecapError
 from memory.ops import logs
-from memory.transfer.export_format import text_of
 from models import Base, engine_options
 from models.schema import MIGRATIONS
 
@@ -55,7 +54,7 @@ def build_app(settings: Settings) -> Flask:
     database.init_app(app)
     Migrate(app, database, directory=str(MIGRATIONS))
     with app.app_context():
-        engine = Engine(settings, database.engine, text_of)
+        engine = Engine(settings, database.engine)
     register_jobs(engine)
     api.register(app, engine)
     app.register_blueprint(web.docs)

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import erasing
 from schemas import conversation_types as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -46,4 +47,4 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
 @blueprint.response(200, Receipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
-    return current_engine().erasing.conversation_type(caller(query["user_id"]), conversation_type)
+    return erasing.erase_type(current_engine(), caller(query["user_id"]), conversation_type)

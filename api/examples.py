@@ -6,6 +6,7 @@ from typing import Any
 
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import erasing
 from schemas import examples as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -39,4 +40,4 @@ def list_examples(query: dict[str, Any]) -> Any:
 @blueprint.response(200, Receipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:
     """Erase an example, for good"""
-    return current_engine().erasing.example(caller(query["user_id"]), example_id)
+    return erasing.erase_example(current_engine(), caller(query["user_id"]), example_id)

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import erasing
 from schemas import facts as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -53,7 +54,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     The facts that it corrected are forgotten too; with `restore`, they become true again instead. The newest summaries
     lose what says just the same. Its source message stays: to erase the words themselves, erase the message.
     """
-    return current_engine().erasing.fact(caller(query["user_id"]), fact_id, restore=query["restore"])
+    return erasing.erase_fact(current_engine(), caller(query["user_id"]), fact_id, restore=query["restore"])
 
 
 @blueprint.post("/facts/forget")
@@ -64,7 +65,7 @@ def forget_facts(body: dict[str, Any]) -> Any:
 
     Facts that do not exist are skipped, so a call can be repeated safely.
     """
-    return current_engine().erasing.facts(caller(body["user_id"]), body["ids"])
+    return erasing.erase_facts(current_engine(), caller(body["user_id"]), body["ids"])
 
 
 @blueprint.get("/facts/<int64:fact_id>/history")

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import erasing
 from schemas import instructions as schema
 from schemas.fields import CallerQuery, Receipt, Rollback
 
@@ -54,7 +55,7 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
 @blueprint.response(200, Receipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
-    return current_engine().erasing.instruction(caller(query["user_id"]), instruction)
+    return erasing.erase_instruction(current_engine(), caller(query["user_id"]), instruction)
 
 
 @blueprint.get("/instructions/<instruction>/versions")

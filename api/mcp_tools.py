@@ -17,6 +17,7 @@ from mcp_types import Tool, ToolAnnotations
 from api import mcp_tools
 from memory import tokens
 from memory.engine import Engine, utc_now
+from memory.erasing import erasing
 from memory.errors import InvalidRequest
 from memory.knowledge.current_facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
@@ -254,7 +255,7 @@ def delete_memory(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
 
     Use it only when the person asks for it. The memory is erased with its history; messages stay.
     """
-    return engine.erasing.fact(caller, asked["id"])
+    return erasing.erase_fact(engine, caller, asked["id"])
 
 
 @_tool(RecallRequest(only=("message", "timezone")), None)

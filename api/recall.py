@@ -8,6 +8,7 @@ from typing import Any
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
 from memory.engine import utc_now
+from memory.erasing import erasing
 from memory.turn.values import TurnRequest
 from models.keys import CHAT, READ
 from schemas import recall as schema
@@ -55,7 +56,7 @@ def list_unhelpful(query: dict[str, Any]) -> Any:
 @blueprint.response(200, Receipt)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
-    return current_engine().erasing.unhelpful(caller(query["user_id"]), mark_id)
+    return erasing.erase_mark(current_engine(), caller(query["user_id"]), mark_id)
 
 
 search_blueprint = ApiBlueprint("search", "Find past messages by their words.")

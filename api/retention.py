@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from flask import Response
 
 from api.identity import caller, whole_tenant
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import retention
 from memory.transfer.export_format import ExportDocument
-from memory.transfer.import_reader import Imported, read_import
+from memory.transfer.import_reader import Imported
 from models.keys import ADMIN
 from models.retention import Policy
 from schemas import retention as schema
@@ -25,7 +25,7 @@ blueprint = ApiBlueprint(
 @blueprint.response(200, schema.RetentionPolicy)
 def get_retention() -> Any:
     """Read which sessions of the tenant stay"""
-    return current_engine().retention.get(whole_tenant())
+    return retention.get_policy(current_engine(), whole_tenant())
 
 
 @blueprint.put("/retention")
@@ -37,7 +37,7 @@ def put_retention(policy: Policy) -> Any:
     A job takes out the others, now and once a day: their messages, summaries, search entries, the facts taken from them
     and what rests on them. With both limits null, all sessions stay.
     """
-    return current_engine().retention.put(whole_tenant(), policy)
+    return retention.put_policy(current_engine(), whole_tenant(), policy)
 
 
 @blueprint.get("/archives")
@@ -48,7 +48,7 @@ def list_archives(query: dict[str, Any]) -> Any:
 
     Nothing of them is searched or recalled.
     """
-    return current_engine().archives.page(caller(query.pop("user_id")), **query)
+    return retention.list_archives(current_engine(), caller(query.pop("user_id")), **query)
 
 
 @blueprint.get("/archives/<int64:archive_id>", scope=ADMIN, slow=True)
@@ -56,7 +56,7 @@ def list_archives(query: dict[str, Any]) -> Any:
 @blueprint.response(200, ExportDocument)
 def get_archive(query: dict[str, Any], archive_id: int) -> Response:
     """Read an archive, as a document that can be imported"""
-    document = current_engine().archives.document(caller(query["user_id"]), archive_id)
+    document = retention.read_archive(current_engine(), caller(query["user_id"]), archive_id)
     attached = {"Content-Disposition": f'attachment; filename="recap-archive-{archive_id}.json"'}
     return Response(document, mimetype="application/json", headers=attached)
 
@@ -73,9 +73,7 @@ def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
 
     It is imported as an export is. If its id was taken meanwhile, it gets a new one.
     """
-    whose, archives = caller(query["user_id"]), current_engine().archives
-    document = read_import(io.BytesIO(archives.document(whose, archive_id)), archives.now())
-    return archives.restore(whose, archive_id, document)
+    return retention.restore_archive(current_engine(), caller(query["user_id"]), archive_id)
 
 
 @blueprint.delete("/archives/<int64:archive_id>")
@@ -83,4 +81,4 @@ def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
 @blueprint.response(200, Receipt)
 def erase_archive(query: dict[str, Any], archive_id: int) -> Any:
     """Erase an archive, for good"""
-    return current_engine().erasing.archive(caller(query["user_id"]), archive_id)
+    return retention.erase_archive(current_engine(), caller(query["user_id"]), archive_id)

@@ -6,6 +6,7 @@ from typing import Any
 
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import erasing, message
 from models.keys import CHAT
 from schemas import chat
 from schemas import sessions as schema
@@ -57,7 +58,7 @@ def erase_session(query: dict[str, Any], session_id: str) -> Any:
     When this call answers, they are gone from the database's files and the search index as well. A fact that was
     corrected only by this session is true again. A reply that is being written is not stored.
     """
-    return current_engine().erasing.session(caller(query["user_id"]), session_id)
+    return erasing.erase_session(current_engine(), caller(query["user_id"]), session_id)
 
 
 @blueprint.get("/sessions/<session_id>/messages")
@@ -98,7 +99,7 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone from the
     database's files and the search index.
     """
-    return current_engine().erasing.message(caller(query["user_id"]), session_id, message_id)
+    return message.erase_message(current_engine(), caller(query["user_id"]), session_id, message_id)
 
 
 @blueprint.post("/sessions/<session_id>/messages/hide", errors={409: BUSY})

@@ -8,6 +8,7 @@ from flask import g
 
 from api.identity import caller, need_scope
 from api.resource import ApiBlueprint, current_engine
+from memory.erasing import erasing
 from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
@@ -50,7 +51,7 @@ def delete_item(query: dict[str, Any]) -> Any:
 
     It is not found from now on. Within a minute or two its words are gone from the database's files.
     """
-    return current_engine().erasing.item(caller(query.pop("user_id")), Delete(**query))
+    return erasing.erase_item(current_engine(), caller(query.pop("user_id")), Delete(**query))
 
 
 @blueprint.post("/store/search", scope=READ)

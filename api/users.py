@@ -10,8 +10,12 @@ from flask import Response, g, request, stream_with_context
 
 from api.identity import caller
 from api.resource import ANY_SCOPE, ApiBlueprint, current_engine
-from memory.transfer.export_format import ExportDocument, ExportQuery, markdown_of, text_of
+from memory import users
+from memory.erasing import erasing
+from memory.transfer.export import open_export
+from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, to_markdown
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
+from memory.transfer.imports import store_import
 from models.keys import ADMIN
 from schemas.fields import Receipt
 from schemas.users import Backlog, Me, User
@@ -20,8 +24,8 @@ blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
 IMPORT_BYTES_MAX = 1 << 30
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _EXPORTS = {
-    "json": (text_of, "application/json", "json"),
-    "markdown": (markdown_of, "text/markdown", "md"),
+    "json": (to_json, "application/json", "json"),
+    "markdown": (to_markdown, "text/markdown", "md"),
 }
 _DOCUMENT = {
     "required": True,
@@ -36,7 +40,7 @@ _DOCUMENT = {
 @blueprint.response(200, User)
 def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
-    return current_engine().users.get(caller(user_id))
+    return users.get_user_info(current_engine(), caller(user_id))
 
 
 @blueprint.delete("/users/<path:user_id>", slow=True)
@@ -47,7 +51,7 @@ def erase_user(user_id: str) -> Any:
     When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the
     database's files as well. A reply that is being written is not stored.
     """
-    return current_engine().erasing.user(caller(user_id))
+    return erasing.erase_user(current_engine(), caller(user_id))
 
 
 @blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True)
@@ -59,7 +63,7 @@ def export_user(query: dict[str, Any], user_id: str) -> Response:
 
     The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
     """
-    export = current_engine().users.export(caller(user_id))
+    export = open_export(current_engine(), caller(user_id))
     written, kind, ending = _EXPORTS[query["format"]]
     response = Response(stream_with_context(written(export)), mimetype=kind)
     name = f"recap-export-{export.exported_at:%Y-%m-%d}.{ending}"
@@ -93,8 +97,8 @@ def import_document(query: dict[str, Any]) -> Any:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
-        document = read_import(file, current_engine().imports.now())
-        return current_engine().imports.restore(whose, document)
+        document = read_import(file, current_engine().now())
+        return store_import(current_engine(), whose, document)
 
 
 @blueprint.get("/users/<path:user_id>/summaries")

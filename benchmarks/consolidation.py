@@ -162,7 +162,7 @@ def measured(
         upgrade()
     client, today, mini = app.test_client(), BEGAN, Counted(model)
     engine = create_engine(engine_of(app).database.engine.url)
-    services = Engine(engine_of(app).settings, engine, engine_of(app).archives.write, now=lambda: today)
+    services = Engine(engine_of(app).settings, engine, now=lambda: today)
     register_jobs(services)
     services.model_server.models.mini = mini
     imported = client.post("/api/import", query_string=WHO, json=document(texts))

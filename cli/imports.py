@@ -12,6 +12,7 @@ from api.resource import current_engine
 from cli import Command
 from memory.engine import Engine
 from memory.transfer.import_reader import read_import
+from memory.transfer.imports import store_import
 from models.owners import Caller
 
 
@@ -31,9 +32,9 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
     for path in files:
         with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)
-            document = read_import(file, engine.imports.now())
+            document = read_import(file, engine.now())
             with click.progressbar(document.sessions, document.length, label=path.name) as sessions:
-                done = engine.imports.restore(caller, replace(document, sessions=sessions))
+                done = store_import(engine, caller, replace(document, sessions=sessions))
         counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)
         click.echo(f"{path.name} ({document.format}): new are {counts or 'none'}.")
     _summarise(engine, caller, summarise)

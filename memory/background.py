@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from memory.engine import Engine
+from memory.erasing.erasing import vacuum
+from memory.erasing.retention import expire_sessions
 from memory.sessions.thoughts import Cleaning
 
 SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
@@ -13,9 +17,9 @@ def register_jobs(engine: Engine) -> None:
     queue = engine.job_queue
     queue.register("index", engine.indexing.index_batch)
     queue.register("unindex", engine.indexing.remove_erased)
-    queue.register("scrub", engine.erasing.vacuum)
+    queue.register("scrub", partial(vacuum, engine))
     queue.register("expire", engine.items.expire)
-    queue.register("retention", engine.retention.run)
+    queue.register("retention", partial(expire_sessions, engine))
     queue.register("summary", engine.summary_job.run, SUMMARY_WORKERS)
     queue.register("profile", engine.profiles.run)
     queue.register("feedback", engine.feedback.run)

@@ -17,9 +17,6 @@ from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.conversation_types import ConversationTypes
-from memory.erasing.archives import Archives, WriteExport
-from memory.erasing.erasing import Erasing
-from memory.erasing.retention import Retention
 from memory.examples import Examples
 from memory.feedback import Feedback
 from memory.forgetting import forget_facts
@@ -56,11 +53,9 @@ from memory.recall.search import Search
 from memory.recall.unhelpful import Unhelpful
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
-from memory.transfer.imports import Imports
 from memory.turn.block import Blocks
 from memory.turn.pipeline import ChatPipeline
 from memory.turn.turns import Turns
-from memory.users import Users
 from models import Database
 from models.messages import Message
 from models.sections import Sections
@@ -88,7 +83,6 @@ class Engine:
         self,
         settings: Settings,
         database_engine: DatabaseEngine,
-        write_export: WriteExport,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         self.settings = settings
@@ -125,7 +119,7 @@ class Engine:
         self.facts = facts = Facts(database, ranking, now)
         self.graph = Graph(database)
         self.related = RelatedSessions(database, index)
-        self.items = items = Items(database, index, job_queue, now)
+        self.items = Items(database, index, job_queue, now)
         self.summaries = Summaries(settings, database, job_queue, budgets, facts, now, forget_facts)
         self.backlogs = Backlogs(database, job_queue, budgets, now)
         self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
@@ -155,11 +149,6 @@ class Engine:
         self.pipeline = ChatPipeline(self)
         self.blocks = Blocks(self)
         self.turns = Turns(database, leases)
-        self.users = Users(database, now)
-        self.imports = imports = Imports(database, sessions, leases, now)
-        self.archives = archives = Archives(database, imports, write_export, now)
-        self.erasing = erasing = Erasing(settings, database, index, items, instructions, types, leases, job_queue, now)
-        self.retention = Retention(database, job_queue, erasing, archives, now)
 
     @property
     def has_started(self) -> bool:

@@ -14,7 +14,6 @@ from app import engine_of
 from memory.background import register_jobs
 from memory.engine import Engine
 from memory.errors import ModelError
-from memory.transfer.export_format import text_of
 from models import JobRow, OwnerRow
 from models.jobs import Job, JobRequest
 from tests.http import read_all
@@ -57,7 +56,7 @@ class Bench:
     def process(self, app: Flask) -> Engine:
         """Another engine on the same data, as another process has."""
         database = create_engine(engine_of(app).database.engine.url)
-        engine = Engine(engine_of(app).settings, database, text_of, now=self.clock)
+        engine = Engine(engine_of(app).settings, database, now=self.clock)
         register_jobs(engine)
         engine.job_queue.register("probe", self._run)
         return engine

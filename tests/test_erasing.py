@@ -33,7 +33,7 @@ NONE = dict.fromkeys(erasing.RECEIPT, 0)
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What gathers for some seconds is due now; tests run the jobs when they want them done."""
-    monkeypatch.setattr(erasing, "SOON", 0.0)
+    monkeypatch.setattr(erasing, "GATHER_SECONDS", 0.0)
 
 
 @pytest.fixture

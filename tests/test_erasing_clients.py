@@ -20,7 +20,7 @@ SECRET = f"{SENTINEL} is my secret."
 
 @pytest.fixture
 def app(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
-    monkeypatch.setattr(memory.erasing.erasing, "SOON", 0.0)
+    monkeypatch.setattr(memory.erasing.erasing, "GATHER_SECONDS", 0.0)
     model_server.main.default = lambda body: "Noted."
     return make_app(**at(model_server))
 

@@ -23,6 +23,7 @@ from memory.errors import Conflict
 from memory.transfer.export import SessionRecord
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import read_import
+from memory.transfer.imports import store_import
 from models.owners import Caller
 from tests.application import derived, rows_of
 from tests.http import Body, append, chat, error, good, read_all, said
@@ -195,7 +196,7 @@ def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: FlaskClie
 
 
 def test_a_large_export_comes_in_in_batches(talk: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.transfer.imports, "BATCH", 7)
+    monkeypatch.setattr(memory.transfer.imports, "BATCH_ROWS", 7)
     append(talk, "long", [said(f"number {number}", external_id=f"n{number}") for number in range(50)], user_id="ada")
     for number in range(20):
         good(talk.post("/api/facts", json={"user_id": "ada", "text": f"fact {number}", "session_id": "long"}))
@@ -264,7 +265,7 @@ def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: Flask
         yield from others
 
     with pytest.raises(Conflict, match="erased during the import") as lost:
-        engine_of(app).imports.restore(Caller("default", "ada"), replace(document, sessions=erased_after_the_first()))
+        store_import(engine_of(app), Caller("default", "ada"), replace(document, sessions=erased_after_the_first()))
     assert lost.value.code == "import_lost"
     assert set(rows_of(engine_of(app)).values()) == {0}
 

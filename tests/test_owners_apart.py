@@ -22,6 +22,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import engine_of
+from memory.erasing import retention
 from models.owners import Caller
 from models.retention import Policy
 from tests.application import an_app, statements
@@ -320,9 +321,9 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     engine.job_queue.run_due(["feedback", "consolidation"])
     (job, *_) = [one["id"] for one in read_all(client, "/api/jobs") if one["kind"] == "summary"]
     tenant = Caller(good(client.get("/api/me"))["tenant"])
-    engine.retention.put(tenant, Policy(sessions=1))
+    retention.put_policy(engine, tenant, Policy(sessions=1))
     engine.job_queue.run_due(["retention"])
-    engine.retention.put(tenant, Policy())
+    retention.put_policy(engine, tenant, Policy())
     archive, _ = read_all(client, "/api/archives", user_id=user)
     if prompt is not None:
         good(client.put(f"/api/prompts/{prompt}", json={"text": f"Be brief about {drink}."}))

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from app import engine_of
-from memory.erasing import erasing, retention
+from memory.erasing import retention
 from models import JobRow
 from tests.application import derived, rows_of
 from tests.http import Body, append, error, good, read_all, said, stored
@@ -247,19 +247,19 @@ def test_erasing_a_person_leaves_no_archive(past: FlaskClient) -> None:
 def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
     client: FlaskClient, make_app: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "PART", 2)
+    monkeypatch.setattr(retention, "BATCH_SESSIONS", 2)
     for number in range(5):
         talked(client, f"old-{number}", 400 + number)
     good(client.put("/api/retention", json={"days": 365}))
-    archive_and_erase, calls = erasing.Erasing.archive_and_erase, list[int]()
+    erase_rows, calls = retention.erase_rows, list[int]()
 
-    def killed(self: Any, tx: Any, row: Any) -> None:
+    def killed(engine: Any, tx: Any, row: Any) -> None:
         calls.append(row.id)
         if len(calls) == 4:
             raise SystemExit
-        archive_and_erase(self, tx, row)
+        erase_rows(engine, tx, row)
 
-    monkeypatch.setattr(erasing.Erasing, "archive_and_erase", killed)
+    monkeypatch.setattr(retention, "erase_rows", killed)
     with pytest.raises(SystemExit):
         engine_of(client.application).job_queue.run_due(["retention"])
     assert len(archives(client)) == 3 and sessions(client) == {"old-0", "old-1"}, "those used last"
@@ -275,7 +275,7 @@ def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
 def test_a_policy_that_is_taken_back_counts_for_what_is_left(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "PART", 1)
+    monkeypatch.setattr(retention, "BATCH_SESSIONS", 1)
     for session in ("one", "two"):
         talked(client, session, 400)
     good(client.put("/api/retention", json={"days": 1}))

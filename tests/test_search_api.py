@@ -222,7 +222,7 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
         return add(owner, documents)
 
     monkeypatch.setattr(engine.index, "add", erased_meanwhile)
-    monkeypatch.setattr("memory.erasing.erasing.SOON", 0.0)
+    monkeypatch.setattr("memory.erasing.erasing.GATHER_SECONDS", 0.0)
     engine.job_queue.run_due(["index"])
     assert batches and traces(engine.settings.data_dir, "gunpowder") == {}
     assert all(one.consistent for one in engine.indexing.verify())

@@ -173,7 +173,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
         ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
         ("memory/quoting.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them
-        ("search_index/vectors.py", "@lru_cache(maxsize=1)"),
+        ("search_index/embeddings.py", "@lru_cache(maxsize=1)"),
         ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
         ("search_index/caches.py", "kept: Any = lru_cache(maxsize=maxsize)(function)"),
     }
@@ -301,7 +301,7 @@ def test_everything_is_in_the_export(model_app: Flask, model_server: ModelServer
 
 
 def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.transfer.export, "PAGE", 10)
+    monkeypatch.setattr(memory.transfer.export, "PAGE_ROWS", 10)
     append(client, "long", [said(f"message number {number}") for number in range(95)], user_id="ada")
     for number in range(25):
         good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact number {number}"}))
@@ -324,7 +324,7 @@ def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypa
 
 
 def test_erasing_during_an_export_leaves_it_whole(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory.transfer.export, "PAGE", 2)
+    monkeypatch.setattr(memory.transfer.export, "PAGE_ROWS", 2)
     for number in range(5):
         append(client, f"s{number}", [said(f"message number {place}") for place in range(5)], user_id="ada")
     with client.get("/api/users/ada/export", buffered=False) as answer:

@@ -1,13 +1,13 @@
-"""Erasing one message from its session.
+"""Erase one message from its session.
 
-Its row stays as a place: id, position, role and time.  So positions stay without gaps, and a client that sends its
-whole conversation again has not changed it.  Of the message's external ids a digest stays (see `messages.tombstone`),
-so the same message sent again is not stored again.
+The row stays as a place: id, position, role and time. Positions stay without gaps, and a client that sends its whole
+conversation again has not changed it. A digest of the external id stays, so the same message is not stored again.
 
-Guarantee: in one transaction everything made from its words goes with them: the facts taken from it (what they alone
-corrected holds again), what long-term memory has of it, every version of the summary that was made from it or
-from such a version, also those that the person edited, and what its turn noted.  The newest version without it is in
-use again, and the summary goes on from there.  A title that was taken from it is taken from what is left.
+Invariants:
+- All that was made from the message goes in the same transaction: facts (superseded ones are valid again), documents of
+  long-term memory, every summary version made from it or from such a version, also edited ones (test_erasing).
+- The newest version without it is used again, and the summary continues from there. A title taken from it is taken anew
+  (test_erasing).
 """
 
 from __future__ import annotations
@@ -17,32 +17,54 @@ from datetime import datetime
 
 from sqlalchemy import func, or_, select, update
 
-from config import Settings
+from memory.access.owners import get_session
+from memory.engine import Engine
+from memory.erasing import erasing
+from memory.erasing.erasing import FILES, INDEX, Receipt, receipt_of, vacuum_job
+from memory.errors import NotFound
 from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.summaries import use_newest_left
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import skip_unread, tombstone
 from memory.sessions.sessions import renaming
-from models import (
-    REVISED,
-    FactRevisionRow,
-    FactRow,
-    JobRow,
-    MessageRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-    TurnRow,
-)
+from memory.users import count_of
+from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
+from models.jobs import JobRequest
+from models.owners import Caller
 
 
-def erase_message(
-    tx: Transaction, row: SessionRow, message: MessageRow, settings: Settings, now: datetime
-) -> Counter[str]:
-    """Erase a message of the session, replaced or not, and count what went.  No turn may run in the session."""
+def erase_message(engine: Engine, caller: Caller, session_id: str, message_id: int) -> Receipt:
+    """Erase a message, replaced or not, with all that was made from it; the summary is updated by a job.
+
+    Waits for a turn in the session. Raises NotFound, and Conflict when that takes too long or others wait already.
+    """
+    with engine.database.read() as tx:
+        _get_message(tx, get_session(tx, caller, session_id), message_id)
+    busy = "Nothing was erased; stop the reply, or try this again later."
+    with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
+        erased = _erase(engine, tx, row, _get_message(tx, row, message_id))
+        index = JobRequest("index", row.owner_id, row.tenant, row.owner_id, delay=erasing.GATHER_SECONDS)
+        engine.job_queue.enqueue(tx, index, vacuum_job(row.tenant))
+        if erased["summaries"] and row.summary_through < row.message_count:
+            delay = engine.settings.summary_debounce
+            summary = JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, delay, debounce=True)
+            engine.job_queue.enqueue(tx, summary)
+    return receipt_of(engine, erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
+
+
+def _get_message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:
+    message = tx.get(MessageRow, message_id)
+    if message is None or message.session_id != row.id or message.erased_at is not None:
+        raise NotFound("message_not_found", f"There is no message {message_id} in session {row.public_id!r}.")
+    return message
+
+
+def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow) -> Counter[str]:
+    """Erase a message of a session in which no turn runs; return the number of rows by kind."""
+    now = engine.now()
     facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id == message.id)).all()
-    revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(facts))) or 0
+    revisions = count_of(tx, select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(facts)))
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     delete_with_history(tx, facts)
@@ -61,16 +83,16 @@ def erase_message(
         if row.summary_version in versions:
             use_newest_left(tx, row, now, author="erasure")
     if row.head_version in versions:
-        use_newest_summary(tx, row, settings)
+        use_newest_summary(tx, row, engine.settings)
     row.summary_through = skip_unread(tx, row, row.summary_through)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
-    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # it may name its words
+    tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # an error may quote the message
     return erased
 
 
 def _empty(message: MessageRow, now: datetime) -> None:
-    """Leave of the message its place alone."""
+    """Leave only the place of the message."""
     message.erased_at = now
     message.content = ""
     message.name = message.extra = message.refused = None
@@ -80,10 +102,9 @@ def _empty(message: MessageRow, now: datetime) -> None:
 
 
 def _empty_turn(tx: Transaction, message: MessageRow) -> int:
-    """Leave nothing of the message's turn that could answer a retry.  The user's message takes along what was noted of
-    its prompt; returns how many such notes went."""
-    either = or_(TurnRow.user_message_id == message.id, TurnRow.reply_message_id == message.id)
-    turn = tx.scalar(select(TurnRow).where(either))
+    """Leave nothing of the message's turn that could answer a retry; return 1 if its notes on the prompt went."""
+    is_either = or_(TurnRow.user_message_id == message.id, TurnRow.reply_message_id == message.id)
+    turn = tx.scalar(select(TurnRow).where(is_either))
     if turn is None:
         return 0
     turn.fingerprint = turn.so_far = None
@@ -95,22 +116,23 @@ def _empty_turn(tx: Transaction, message: MessageRow) -> int:
 
 
 def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[SummaryRow]:
-    """The versions of the summary that may repeat what the message said."""
+    """Return the summary versions that may repeat the message."""
     branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
     begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
     query = select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
-    found: dict[int | None, SummaryRow] = {}
-    before: int | None = None
-    for one in tx.scalars(query):
-        # A branch's versions also cover what was said before the branch was cut off.
-        older = not message.branch or one.branch < message.branch
-        beneath = one.branch and older and message.position < begins.get(one.branch, 0)
-        read = message.refused is None or one.created_at < message.refused.at
-        covers = read and one.through >= message.position and (one.branch == message.branch or beneath)
-        # A person's summary stays on the current line when the messages that it covered are replaced.
-        first_words = before is None and one.author == "person" and message.branch
-        went_on_from = one.restores if one.author in ("rollback", "replacement", "erasure") else before
-        if covers or first_words or went_on_from in found:
-            found[one.version] = one
-        before = one.version
-    return list(found.values())
+    tainted: dict[int | None, SummaryRow] = {}
+    previous: int | None = None
+    for version in tx.scalars(query):
+        # A branch's versions also cover messages before the place where the branch was cut off.
+        is_older = not message.branch or version.branch < message.branch
+        is_beneath = version.branch and is_older and message.position < begins.get(version.branch, 0)
+        may_have_read = message.refused is None or version.created_at < message.refused.at
+        is_on_path = version.branch == message.branch or is_beneath
+        covers = may_have_read and version.through >= message.position and is_on_path
+        # A person's summary stays on the current branch when the messages that it covered are replaced.
+        first_edit = previous is None and version.author == "person" and message.branch
+        parent = version.restores if version.author in ("rollback", "replacement", "erasure") else previous
+        if covers or first_edit or parent in tainted:
+            tainted[version.version] = version
+        previous = version.version
+    return list(tainted.values())

@@ -1,30 +1,49 @@
-"""Retention: how long a tenant's sessions stay, and the job that takes them out.
+"""Retention: how long a tenant's sessions stay, the job that takes them out, and the archives it makes.
 
-A tenant's policy is a document of the tenant's own.  Without one, sessions stay for ever.  What is taken out is erased
-as by `DELETE` of the session, after it was stored as an archive if the policy says so (see `archives`).
+A session stays if it is pinned or has a valid pinned fact. Its age counts from its last message or its last import.
+A session that retention takes out is in no list, search or prompt until its archive is restored. An archive is an
+export of all that is erased with the session: messages, summaries, facts, and documents that rest on it alone. (A
+session that is merely `archived` is hidden from the page's list and remembered as any other.)
 
-A session stays if it is pinned, or a fact of it that holds is pinned.  Its age counts from its last message, or from
-its last import: what was restored or brought along stays for as long as what was said then.
-
-Guarantee: each session is taken out in one transaction, which looks again whether the policy still asks for it.  So
-a kill leaves it either in memory or taken out, and others write in between.
+Invariants:
+- Each session is taken out in one transaction, which checks the policy again: a kill leaves it in memory, or archived
+  and erased (test_retention).
+- Restoring an archive twice, or again after a kill, stores nothing twice (test_retention).
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import logging
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from contextlib import nullcontext
+from dataclasses import asdict
+from datetime import timedelta
 
-from sqlalchemy import ColumnElement, Select, case, exists, false, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, delete, exists, false, func, or_, select
+from sqlalchemy.orm import defer
 
-from memory.access.owners import find_or_make_owner, find_owner, lock_session
-from memory.erasing.archives import Archives
-from memory.erasing.erasing import Erasing
-from memory.jobs import JobQueue
+from memory.access.owners import find_or_make_owner, find_owner, lock_session, visible_to
+from memory.engine import Engine
+from memory.erasing.erasing import FILES, Receipt, erase_empty_owner, erase_rows, receipt_of, vacuum_job
+from memory.errors import NotFound
+from memory.paging import Page, page_of, rows_of_page
 from memory.store import documents
-from models import Database, FactRow, SessionRow, Transaction, retry_on_conflict
+from memory.transfer.export import Archive, Export, as_archive
+from memory.transfer.export_format import to_json
+from memory.transfer.import_reader import read_import
+from memory.transfer.imports import Import, store_import
+from memory.users import message_span
+from models import (
+    ArchiveRow,
+    FactRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    Transaction,
+    for_update,
+    retry_on_conflict,
+)
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.retention import Policy
@@ -33,89 +52,152 @@ from models.store import OWN, Put
 log = logging.getLogger(__name__)
 
 NAMESPACE, KEY = (OWN, "retention"), "policy"
-PART = 20  # sessions that the job takes out before it goes back to its queue
-DAY = 86_400.0  # seconds
+BATCH_SESSIONS = 20  # taken out before the job goes back to its queue
+DAY_SECONDS = 86_400.0
 
 _LAST_USED = case((SessionRow.imported_at > SessionRow.updated_at, SessionRow.imported_at), else_=SessionRow.updated_at)
-_PINNED_FACT = exists().where(FactRow.session_id == SessionRow.id, FactRow.pinned, FactRow.valid_to.is_(None))
+_HAS_PINNED_FACT = exists().where(FactRow.session_id == SessionRow.id, FactRow.pinned, FactRow.valid_to.is_(None))
 _NEWEST_FIRST = func.row_number().over(
     partition_by=SessionRow.owner_id, order_by=(_LAST_USED.desc(), SessionRow.id.desc())
 )
+_ARCHIVES = (
+    select(ArchiveRow, OwnerRow)
+    .join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+    .options(defer(ArchiveRow.document))  # only its reader needs it
+)
 
 
-@dataclass(frozen=True)
-class Retention:
-    """Reads and changes a tenant's policy, and takes out its sessions in jobs."""
-
-    database: Database
-    job_queue: JobQueue
-    erasing: Erasing
-    archives: Archives
-    now: Callable[[], datetime]
-
-    def get(self, caller: Caller) -> Policy:
-        """The policy of the caller's tenant."""
-        with self.database.read() as tx:
-            owner = find_owner(tx, Caller(caller.tenant))
-            return self._policy(tx, owner.id if owner is not None else None)
-
-    def put(self, caller: Caller, policy: Policy) -> Policy:
-        """Store the policy of the caller's tenant.  Its job runs soon, and then once a day."""
-        tenant = Caller(caller.tenant)
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, tenant, self.now())
-            documents.write(tx, owner.id, Put(NAMESPACE, KEY, asdict(policy)), self.now())
-            self.job_queue.enqueue(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, force=True))
-        return policy
-
-    def run(self, job: Job) -> bool:
-        """The job that takes out the first of a tenant's sessions that are due; whether there may be more.  Idempotent.
-
-        Asks for itself again, for as long as there is a policy.
-        """
-        with self.database.read() as tx:
-            policy = self._policy(tx, job.owner_id)
-            due = tx.scalars(_due(policy, self.now(), SessionRow.tenant == job.tenant).limit(PART)).all()
-        taken = sum(self.expire_session(session, job.owner_id) for session in due)
-        if taken:
-            log.info("retention: %d sessions taken out", taken)
-        if len(due) == PART:
-            return True
-        if policy.days is not None or policy.sessions is not None:
-            with self.database.write() as tx:
-                self.job_queue.enqueue(tx, JobRequest("retention", job.key, job.tenant, job.owner_id, delay=DAY))
-        return False
-
-    @retry_on_conflict
-    def expire_session(self, session: int, tenant_id: int | None) -> bool:
-        """Take a session out, unless it is no longer due; whether it was."""
-        with self.database.write() as tx:
-            row = lock_session(tx, session)
-            if row is None:
-                return False
-            policy = self._policy(tx, tenant_id)
-            if row.id not in tx.scalars(_due(policy, self.now(), SessionRow.owner_id == row.owner_id)).all():
-                return False
-            if policy.archive:
-                self.archives.keep(tx, row)
-            self.erasing.archive_and_erase(tx, row)
-            return True
-
-    def _policy(self, tx: Transaction, tenant_id: int | None) -> Policy:
-        """The policy that a tenant, by its owner row's id, has stored."""
-        item = documents.read(tx, tenant_id, NAMESPACE, KEY, self.now()) if tenant_id is not None else None
-        return Policy(**item.value) if item is not None else Policy()
+def get_policy(engine: Engine, caller: Caller) -> Policy:
+    """Return the policy of the caller's tenant."""
+    with engine.database.read() as tx:
+        owner = find_owner(tx, Caller(caller.tenant))
+        return _policy(engine, tx, owner.id if owner is not None else None)
 
 
-def _due(policy: Policy, now: datetime, whose: ColumnElement[bool]) -> Select[int]:
-    """The row ids of those sessions that the policy does not let stay, the ones used longest ago first."""
-    stays = SessionRow.pinned | _PINNED_FACT
-    may_go = (
-        select(SessionRow.id, _LAST_USED.label("used"), _NEWEST_FIRST.label("place")).where(whose, ~stays).subquery()
-    )
+def put_policy(engine: Engine, caller: Caller, policy: Policy) -> Policy:
+    """Store the policy of the caller's tenant. Its job runs soon, and then once a day."""
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, Caller(caller.tenant), engine.now())
+        documents.write(tx, owner.id, Put(NAMESPACE, KEY, asdict(policy)), engine.now())
+        engine.job_queue.enqueue(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, force=True))
+    return policy
+
+
+def expire_sessions(engine: Engine, job: Job) -> bool:
+    """Run the job that takes out a tenant's oldest sessions that are due; return whether there may be more. Idempotent.
+
+    Enqueues itself again as long as there is a policy.
+    """
+    with engine.database.read() as tx:
+        policy = _policy(engine, tx, job.owner_id)
+        query = _due(engine, policy, SessionRow.tenant == job.tenant)
+        due = tx.scalars(query.limit(BATCH_SESSIONS)).all()
+    expired = sum(archive_and_erase(engine, session, job.owner_id) for session in due)
+    if expired:
+        log.info("retention: %d sessions taken out", expired)
+    if len(due) == BATCH_SESSIONS:
+        return True
+    if policy.days is not None or policy.sessions is not None:
+        with engine.database.write() as tx:
+            again = JobRequest("retention", job.key, job.tenant, job.owner_id, delay=DAY_SECONDS)
+            engine.job_queue.enqueue(tx, again)
+    return False
+
+
+@retry_on_conflict
+def archive_and_erase(engine: Engine, session: int, tenant_id: int | None) -> bool:
+    """Take a session out, unless it is no longer due; return whether it was."""
+    with engine.database.write() as tx:
+        row = lock_session(tx, session)
+        if row is None:
+            return False
+        policy = _policy(engine, tx, tenant_id)
+        if row.id not in tx.scalars(_due(engine, policy, SessionRow.owner_id == row.owner_id)).all():
+            return False
+        if policy.archive:
+            _archive(engine, tx, row)
+        owner = row.owner
+        erase_rows(engine, tx, row)
+        erase_empty_owner(engine, tx, owner)
+        return True
+
+
+def _policy(engine: Engine, tx: Transaction, tenant_id: int | None) -> Policy:
+    item = documents.read(tx, tenant_id, NAMESPACE, KEY, engine.now()) if tenant_id is not None else None
+    return Policy(**item.value) if item is not None else Policy()
+
+
+def _due(engine: Engine, policy: Policy, condition: ColumnElement[bool]) -> Select[int]:
+    """Return the query of session ids that the policy takes out, those used longest ago first."""
+    columns = SessionRow.id, _LAST_USED.label("used"), _NEWEST_FIRST.label("place")
+    may_go = select(*columns).where(condition, ~(SessionRow.pinned | _HAS_PINNED_FACT)).subquery()
     beyond: list[ColumnElement[bool]] = [false()]
     if policy.days is not None:
-        beyond.append(may_go.c.used < now - timedelta(days=policy.days))
+        beyond.append(may_go.c.used < engine.now() - timedelta(days=policy.days))
     if policy.sessions is not None:
         beyond.append(may_go.c.place > policy.sessions)
     return select(may_go.c.id).where(or_(*beyond)).order_by(may_go.c.used, may_go.c.id)
+
+
+def _archive(engine: Engine, tx: Transaction, row: SessionRow) -> None:
+    """Store an archive of a session, which the caller's transaction erases next."""
+    file = io.BytesIO()
+    export = Export(lambda: nullcontext(tx), tx, row.owner, engine.now(), only=row)
+    with gzip.open(file, "wt", encoding="utf-8") as text:
+        text.writelines(to_json(export))
+    span = message_span(tx, MessageRow.session_id == row.id)
+    session = {"owner_id": row.owner_id, "session_id": row.public_id, "title": row.title}
+    tx.add(ArchiveRow(**session, **span._asdict(), created_at=engine.now(), document=file.getvalue()))
+    tx.flush()
+
+
+# -- archives
+
+
+def list_archives(
+    engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
+) -> Page[Archive]:
+    """Return the caller's archives, the newest first."""
+    query = visible_to(_ARCHIVES, caller)
+    if session_id is not None:
+        query = query.where(ArchiveRow.session_id == session_id)
+    with engine.database.read() as tx:
+        archives = [as_archive(*row) for row in tx.execute(rows_of_page(query, ArchiveRow.id, cursor, limit))]
+    return page_of(archives, limit, lambda archive: (archive.id,))
+
+
+def read_archive(engine: Engine, caller: Caller, archive_id: int) -> bytes:
+    """Return an archive's document, which can be imported. Raises NotFound."""
+    with engine.database.read() as tx:
+        row, _ = _get_archive(tx, caller, archive_id)
+        return gzip.decompress(row.document)
+
+
+def restore_archive(engine: Engine, caller: Caller, archive_id: int) -> Import:
+    """Import an archive, and delete it. Raises NotFound, and Conflict as an import does."""
+    with engine.database.read() as tx:
+        row, owner = _get_archive(tx, caller, archive_id)
+        file = io.BytesIO(gzip.decompress(row.document))
+    document = read_import(file, engine.now())
+    restored = store_import(engine, Caller(owner.tenant, owner.user_id), document, owner_id=owner.id)
+    with engine.database.write() as tx:
+        tx.execute(delete(ArchiveRow).where(ArchiveRow.id == archive_id))
+    return restored
+
+
+def erase_archive(engine: Engine, caller: Caller, archive_id: int) -> Receipt:
+    """Erase an archive. Raises NotFound."""
+    with engine.database.write() as tx:
+        row, owner = _get_archive(tx, caller, archive_id)
+        tx.execute(delete(ArchiveRow).where(ArchiveRow.id == row.id))
+        erase_empty_owner(engine, tx, owner)
+        engine.job_queue.enqueue(tx, vacuum_job(owner.tenant))
+    return receipt_of(engine, {"archives": 1}, (FILES,), archive_id=archive_id)
+
+
+def _get_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:
+    query = visible_to(_ARCHIVES.where(ArchiveRow.id == archive_id), caller)
+    row = tx.execute(for_update(tx, query, OwnerRow)).first()
+    if row is None:
+        raise NotFound("archive_not_found", f"There is no archive {archive_id}.")
+    return row[0], row[1]

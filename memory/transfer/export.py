@@ -1,12 +1,13 @@
-"""Everything of a person, or of one of their sessions, read to be taken along.
+"""Read everything of a person, or of one session, to be taken along.
 
-Guarantee: the export is what was stored when it began, and a slow download holds up nobody: rows are read a page at a
-time, each page in its own transaction, up to the highest ids of the beginning.  What is erased meanwhile is missing.
-Replaced messages are left out, with what came of them.  Erased messages are in it as places without words, because
-everything else goes by positions.  Sessions that are in archives are named, not exported.
+Records name nothing by this database's ids: a message is known by its position in its session, a session by its public
+id, an item by its name, and a fact by a number that means something within one document only.
 
-The records name nothing by this database's ids: a message is known by its position in its session, a session by its
-public id, an item by its name, and a fact by a number that has a meaning within one document only.
+Invariants:
+- The export holds what was stored when it began, without what is erased meanwhile (test_users).
+- A slow download holds up nobody: each page of rows has a transaction of its own (test_users).
+- Replaced messages and what came of them are left out; erased messages are places without text, as positions count
+  them. Archived sessions are named, not exported (test_users, test_retention).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, false, func, select
 from sqlalchemy.orm import aliased, defer
 
+from memory.access.owners import get_user
+from memory.engine import Engine
 from memory.knowledge.fact_writes import as_fact, as_relations, as_revision
 from memory.knowledge.summaries import SummaryVersion, as_version
 from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
@@ -40,24 +43,25 @@ from models import (
 )
 from models.facts import Fact, FactRevision, Relation
 from models.messages import MessageDraft
+from models.owners import Caller
 from models.store import Item, ItemVersion, Source
 
-PAGE = 200
+PAGE_ROWS = 200
 
-# What a record and its row call by the same names.
+# Columns that are fields of the same name in a record.
 OF_SESSION = ("title", "system_prompt", "pinned", "archived", "type", "facts_through", "created_at", "updated_at")
 OF_TURN = ("model", "finish_reason", "started_at")
 OF_ARCHIVE = ("id", "session_id", "title", "message_count", "first_message_at", "last_message_at", "created_at")
 
 
-def columns(of: object, names: Iterable[str]) -> dict[str, Any]:
-    """These of a row's columns, or of a record's fields."""
-    return {name: getattr(of, name) for name in names}
+def attributes(row: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return these attributes of a row or a record, by name."""
+    return {name: getattr(row, name) for name in names}
 
 
 @dataclass(frozen=True)
 class TurnRecord:
-    """A turn and what it cost, with the positions of its message and its reply (None: there was no reply)."""
+    """A turn and its usage. reply_position: None if there was no reply."""
 
     user_position: int
     reply_position: int | None
@@ -70,10 +74,10 @@ class TurnRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session with all that is in it.  Facts were taken from its messages up to `facts_through`.
+    """A session with all that is in it. Read the iterables once, in this order, before the next session.
 
-    Times that are None are taken from the messages.  With `by_external_id` the messages are known by their
-    `external_id`, else by their position.  Read the iterables once, in this order, before the next session.
+    facts_through: the last position that facts were extracted from. Times that are None are taken from the messages.
+    by_external_id: messages are known by their `external_id`, else by their position.
     """
 
     id: str
@@ -93,9 +97,10 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class FactRecord:
-    """A fact with its history and its links.  Its source is the message at `source_position` of its session.
+    """A fact with its history and its relations.
 
-    With `by_text` it is known by its text, else by the time of its making as well.
+    source_position: of the source message in the fact's session. by_text: the fact is known by its text alone, else by
+    its time of creation as well.
     """
 
     fact: Fact
@@ -107,7 +112,7 @@ class FactRecord:
 
 @dataclass(frozen=True)
 class ItemRecord:
-    """An item of the store, the messages it rests on, and its earlier values."""
+    """An item of the store, its source messages, and its earlier values."""
 
     item: Item
     sources: tuple[Source, ...] = ()
@@ -116,7 +121,7 @@ class ItemRecord:
 
 @dataclass(frozen=True)
 class Archive:
-    """A session that retention took out.  Its document is not read with it; `message_count` counts none erased."""
+    """A session that retention took out, without its document. message_count: without erased ones."""
 
     id: int
     session_id: str
@@ -129,9 +134,9 @@ class Archive:
 
 
 class Export:
-    """A person's data as of the transaction `tx`.  Read `sessions` to its end, then `facts`, `items` and `archives`.
+    """A person's data as of the transaction `tx`. Read `sessions` to its end, then `facts`, `items` and `archives`.
 
-    `read` begins the transactions in which pages are read.  With `only` it is what is erased with that session.
+    read: begins the transaction of a page. only: export what is erased with this session.
     """
 
     def __init__(
@@ -146,7 +151,7 @@ class Export:
         self.exported_at = now
         self._read = read
         tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow, ArchiveRow)
-        self._which: dict[Any, ColumnElement[bool]] = (
+        self._condition: dict[Any, ColumnElement[bool]] = (
             {table: table.owner_id == owner.id for table in (SessionRow, FactRow, ItemRow, ArchiveRow)}
             if only is None
             else {
@@ -160,42 +165,32 @@ class Export:
 
     @property
     def sessions(self) -> Iterator[SessionRecord]:
-        query = select(SessionRow.id, SessionRow).where(self._which[SessionRow])
+        query = select(SessionRow.id, SessionRow).where(self._condition[SessionRow])
         for _, row in self._rows(query, SessionRow):
             yield SessionRecord(
                 id=row.public_id,
                 messages=self._messages(row.id),
                 summaries=self._summaries(row.id),
                 turns=self._turns(row.id),
-                **columns(row, OF_SESSION),
+                **attributes(row, OF_SESSION),
             )
 
     def _messages(self, session: int) -> Iterator[MessageDraft]:
         query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
         for _, row in self._rows(query, MessageRow):
-            yield MessageDraft(
-                row.role,
-                row.content,
-                row.name,
-                row.created_at,
-                row.external_id,
-                row.extra,
-                row.erased_at,
-                row.hidden_at,
-                row.refused,
-            )
+            yield MessageDraft(**attributes(row, MessageDraft.__dataclass_fields__))
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:
         query = select(SummaryRow.version, SummaryRow).where(SummaryRow.session_id == session, SummaryRow.branch == 0)
         return (as_version(row) for _, row in self._rows(query, SummaryRow))
 
     def _turns(self, session: int) -> Iterator[TurnRecord]:
-        said, reply = aliased(MessageRow), aliased(MessageRow)
+        message, reply = aliased(MessageRow), aliased(MessageRow)
         query = (
-            select(TurnRow.id, TurnRow, said.position, reply.position)
-            .join(said, said.id == TurnRow.user_message_id)
+            select(TurnRow.id, TurnRow, message.position, reply.position)
+            .join(message, message.id == TurnRow.user_message_id)
             .outerjoin(reply, (reply.id == TurnRow.reply_message_id) & (reply.id <= self._last[MessageRow]))
-            .where(TurnRow.session_id == session, said.branch == 0, said.id <= self._last[MessageRow])
+            .where(TurnRow.session_id == session, message.branch == 0, message.id <= self._last[MessageRow])
         )
         for _, row, position, reply_position in self._rows(query, TurnRow):
             yield TurnRecord(
@@ -203,7 +198,7 @@ class Export:
                 reply_position=reply_position,
                 usage=TurnUsage.from_stored(row.usage) if row.usage else None,
                 finished_at=row.finished_at if reply_position else None,
-                **columns(row, OF_TURN),
+                **attributes(row, OF_TURN),
             )
 
     @property
@@ -212,14 +207,14 @@ class Export:
             select(FactRow.id, FactRow, SessionRow.public_id, MessageRow.position)
             .outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
             .outerjoin(MessageRow, (MessageRow.id == FactRow.source_message_id) & (MessageRow.branch == 0))
-            .where(self._which[FactRow])
+            .where(self._condition[FactRow])
         )
         for page in self._pages(query, FactRow):
             revisions: dict[int, list[FactRevision]] = defaultdict(list)
             ids = [fact_id for fact_id, *_ in page]
-            of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(ids))
+            of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(ids)).order_by(FactRevisionRow.id)
             with self._read() as tx:
-                for row in tx.scalars(of_page.order_by(FactRevisionRow.id)):
+                for row in tx.scalars(of_page):
                     revisions[row.fact_id].append(as_revision(row))
             for fact_id, row, session, position in page:
                 fact = replace(as_fact(row, session), source_message_id=None)
@@ -227,7 +222,7 @@ class Export:
 
     @property
     def items(self) -> Iterator[ItemRecord]:
-        query = ITEMS.where(self._which[ItemRow], alive(self.exported_at))
+        query = ITEMS.where(self._condition[ItemRow], alive(self.exported_at))
         for page in self._pages(query, ItemRow):
             ids = [row[0] for row in page]
             with self._read() as tx:
@@ -238,7 +233,7 @@ class Export:
     @property
     def archives(self) -> Iterator[Archive]:
         query = select(ArchiveRow.id, ArchiveRow, OwnerRow).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
-        query = query.where(self._which[ArchiveRow]).options(defer(ArchiveRow.document))
+        query = query.where(self._condition[ArchiveRow]).options(defer(ArchiveRow.document))
         return (as_archive(row, owner) for _, row, owner in self._rows(query, ArchiveRow))
 
     def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
@@ -246,26 +241,32 @@ class Export:
             yield from page
 
     def _pages(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[list[Any]]:
-        """The rows of a query, in the order of its first column, which is unique."""
+        """Yield the rows of a query, in the order of its first column, which is unique."""
         key = next(iter(query.selected_columns))
-        query = query.where(table.id <= self._last[table]).order_by(key).limit(PAGE)
+        query = query.where(table.id <= self._last[table]).order_by(key).limit(PAGE_ROWS)
         last = 0
         while True:
             with self._read() as tx:
                 page = list(tx.execute(query.where(key > last)).all())
             if page:
                 yield page
-            if len(page) < PAGE:
+            if len(page) < PAGE_ROWS:
                 return
             last = page[-1][0]
 
 
+def open_export(engine: Engine, caller: Caller) -> Export:
+    """Return everything of the caller's user, as of now. Raises NotFound."""
+    with engine.database.read() as tx:
+        return Export(engine.database.read, tx, get_user(tx, caller), engine.now())
+
+
 def as_archive(row: ArchiveRow, owner: OwnerRow) -> Archive:
-    return Archive(**columns(row, OF_ARCHIVE), user_id=owner.user_id)
+    return Archive(**attributes(row, OF_ARCHIVE), user_id=owner.user_id)
 
 
 def _resting_on_alone(session: int) -> ColumnElement[bool]:
-    """The items that rest on messages of this session and of no other."""
-    said = select(MessageRow.id).where(MessageRow.session_id == session)
-    others = exists().where(ItemSourceRow.item_id == ItemRow.id, ItemSourceRow.message_id.not_in(said))
-    return ItemRow.id.in_(resting_on(said)) & ~others
+    """Return the condition of items whose sources are all messages of this session."""
+    messages = select(MessageRow.id).where(MessageRow.session_id == session)
+    others = exists().where(ItemSourceRow.item_id == ItemRow.id, ItemSourceRow.message_id.not_in(messages))
+    return ItemRow.id.in_(resting_on(messages)) & ~others

@@ -1,8 +1,11 @@
-"""The export: one JSON document with everything of a person, as it is written and as it is read again.
+"""The export's format: one JSON document with everything of a person, written and read; and Markdown, only written.
 
 `{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...], "items": [...]}`.
-A message is named by its position in its session, from 1; a fact's `id` has a meaning only within the document.
-Guarantee: writing and reading hold one session, fact or item at a time.
+A message is named by its position in its session, from 1; a fact's `id` means something only within the document.
+
+Invariants:
+- Writing and reading hold one session, fact or item at a time (test_users, test_import).
+- What is written can be read and stored again without loss (test_import).
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ FORMAT, VERSION = "recap-export", 1
 
 
 class _Record(ValueSchema):
-    """A part of the document.  Fields that a later Recap adds are ignored."""
+    """A part of the document. Fields that a later Recap adds are ignored."""
 
     class Meta:
         unknown = EXCLUDE
@@ -73,7 +76,7 @@ class ExportedMessage(_Record, MessageToAppend):
 
 
 class _Counts(fields.Dict):
-    """A few counts: their number is checked before they are."""
+    """A few counts: the number of keys is checked first."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, dict) and len(value) > WRONG_MAX:
@@ -278,8 +281,8 @@ _LISTS: dict[str, Schema] = {
 _head = ExportDocument(exclude=tuple(_LISTS))
 
 
-def text_of(export: Export) -> Iterator[str]:
-    """The document, piece by piece."""
+def to_json(export: Export) -> Iterator[str]:
+    """Yield the JSON document in pieces."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
     for name, schema in _LISTS.items():
         yield f', "{name}": ['
@@ -289,13 +292,13 @@ def text_of(export: Export) -> Iterator[str]:
     yield "}\n"
 
 
-def markdown_of(export: Export) -> Iterator[str]:
-    """The document, piece by piece."""
+def to_markdown(export: Export) -> Iterator[str]:
+    """Yield the Markdown document in pieces."""
     yield f"# What Recap has of {one_line(export.user_id)}\n\n"
     yield f"As of {format_time(export.exported_at)}, with times in UTC.\n"
     yield from _listed("Profile", _profile(export))
-    yield from _listed("Facts", _facts(export, held=True))
-    yield from _listed("Facts that no longer hold", _facts(export, held=False))
+    yield from _listed("Facts", _facts(export, valid=True))
+    yield from _listed("Facts that no longer hold", _facts(export, valid=False))
     for session in export.sessions:
         yield from _chat(session)
 
@@ -311,15 +314,15 @@ def _profile(export: Export) -> Iterator[str]:
     for record in export.items:
         if (record.item.namespace, record.item.key) == (profile.NAMESPACE, profile.KEY):
             values = Profile.of(record.item.value).values()
-            yield from (f"{one.name}: {one.value} ({one.source['since'][:10]})" for one in values)
+            yield from (f"{value.name}: {value.value} ({value.source['since'][:10]})" for value in values)
 
 
-def _facts(export: Export, *, held: bool) -> Iterator[str]:
+def _facts(export: Export, *, valid: bool) -> Iterator[str]:
     for record in export.facts:
         fact = record.fact
-        if held and fact.valid_to is None:
+        if valid and fact.valid_to is None:
             yield f"{fact.text} (since {fact.valid_from:%Y-%m-%d})"
-        if not held and fact.valid_to is not None and not fact.merged:
+        if not valid and fact.valid_to is not None and not fact.merged:
             yield f"{fact.text} ({fact.valid_from:%Y-%m-%d} to {fact.valid_to:%Y-%m-%d})"
 
 
@@ -327,7 +330,7 @@ def _chat(session: SessionRecord) -> Iterator[str]:
     yield f"\n# {one_line(session.title) or 'Untitled chat'}\n\n{_span(session.created_at, session.updated_at)}\n"
     for message in session.messages:
         if message.erased_at is None:
-            yield f"\n## {_said(message)}\n\n{_quoted(message.content)}\n"
+            yield f"\n## {_heading(message)}\n\n{_quoted(message.content)}\n"
     newest = max(session.summaries, key=lambda version: version.version, default=None)
     if newest is not None:
         yield f"\n## Summary, {format_time(newest.created_at)}\n\n{_quoted(str(newest.sections))}\n"
@@ -337,7 +340,7 @@ def _span(*times: datetime | None) -> str:
     return " to ".join(dict.fromkeys(format_time(time) for time in times if time is not None))
 
 
-def _said(message: MessageDraft) -> str:
+def _heading(message: MessageDraft) -> str:
     name = f" ({one_line(message.name)})" if message.name else ""
     time = f", {format_time(message.created_at)}" if message.created_at else ""
     refused = ", refused by a model server" if message.refused is not None else ""

@@ -1,17 +1,19 @@
-"""Bringing in what a person takes along: sessions with their memory, facts, and the store's items.
+"""Import sessions with their memory, facts, and the store's items.
 
-Guarantee: each session is stored whole, in one transaction, and the same import a second time changes nothing.  A
-session that the person has already is continued if it begins with the same messages.  If its id is another person's,
-or the conversation is another one, the session gets a new id, the same one each time.  Words, order and times of
-messages stay.  What was erased here does not come back.  No model is called (see `memory.knowledge.backlog`).
+A session that the person has already continues if it begins with the same messages. If its id is another person's, or
+the conversation is another one, the session gets a new id, the same one each time. No model is called (see
+`memory.knowledge.backlog`).
+
+Invariants:
+- Each session is stored whole, in one transaction; the same import a second time changes nothing (test_import).
+- Text, order and times of messages stay. What was erased here does not come back (test_import).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import count, islice
 from typing import Any
 
@@ -20,18 +22,16 @@ from sqlalchemy import select
 
 from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, lock_owner
+from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge.fact_writes import mark_changed
-from memory.leases import Leases
 from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
-from memory.sessions.sessions import Sessions
 from memory.sessions.thoughts import clean_draft, clean_sections
 from memory.store.documents import restore
-from memory.transfer.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, columns
+from memory.transfer.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, attributes
 from models import (
-    Database,
     FactRevisionRow,
     FactRow,
     MessageRow,
@@ -50,9 +50,9 @@ from models.turns import RECALL_MODES
 from schemas.conversation_types import CUE_CHARS, PROMPT_CHARS
 from schemas.instructions import TEXT_CHARS
 
-BATCH = 500  # facts or items in one transaction: others write in between
+BATCH_ROWS = 500  # facts or items in one transaction: others write in between
 
-# The columns that are imported as they are.
+# Columns that are imported as they are.
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
 _OF_FACT = (
     *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count", "merged"),
@@ -63,7 +63,7 @@ _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", 
 
 @dataclass(frozen=True)
 class ImportDocument:
-    """What is imported, whole and checked, and how many sessions it has.  It is read once, while it is imported."""
+    """A checked document. Its records are read once, while they are imported. length: the number of sessions."""
 
     format: str
     length: int
@@ -72,39 +72,32 @@ class ImportDocument:
     items: Iterable[ItemRecord]
 
 
-@dataclass(frozen=True)
-class Imports:
-    """Imports, on behalf of a caller that names a user."""
+def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> Import:
+    """Store sessions, then the facts and items that name them, for the caller's user or for the owner of this id.
 
-    database: Database
-    sessions: Sessions
-    leases: Leases
-    now: Callable[[], datetime]
-
-    def restore(self, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> Import:
-        """Store sessions, then the facts and items that name them, of the caller's user or of the owner of this id.
-
-        Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile.  What
-        was stored until then stays, and sending the same again goes on from there.
-        """
-        done = Import(self, caller, document, owner_id)
-        for record in document.sessions:
-            done.session(record)
-        facts, items = iter(document.facts), iter(document.items)
-        while batch := list(islice(facts, BATCH)):
-            done.facts(batch)
-        done.link_facts()
-        while part := list(islice(items, BATCH)):
-            done.items(part)
-        return done
+    Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile. What was
+    stored until then stays; sending the same again continues.
+    """
+    work = Import(engine, caller, document, owner_id)
+    for record in document.sessions:
+        work.session(record)
+    facts, items = iter(document.facts), iter(document.items)
+    while batch := list(islice(facts, BATCH_ROWS)):
+        work.facts(batch)
+    work.link_facts()
+    while part := list(islice(items, BATCH_ROWS)):
+        work.items(part)
+    return work
 
 
 @dataclass
 class Import:
-    """The import of a document: how many of each kind are new (`created`), how many were `known`, the sessions that got
-    another id, and which rows its sessions and facts became."""
+    """The import of a document, and its result.
 
-    parts: Imports
+    created, known: numbers of rows by kind. renamed: sessions that got another id.
+    """
+
+    engine: Engine
     caller: Caller
     document: ImportDocument
     owner_id: int | None
@@ -119,29 +112,29 @@ class Import:
 
     @retry_on_conflict
     def session(self, record: SessionRecord) -> None:
-        """Store what is new of a session, once no turn is being taken in it."""
+        """Store the new part of a session, once no turn runs in it."""
         drafts = tuple(map(clean_draft, record.messages))
-        fresh, made = drafts, False
+        fresh, is_new = drafts, False
 
         def find(tx: Transaction) -> SessionRow:
-            nonlocal fresh, made
-            row, fresh, made = self._place(tx, record, drafts)
+            nonlocal fresh, is_new
+            row, fresh, is_new = self._place(tx, record, drafts)
             return row
 
         busy = "The sessions before it are imported; send the same again later, nothing is stored twice."
-        with self.parts.leases.free_session(find, busy) as (tx, row):
+        with self.engine.leases.free_session(find, busy) as (tx, row):
             if fresh:
-                row.imported_at = self.parts.now()
+                row.imported_at = self.engine.now()
                 append(tx, row, fresh, row.imported_at)
             self._summaries(tx, row, record)
             self._turns(tx, row, record.turns)
             if fresh:
                 if record.updated_at is not None:  # replaced messages may be newer than those stored
                     row.updated_at = max(row.updated_at, record.updated_at)
-                self.parts.sessions.enqueue_follow_ups(tx, row, index_delay=0.0, summarise=False)
+                self.engine.sessions.enqueue_follow_ups(tx, row, index_delay=0.0, summarise=False)
         self.session_rows[record.id] = row.id
         self.owner_id = row.owner_id
-        (self.created if made else self.known)["sessions"] += 1
+        (self.created if is_new else self.known)["sessions"] += 1
         self.created["messages"] += len(fresh)
         self.known["messages"] += len(drafts) - len(fresh)
         if row.public_id != record.id:
@@ -150,7 +143,7 @@ class Import:
     def _place(
         self, tx: Transaction, record: SessionRecord, drafts: tuple[MessageDraft, ...]
     ) -> tuple[SessionRow, tuple[MessageDraft, ...], bool]:
-        """The session's row, the messages that are new to it, and whether the row was made now."""
+        """Return the session's row, the messages that are new to it, and whether the row is new."""
         self._owner(tx)
         for number in count(1):
             public_id = record.id if number == 1 else f"{record.id[:120]}-{number}"
@@ -162,7 +155,7 @@ class Import:
                 fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
                 if fresh is not None:
                     return row, fresh, False
-        row = self.parts.sessions.find_or_make(tx, self.caller, public_id)
+        row = self.engine.sessions.find_or_make(tx, self.caller, public_id)
         row.title, row.system_prompt = record.title, record.system_prompt
         row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
         row.created_at = record.created_at or row.created_at
@@ -178,7 +171,7 @@ class Import:
             sections = clean_sections(version.sections).as_dict()
             through = min(version.through, row.message_count)
             own = {"session_id": row.id, "sections": sections, "through": through}
-            tx.add(SummaryRow(**own, **columns(version, _OF_SUMMARY)))
+            tx.add(SummaryRow(**own, **attributes(version, _OF_SUMMARY)))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
         row.summary_through = skip_unread(tx, row, min(latest.through, row.message_count))
@@ -186,37 +179,39 @@ class Import:
         self.created["summaries"] += len(summaries)
 
     def _turns(self, tx: Transaction, row: SessionRow, turns: Iterable[TurnRecord]) -> None:
-        line = select(MessageRow.position, MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == 0)
-        ids = dict(tx.execute(line).all())
+        active = select(MessageRow.position, MessageRow.id).where(
+            MessageRow.session_id == row.id, MessageRow.branch == 0
+        )
+        ids = dict(tx.execute(active).all())
         taken = set(tx.scalars(select(TurnRow.user_message_id).where(TurnRow.session_id == row.id)))
         for turn in turns:
-            asked, reply = ids.get(turn.user_position), ids.get(turn.reply_position or 0)
-            if asked is not None and asked not in taken:
+            message, reply = ids.get(turn.user_position), ids.get(turn.reply_position or 0)
+            if message is not None and message not in taken:
                 usage = turn.usage.to_stored() if turn.usage else None
-                known = {"tenant": row.tenant, "session_id": row.id, "user_message_id": asked, "usage": usage}
-                tx.add(TurnRow(reply_message_id=reply, **known, **columns(turn, (*OF_TURN, "finished_at"))))
+                own = {"tenant": row.tenant, "session_id": row.id, "user_message_id": message, "usage": usage}
+                tx.add(TurnRow(reply_message_id=reply, **own, **attributes(turn, (*OF_TURN, "finished_at"))))
                 self.created["turns"] += 1
 
     def facts(self, records: Sequence[FactRecord]) -> None:
-        """Store those of the facts that are new, in one transaction."""
-        with self.parts.database.write() as tx:
+        """Store the facts that are new, in one transaction."""
+        with self.engine.database.write() as tx:
             owner_id = self._owner(tx).id
             times = FactRow.created_at.in_({record.fact.created_at for record in records})
             texts = FactRow.text.in_({record.fact.text for record in records if record.by_text})
-            there: dict[str | tuple[Any, ...], int] = {}
+            existing: dict[str | tuple[Any, ...], int] = {}
             for row in tx.scalars(select(FactRow).where(FactRow.owner_id == owner_id, times | texts)):
-                there[row.text] = there[row.text, row.created_at, row.session_id] = row.id
+                existing[row.text] = existing[row.text, row.created_at, row.session_id] = row.id
             new: list[tuple[FactRecord, FactRow]] = []
             for record in records:
                 fact, session = record.fact, self.session_rows.get(record.fact.session_id)
                 if session is not None and tx.get(SessionRow, session) is None:
                     raise _lost()
-                same = there.get(fact.text if record.by_text else (fact.text, fact.created_at, session))
+                same = existing.get(fact.text if record.by_text else (fact.text, fact.created_at, session))
                 source = _source(tx, session, record.source_position)
                 if same is not None:
                     self.fact_rows[fact.id] = same
                 elif source is None or source.erased_at is None:
-                    row = FactRow(owner_id=owner_id, session_id=session, **columns(fact, _OF_FACT))
+                    row = FactRow(owner_id=owner_id, session_id=session, **attributes(fact, _OF_FACT))
                     row.source_message_id = source.id if source else None
                     row.links = list(map(vars, record.links)) or None
                     new.append((record, row))
@@ -227,38 +222,45 @@ class Import:
                 self.fact_rows[record.fact.id] = row.id
                 if record.fact.superseded_by is not None:
                     self.superseded.append((row.id, record.fact.superseded_by))
-                tx.add_all(FactRevisionRow(fact_id=row.id, **columns(one, _OF_REVISION)) for one in record.revisions)
+                tx.add_all(
+                    FactRevisionRow(fact_id=row.id, **attributes(revision, _OF_REVISION))
+                    for revision in record.revisions
+                )
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 
     def link_facts(self) -> None:
         """Link each new fact to the one that superseded it, once all are stored."""
-        with self.parts.database.write() as tx:
+        with self.engine.database.write() as tx:
             for fact_id, successor in self.superseded:
                 row = tx.get(FactRow, fact_id)
                 if row is not None and successor in self.fact_rows:
                     row.superseded_by = self.fact_rows[successor]
 
     def items(self, records: Sequence[ItemRecord]) -> None:
-        """Store those of the items whose names are free, in one transaction.  None comes back without a source, or as
-        what its kind does not store."""
-        now, new = self.parts.now(), 0
-        with self.parts.database.write() as tx:
+        """Store the items whose names are free, in one transaction.
+
+        An item that lost a source, or that its kind would not store, is left out.
+        """
+        now, new = self.engine.now(), 0
+        with self.engine.database.write() as tx:
             owner_id = self._owner(tx).id
             for record in records:
-                sources = [_source(tx, self.session_rows.get(one.session_id), one.position) for one in record.sources]
+                sources = [
+                    _source(tx, self.session_rows.get(place.session_id), place.position) for place in record.sources
+                ]
                 ids = [source.id for source in sources if source is not None and source.erased_at is None]
-                if len(ids) == len(sources) and well_made(record.item, record.versions):
+                if len(ids) == len(sources) and is_well_formed(record.item, record.versions):
                     new += restore(tx, owner_id, record.item, record.versions, ids, now)
         self.created["items"] += new
         self.known["items"] += len(records) - new
 
     def _owner(self, tx: Transaction) -> OwnerRow:
-        """The person's row, made if they are new.  Raises Conflict when they were erased during the import."""
+        """Return the person's row, made if they are new. Raises Conflict when they were erased during the import."""
         if self.owner_id is not None:
             owner = lock_owner(tx, self.owner_id)
         else:
-            owner = find_or_make_owner(tx, self.caller, self.parts.now())
+            owner = find_or_make_owner(tx, self.caller, self.engine.now())
         if owner is None:
             raise _lost()
         self.owner_id = owner.id
@@ -274,18 +276,20 @@ def _lost() -> Conflict:
 
 
 def _new_by_id(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...]:
-    """The messages whose `external_id` the session does not have."""
+    """Return the messages whose `external_id` the session does not have."""
     query = select(MessageRow.external_id).where(MessageRow.session_id == row.id, MessageRow.external_id.is_not(None))
-    known = set(tx.scalars(query))
-    return tuple(draft for draft in drafts if known.isdisjoint({draft.external_id, tombstone(draft.external_id or "")}))
+    existing = set(tx.scalars(query))
+    return tuple(
+        draft for draft in drafts if existing.isdisjoint({draft.external_id, tombstone(draft.external_id or "")})
+    )
 
 
 def _new_at_end(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ...]) -> tuple[MessageDraft, ...] | None:
-    """The messages that continue the session; None when the two are different conversations."""
+    """Return the messages that continue the session; None when the two are different conversations."""
     query = select(MessageRow).where(MessageRow.session_id == row.id, MessageRow.branch == 0)
     for stored, draft in zip(tx.scalars(query.order_by(MessageRow.position)), drafts, strict=False):
-        place = stored.erased_at is not None or draft.erased_at is not None
-        same = place or (stored.name, stored.content) == (draft.name, draft.content)
+        is_place = stored.erased_at is not None or draft.erased_at is not None
+        same = is_place or (stored.name, stored.content) == (draft.name, draft.content)
         if not same or (stored.role, stored.created_at) != (draft.role, draft.created_at):
             return None
     rest = drafts[row.message_count :]
@@ -295,7 +299,7 @@ def _new_at_end(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ..
 
 
 def _source(tx: Transaction, session: int | None, position: int | None) -> MessageRow | None:
-    """The message a fact was taken from."""
+    """Return the message at a position of the current branch."""
     at = MessageRow.session_id == session, MessageRow.branch == 0, MessageRow.position == position
     return tx.scalar(select(MessageRow).where(*at))
 
@@ -316,7 +320,7 @@ _TYPE = object_of(
 )
 
 
-_TYPE["properties"]["emphasis"] = list_of({"enum": [section.name for section in SECTIONS]})  # types of before have none
+_TYPE["properties"]["emphasis"] = list_of({"enum": [section.name for section in SECTIONS]})  # older types have none
 
 
 _SHAPES: dict[tuple[str, ...], Any] = {
@@ -328,17 +332,19 @@ _SHAPES: dict[tuple[str, ...], Any] = {
         thumbs={"enum": ["up", "down", None]},
         text=TEXT,
         instruction=TEXT,
-        state={**TEXT, "not": {"const": feedback.WAITING}},  # nothing is derived from what was said elsewhere
+        state={**TEXT, "not": {"const": feedback.WAITING}},  # the model does not read feedback from elsewhere
         reason=TEXT,
     ),
     unhelpful.NAMESPACE: object_of(),
 }
 
 
-def well_made(item: Item, history: Sequence[ItemVersion]) -> bool:
-    """Whether an item and its earlier values are what its kind stores there."""
+def is_well_formed(item: Item, history: Sequence[ItemVersion]) -> bool:
+    """Return whether an item and its earlier values have the shape that their kind stores."""
     shape = _SHAPES.get(item.namespace)
     if shape is None:
         return True
     kept = bool(history) or item.namespace not in _WITH_HISTORY
-    return kept and all(map(Draft202012Validator(shape).is_valid, [item.value, *(one.value for one in history)]))
+    return kept and all(
+        map(Draft202012Validator(shape).is_valid, [item.value, *(version.value for version in history)])
+    )
