@@ -6,7 +6,7 @@ import click
 
 from api.resource import current_engine
 from cli import Commands
-from memory.access.keys import KNOWN_SECONDS, KeyInfo
+from memory.access.keys import CACHE_SECONDS, KeyInfo
 from models.keys import SCOPES
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
@@ -30,7 +30,7 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
     click.echo(key)
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
-        f"digest is kept. Every server takes it within {KNOWN_SECONDS:g} seconds, and serves nobody without one then.",
+        f"digest is kept. Every server takes it within {CACHE_SECONDS:g} seconds, and serves nobody without one then.",
         err=True,  # so that `key=$(flask keys create)` gets the key alone
     )
 
@@ -38,7 +38,7 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
 @keys.command("list")
 def show() -> None:
     """List the keys that were made, revoked ones too."""
-    made = current_engine().keys.all()
+    made = current_engine().keys.list_keys()
     for info in made:
         click.echo(_line(info))
     click.echo(
@@ -53,7 +53,7 @@ def revoke(key_id: int) -> None:
     info = current_engine().keys.revoke(key_id)
     click.echo(
         f"Key {info.id}, {_for_whom(info)}, is revoked since {info.revoked_at:%Y-%m-%d %H:%M} UTC. Every server "
-        f"refuses it within {KNOWN_SECONDS:g} seconds."
+        f"refuses it within {CACHE_SECONDS:g} seconds."
     )
 
 

@@ -1,7 +1,6 @@
-"""The errors that Recap raises on purpose.
+"""Errors that Recap raises on purpose.
 
-Messages are for people: what happened, what it means for their data, what to do.  One place turns errors into HTTP
-answers.
+Messages are for people: what happened, what it means for their data, what to do. api/errors turns them into responses.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from models.schema import revisions, why_too_old
 class RecapError(Exception):
     """An error with a stable `code` for programs and a `message` for people.
 
-    `status` is its HTTP status, `retry_after` the seconds worth waiting (None: waiting won't help), `param` the request
-    field that caused it, and `kept` the message as it may be stored and logged.
+    status: of HTTP. retry_after: seconds worth waiting (None: waiting won't help). param: the request field that caused
+    it. kept: the message as it may be stored and logged.
     """
 
     status = 500
@@ -34,14 +33,14 @@ class RecapError(Exception):
 
 
 class InvalidRequest(RecapError):
-    """The request has the right shape but can't be carried out (422)."""
+    """The request is well formed but can't be carried out (422)."""
 
     status = 422
     type = "invalid_request_error"
 
 
 class TooLarge(InvalidRequest):
-    """More than Recap takes in one piece (413)."""
+    """The request has more than Recap takes in one piece (413)."""
 
     status = 413
 
@@ -54,33 +53,33 @@ class Unauthenticated(RecapError):
 
 
 class Forbidden(RecapError):
-    """The caller may not do this (403).  Another owner's data is NotFound instead."""
+    """The caller may not do this (403). Another owner's data is NotFound instead."""
 
     status = 403
     type = "permission_error"
 
 
 class NotFound(RecapError):
-    """There is no such thing, or it belongs to another owner: both look the same on purpose (404)."""
+    """It does not exist, or belongs to another owner: both look the same on purpose (404)."""
 
     status = 404
     type = "not_found_error"
 
 
 def user_not_found(user_id: str | None) -> NotFound:
-    """The same for a user of whom nothing is stored and for one whom the caller may not name."""
+    """Return the error for a user without rows; the same for one whom the caller may not name."""
     return NotFound("user_not_found", f"Nothing is stored of a user {user_id!r}.", param="user_id")
 
 
 class Conflict(RecapError):
-    """Something else got there first (409)."""
+    """Another request or job got there first (409)."""
 
     status = 409
     type = "conflict_error"
 
 
 class LimitReached(RecapError):
-    """A limit that the operator set is reached; it opens again by itself (429, with `retry_after`)."""
+    """A limit that the operator set is reached; it is lifted by itself (429, with `retry_after`)."""
 
     status = 429
     type = "rate_limit_error"
@@ -88,7 +87,7 @@ class LimitReached(RecapError):
 
 @dataclass(frozen=True)
 class Upstream:
-    """A model server's refusal: the HTTP status and the fields of OpenAI's error object, as far as it gave them."""
+    """A model server's error: the HTTP status and the fields of OpenAI's error object that it sent."""
 
     status: int
     message: str
@@ -98,17 +97,17 @@ class Upstream:
 
 
 CONTENT_REFUSED = "model_content_refused"
-"""The code of a ModelError: the server's content filter refused the prompt, so the same words are refused again."""
+"""The code of a ModelError: the server's content filter refused the prompt, and will refuse it again."""
 CONTEXT_EXCEEDED = "model_context_exceeded"
 """The code of a ModelError: the prompt is longer than the model's window."""
 
 
 class ModelError(RecapError):
-    """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long, 422 it refuses the words.
+    """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long, 422 it refuses the prompt.
 
-    `upstream` is the server's own answer, if there was one.  What the message quotes of it may repeat the conversation,
-    so it is not `kept`.  `quoted` are these words.  `window` is how many tokens of a prompt the model can read, told
-    with CONTEXT_EXCEEDED: as the server says, or a guess below what it refused.
+    upstream: the server's own error, if it sent one. quoted: the part of the message that is the server's text; it may
+    repeat the conversation, so it is not `kept`. window: tokens of a prompt that the model can read, with
+    CONTEXT_EXCEEDED: reported by the server, or a guess below the refused prompt.
     """
 
     status = 502
@@ -123,14 +122,14 @@ class ModelError(RecapError):
             self.kept = message.replace(f": {quoted}", "")
 
     def add(self, sentence: str) -> None:
-        """Tell one thing more, also to a client that gets the server's own words."""
+        """Append a sentence, also for a client that gets the server's own text."""
         self.message += sentence
         self.kept += sentence
         if self.upstream is not None:
             self.upstream = replace(self.upstream, message=self.upstream.message + sentence)
 
     def again(self, retry_after: float) -> ModelError:
-        """Return the same error for a later request, which may be sent again after so many seconds."""
+        """Return the same error for a later request."""
         error = ModelError(self.code, str(self), status=self.status, quoted=self.quoted)
         error.upstream, error.retry_after = self.upstream, max(1.0, retry_after)
         return error
@@ -151,8 +150,8 @@ _UPGRADE = "`flask --app wsgi db upgrade` (make run does)"
 _NEWER = "run the version of Recap that made it, or restore a backup of this one"
 
 
-# For each trouble: the error's code, its message around the consequence, and its short form for /health/ready.
-_TOLD = {
+# For each fault: the error's code, its message around the consequence, and its short form for /health/ready.
+_MESSAGES = {
     DatabaseFault.DAMAGED: (
         "database_damaged",
         "The database file is damaged: a part of it is not what was written. {} What lies in other parts can still be "
@@ -190,38 +189,38 @@ _TOLD = {
     ),
     DatabaseFault.UNAVAILABLE: (
         "database_unavailable",
-        "The database can't be used right now. {} Try again.",
+        "The database can't be used right now. {} Send it again; if this lasts, look at the server's log.",
         "can't be read; see the log",
     ),
 }
 
 
 class DatabaseFailed(RecapError):
-    """The database cannot be used for this now (503)."""
+    """The database can't be used for this now (503)."""
 
     status = 503
 
 
 def database_failed(error: BaseException, consequence: str = NOT_STORED) -> DatabaseFailed | None:
-    """The error to report; `consequence` says what it means for the data.  None for an error of Recap's own."""
-    trouble = fault_of(error)
-    if trouble is None:
+    """Return the error to report; None for an error of Recap's own. consequence: what it means for the data."""
+    fault = fault_of(error)
+    if fault is None:
         return None
-    code, message, _ = _TOLD[trouble]
-    passes = RETRY_SECONDS if trouble is DatabaseFault.UNAVAILABLE else None
-    return DatabaseFailed(code, message.format(consequence), retry_after=passes)
+    code, message, _ = _MESSAGES[fault]
+    retry_after = RETRY_SECONDS if fault is DatabaseFault.UNAVAILABLE else None
+    return DatabaseFailed(code, message.format(consequence), retry_after=retry_after)
 
 
 def in_short(error: BaseException) -> str:
-    """The trouble in a few words, for health checks."""
-    return _TOLD[fault_of(error) or DatabaseFault.UNAVAILABLE][2]
+    """Return the fault in a few words, for health checks."""
+    return _MESSAGES[fault_of(error) or DatabaseFault.UNAVAILABLE][2]
 
 
-def schema_differs(found: str | None) -> str | None:
-    """Why a database of the revision `found` can't be used, and what to do; None when it has the one that is needed."""
+def schema_differs(revision: str | None) -> str | None:
+    """Return why a database of this revision can't be used, and what to do; None for the right one."""
     needed = revisions()[0]
-    if found == needed:
+    if revision == needed:
         return None
-    if found is None or found in revisions():
-        return f"its schema is {found or 'missing'}, this version of Recap needs {needed}: run {_UPGRADE}"
-    return why_too_old(found) or f"its schema is {found}, which this version of Recap does not know: {_NEWER}"
+    if revision is None or revision in revisions():
+        return f"its schema is {revision or 'missing'}, this version of Recap needs {needed}: run {_UPGRADE}"
+    return why_too_old(revision) or f"its schema is {revision}, which this version of Recap does not know: {_NEWER}"

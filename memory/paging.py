@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,14 +18,14 @@ from sqlalchemy import Select
 from memory.errors import InvalidRequest
 
 T = TypeVar("T")
-CHARS_MAX = 100  # the longest key takes fewer
+CURSOR_CHARS_MAX = 100  # the longest key takes fewer
 
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
     """Some items, and the cursor of the next page (None: this is the last).
 
-    `previous_cursor` leads the other way, for a page from the middle of a listing.
+    previous_cursor: leads the other way, for a page from the middle of a listing.
     """
 
     items: tuple[T, ...]
@@ -34,43 +34,43 @@ class Page(Generic[T]):
 
 
 def encode_cursor(*key: int | datetime) -> str:
-    """A cursor that holds `key`; times are in UTC."""
+    """Return a cursor that holds `key`; times are in UTC."""
     parts = [part.isoformat() if isinstance(part, datetime) else part for part in key]
     return base64.urlsafe_b64encode(json.dumps(parts, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str, *types: type) -> tuple[Any, ...]:
-    """The sort key in `cursor`, one part for each of `types`.
+    """Return the sort key in `cursor`, one part for each of `types`.
 
-    Raises InvalidRequest (`bad_cursor`) for any text but the one that `encode_cursor` makes of such a key.
+    Raises InvalidRequest (`bad_cursor`) for any text that `encode_cursor` would not make of such a key.
     """
     key: tuple[Any, ...] = ()
     with suppress(ValueError, TypeError):
-        parts = json.loads(base64.urlsafe_b64decode(cursor[:CHARS_MAX] + "=" * (-len(cursor) % 4)))
+        parts = json.loads(base64.urlsafe_b64decode(cursor[:CURSOR_CHARS_MAX] + "=" * (-len(cursor) % 4)))
         pairs = zip(types, parts, strict=True)
         key = tuple(datetime.fromisoformat(part) if kind is datetime else part for kind, part in pairs)
-    if tuple(map(type, key)) != types or not all(map(_in_range, key)) or encode_cursor(*key) != cursor:
+    if tuple(map(type, key)) != types or not all(map(_is_in_range, key)) or encode_cursor(*key) != cursor:
         raise InvalidRequest(
             "bad_cursor", "This cursor is not one Recap gave out. Start again without it.", param="cursor"
         )
     return key
 
 
+def _is_in_range(part: int | datetime) -> bool:
+    return part.tzinfo == UTC if isinstance(part, datetime) else 0 <= part < 2**63
+
+
 def rows_of_page(
     query: Select[*tuple[Any, ...]], by: Any, cursor: str | None, limit: int, *, newest_first: bool = True
 ) -> Select[*tuple[Any, ...]]:
-    """The rows of `query` for `page_of`, in the order of a column of integers, whose value is the cursor's sort key."""
+    """Narrow `query` to the rows that `page_of` needs. by: a column of integers, the cursor's sort key."""
     if cursor is not None:
         (last,) = decode_cursor(cursor, int)
         query = query.where(by < last if newest_first else by > last)
     return query.order_by(by.desc() if newest_first else by).limit(limit + 1)
 
 
-def _in_range(part: int | datetime) -> bool:
-    return part.tzinfo == UTC if isinstance(part, datetime) else 0 <= part < 2**63
-
-
-def page_of(rows: Sequence[T], limit: int, key: Any) -> Page[T]:
-    """A page from up to `limit` + 1 rows; `key(row)` gives the cursor's sort key as a tuple."""
+def page_of(rows: Sequence[T], limit: int, key: Callable[[T], tuple[Any, ...]]) -> Page[T]:
+    """Return a page of up to `limit` + 1 rows. key: returns a row's sort key, which becomes the cursor."""
     items = tuple(rows[:limit])
     return Page(items, encode_cursor(*key(items[-1])) if len(rows) > limit else None)

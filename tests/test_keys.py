@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from cli import register_commands
 from config import ApiKey
-from memory.access.keys import KNOWN_SECONDS, PREFIX, Keys, Principal
+from memory.access.keys import CACHE_SECONDS, PREFIX, Keys, Principal
 from memory.engine import Engine, utc_now
 from memory.errors import InvalidRequest
 from models import Database
@@ -83,7 +83,7 @@ def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Da
     assert other.find_principal(key)
     first = keys.revoke(info.id).revoked_at
     assert keys.find_principal(key) is None, "at once where it was revoked"
-    clock.seconds += KNOWN_SECONDS
+    clock.seconds += CACHE_SECONDS
     assert other.find_principal(key) is None
     assert keys.revoke(info.id).revoked_at == first, "once more changes nothing"
 
@@ -94,7 +94,7 @@ def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
     key, _ = keys.create("acme")
     with statements(database) as sent:
         for number in range(20):
-            clock.seconds += KNOWN_SECONDS / 25
+            clock.seconds += CACHE_SECONDS / 25
             assert keys.find_principal(key)
             assert keys.find_principal(f"wrong-{number}") is None
     assert len(sent) == 1
@@ -120,7 +120,7 @@ def test_what_no_request_could_be_of_makes_no_key(keys: Keys, change: dict[str, 
     with pytest.raises(InvalidRequest, match="No key was made") as caught:
         keys.create(**{"tenant": "acme", **change})
     assert caught.value.param == param
-    assert keys.all() == []
+    assert keys.list_keys() == []
 
 
 def test_the_key_itself_is_in_no_byte_of_the_data(app: Flask, keys: Keys) -> None:

@@ -1,11 +1,13 @@
-"""Budgets: how many tokens the model calls for an owner may take on a day of UTC.
+"""Budgets: the tokens that model calls for an owner may take on a day of UTC.
 
-The calls of the main and the mini model count alike: turns, summaries and previews, also those that failed or were not
-stored.  What a turn or a summary took is written in the transaction that stores it.
+Calls of the main and the mini model count alike: turns, summaries and previews, also those that failed or were not
+stored.
 
-Guarantee: once an owner has taken DAILY_TOKENS, no worker or node begins anything new for them before the next day.
-What has begun ends, so a day may exceed its budget by the calls that were under way.  If a budget cannot be read,
-nothing begins.
+Invariants:
+- Once an owner has taken DAILY_TOKENS, no worker or node begins anything new for them before the next day. Work under
+  way ends, so a day may exceed its budget by it (test_budgets).
+- Usage is written in the transaction that stores its turn or summary (test_budgets).
+- If a budget cannot be read, nothing begins (test_budgets).
 """
 
 from __future__ import annotations
@@ -34,82 +36,82 @@ _ADD = Upsert(SpendingRow, ("owner_id", "day"), lambda new: {"tokens": _S.tokens
 
 
 class Budgets:
-    """Counts what owners spend, and refuses more than their budget."""
+    """Counts the tokens of owners, and refuses more than their budget."""
 
     def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime]) -> None:
-        self._most = settings.daily_tokens
+        self._limit = settings.daily_tokens
         self._database = database
         self._now = now
 
     def check(self, tx: Transaction, owner_id: int | None) -> None:
-        """Raises LimitReached when the owner's day is spent.  An owner without a row (None) has spent nothing."""
+        """Raise LimitReached when the owner's day is spent. An owner without a row (None) has spent nothing."""
         now = self._now()
-        if not self._most or owner_id is None or spent_today(tx, owner_id, now) < self._most:
+        if not self._limit or owner_id is None or spent_today(tx, owner_id, now) < self._limit:
             return
         opens = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         raise LimitReached(
             "daily_tokens_spent",
-            f"The {self._most:,} tokens a day that this server gives a person are spent. Nothing of this request was "
+            f"The {self._limit:,} tokens a day that this server gives a person are spent. Nothing of this request was "
             f"stored. The next day begins at {opens:%Y-%m-%d %H:%M} UTC; send it again then.",
             retry_after=(opens - now).total_seconds(),
         )
 
     def remaining(self, tx: Transaction, owner_id: int) -> float:
-        """The tokens that are left of the owner's day; without DAILY_TOKENS there is no end to them."""
-        return self._most - spent_today(tx, owner_id, self._now()) if self._most else math.inf
+        """Return the tokens that are left of the owner's day: infinity without DAILY_TOKENS."""
+        return self._limit - spent_today(tx, owner_id, self._now()) if self._limit else math.inf
 
     def check_caller(self, caller: Caller, session_id: str | None) -> None:
-        """`check` in a transaction of its own, for the owner that the caller or the session names."""
-        if self._most:
+        """Run `check` in a transaction of its own, for the owner that the caller or the session names."""
+        if self._limit:
             with self._database.read() as tx:
                 self.check(tx, owner_of(tx, caller, session_id))
 
-    def add_usage(self, tx: Transaction, owner_id: int, spent: Sequence[Usage]) -> None:
-        """Count what calls took, in the transaction that stores what they were for."""
-        tokens = sum(usage.total_tokens for usage in spent)
+    def add_usage(self, tx: Transaction, owner_id: int, usages: Sequence[Usage]) -> None:
+        """Count calls in the transaction that stores their result."""
+        tokens = sum(usage.total_tokens for usage in usages)
         if tokens:
             _ADD.execute(tx, [{"owner_id": owner_id, "day": self._now().date(), "tokens": tokens}])
 
-    def add_usage_now(self, owner_id: int, spent: Sequence[Usage]) -> None:
-        """Count calls that left nothing to store: a temporary turn, a failed one, a preview.
+    def add_usage_now(self, owner_id: int, usages: Sequence[Usage]) -> None:
+        """Count calls without a result to store: a temporary turn, a failed one, a preview.
 
-        Does nothing for an owner who was erased meanwhile.  A failing database is logged: the client gets its answer.
+        Does nothing for an owner who was erased meanwhile. A failing database is logged: the client gets its answer.
         """
-        self._alone(spent, lambda tx: tx.scalar(select(OwnerRow.id).where(OwnerRow.id == owner_id)))
+        self._add(usages, lambda tx: tx.scalar(select(OwnerRow.id).where(OwnerRow.id == owner_id)))
 
-    def add_caller_usage_now(self, caller: Caller, session_id: str | None, spent: Sequence[Usage]) -> None:
-        """`add_usage_now` for the owner that the caller or the session names.
+    def add_caller_usage_now(self, caller: Caller, session_id: str | None, usages: Sequence[Usage]) -> None:
+        """Count calls as `add_usage_now` does, for the owner that the caller or the session names.
 
-        With a budget, a person of whom nothing is stored yet becomes an owner, or their temporary turns would be free.
+        With a budget, a person without rows becomes an owner, or their temporary turns would be free.
         """
-        self._alone(spent, lambda tx: owner_of(tx, caller, session_id) or self._made(tx, caller))
+        self._add(usages, lambda tx: owner_of(tx, caller, session_id) or self._new_owner(tx, caller))
 
-    def _alone(self, spent: Sequence[Usage], owner: Callable[[Transaction], int | None]) -> None:
-        if not any(usage.total_tokens for usage in spent):
+    def _add(self, usages: Sequence[Usage], owner: Callable[[Transaction], int | None]) -> None:
+        if not any(usage.total_tokens for usage in usages):
             return
         try:
             with self._database.write(LOCK_TIMEOUT_SECONDS) as tx:
                 owner_id = owner(tx)
                 if owner_id is not None:
-                    self.add_usage(tx, owner_id, spent)
+                    self.add_usage(tx, owner_id, usages)
         except SQLAlchemyError as error:
             log.error("the tokens of a model call could not be counted", exc_info=error)
 
-    def _made(self, tx: Transaction, caller: Caller) -> int | None:
-        if caller.user_id is None or not self._most:
+    def _new_owner(self, tx: Transaction, caller: Caller) -> int | None:
+        if caller.user_id is None or not self._limit:
             return None
         return find_or_make_owner(tx, caller, self._now()).id
 
 
 def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
-    """The tokens that the owner's model calls took on the day of `now`."""
+    """Return the tokens of the owner's model calls on the day of `now`."""
     return tx.scalar(_SPENT, {"owner": owner_id, "on": now.date()}) or 0
 
 
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """The id of the person whom the caller names, else of the session's owner; None if there is no row yet."""
+    """Return the id of the caller's user, else of the session's owner; None without a row."""
     if caller.user_id is not None:
         owner = find_owner(tx, caller)
         return owner.id if owner is not None else None
-    named = SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id
-    return tx.scalar(select(SessionRow.owner_id).where(*named))
+    query = select(SessionRow.owner_id).where(SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id)
+    return tx.scalar(query)

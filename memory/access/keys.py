@@ -1,11 +1,12 @@
-"""API keys: who may call, whose data they see, and what they may do.
+"""API keys: who may call, whose data they see, and what they may do; and the check without keys.
 
-Keys in RECAP_API_KEYS may do everything in their tenant.  Keys that `flask keys create` makes may be limited to some
-scopes and one person.  They are rows, so they come and go while the service runs.
+Keys in RECAP_API_KEYS may do everything in their tenant. Keys that `flask keys create` makes may be limited to some
+scopes and one person. They are rows, so they come and go while the service runs.
 
-Guarantee: no made key is stored, only its SHA-256 digest.  A slow hash would protect passwords, which can be guessed; a
-made key is 256 random bits.  Keys of the settings are compared in constant time.  Once a key exists, one is required:
-revoking the last one does not open the door.
+Invariants:
+- No created key is stored, only its SHA-256 digest: a key is 256 random bits, so a slow hash would add nothing
+  (test_keys). Keys of the settings are compared in constant time.
+- Once a key exists, one is required: revoking the last one does not open the service (test_keys).
 """
 
 from __future__ import annotations
@@ -35,20 +36,20 @@ from models import Database, KeyRow, for_update
 from models.keys import SCOPES
 from models.owners import USER_CHARS
 
-PREFIX = "recap_"  # lets people and secret scanners recognise a key
-HINT_CHARS = len(PREFIX) + 4  # shown of a key, to tell it from others
+PREFIX = "recap_"  # people and secret scanners recognise a key by it
+HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key
 LABEL_CHARS = 200
-KNOWN_SECONDS = 2.0  # for so long a process caches the rows: a revoked key is refused by every process after that
+CACHE_SECONDS = 2.0  # of the rows, in a process: then a revoked key is refused everywhere
 
 _K = KeyRow.__table__.c
-_MADE = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at)
+_ROWS = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at)
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Whom a key lets in: a tenant, the one person it speaks for (None: any of the tenant's), its scopes.
+    """The tenant, the person (None: any of the tenant's) and the scopes of a key.
 
-    `key` names the key without revealing it: `made-7` for row 7, `set-1` for the first in the settings.
+    key: its name, which reveals nothing: `made-7` for row 7, `set-1` for the first in the settings.
     """
 
     tenant: str
@@ -62,7 +63,7 @@ ANONYMOUS = Principal("default")  # the caller where no key is required
 
 @dataclass(frozen=True)
 class KeyInfo:
-    """A made key as it is listed.  `hint` is its beginning."""
+    """A created key as listings show it. hint: its beginning."""
 
     id: int
     tenant: str
@@ -75,7 +76,7 @@ class KeyInfo:
 
 
 class Keys:
-    """Makes, revokes and recognises keys.  Thread-safe."""
+    """Creates, revokes and recognises keys. Thread-safe."""
 
     def __init__(
         self,
@@ -85,45 +86,42 @@ class Keys:
         clock: Callable[[], float] = time.monotonic,  # `now` may be put back, which would keep a revoked key alive
     ) -> None:
         self._configured = [
-            (_digest(one.key), Principal(one.tenant, key=f"set-{number}")) for number, one in enumerate(configured, 1)
+            (_digest(setting.key), Principal(setting.tenant, key=f"set-{number}"))
+            for number, setting in enumerate(configured, 1)
         ]
         self._database = database
         self._now = now
-        self._made = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
-
-    # -- at the door
+        self._by_digest = ttl_cache(maxsize=1, ttl=CACHE_SECONDS, timer=clock)(self._read)
 
     @property
     def required(self) -> bool:
-        """Whether callers need a key: one is in the settings, or one was ever made."""
-        return bool(self._configured or self._made())
+        """Return whether callers need a key: one is in the settings, or one was ever created."""
+        return bool(self._configured or self._by_digest())
 
     def find_principal(self, key: str) -> Principal | None:
-        """Whom `key` lets in; None for an unknown or revoked one."""
-        given = _digest(key)
-        found: Principal | None = None
+        """Return the principal of `key`; None for an unknown or revoked one."""
+        key_digest = _digest(key)
+        match: Principal | None = None
         for digest, principal in self._configured:  # no early exit: each key takes the same time
-            if hmac.compare_digest(digest, given):
-                found = principal
-        return found or self._made().get(given)
+            if hmac.compare_digest(digest, key_digest):
+                match = principal
+        return match or self._by_digest().get(key_digest)
 
     @property
     def tenants(self) -> set[str]:
-        """The tenants that there are keys of."""
-        principals = (*(principal for _, principal in self._configured), *self._made().values())
+        """Return the tenants that have keys."""
+        principals = (*(principal for _, principal in self._configured), *self._by_digest().values())
         return {principal.tenant for principal in principals if principal is not None}
 
     def _read(self) -> dict[str, Principal | None]:
-        """The made keys by their digests; None: it was revoked."""
+        """Return the created keys by digest; None: revoked."""
         with self._database.read() as tx:
-            return {row.digest: _principal(row) for row in tx.execute(_MADE)}
-
-    # -- for the operator
+            return {row.digest: _principal(row) for row in tx.execute(_ROWS)}
 
     def create(
         self, tenant: str, user_id: str | None = None, scopes: Collection[str] = tuple(SCOPES), label: str = ""
     ) -> tuple[str, KeyInfo]:
-        """Make a key, which is shown this once, and what is stored of it.  Raises InvalidRequest."""
+        """Create a key; return it, which is shown this once, and its row. Raises InvalidRequest."""
         _check(tenant, user_id, scopes, label)
         key = PREFIX + secrets.token_urlsafe(32)
         row = KeyRow(
@@ -139,28 +137,28 @@ class Keys:
             tx.add(row)
             tx.flush()
             info = _info(row)
-        self._made.cache_clear()
+        self._by_digest.cache_clear()
         return key, info
 
-    def all(self) -> list[KeyInfo]:
-        """Every made key, revoked ones included, oldest first."""
+    def list_keys(self) -> list[KeyInfo]:
+        """Return every created key, also revoked ones, oldest first."""
         with self._database.read() as tx:
             return [_info(row) for row in tx.scalars(select(KeyRow).order_by(KeyRow.id))]
 
     def revoke(self, key_id: int) -> KeyInfo:
-        """Refuse a key from now on.  A second call keeps the time of the first.  Raises NotFound."""
+        """Refuse a key from now on. A second call keeps the time of the first. Raises NotFound."""
         with self._database.write() as tx:
             row = tx.scalar(for_update(tx, select(KeyRow).where(KeyRow.id == key_id), KeyRow))
             if row is None:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `flask keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()
             info = _info(row)
-        self._made.cache_clear()
+        self._by_digest.cache_clear()
         return info
 
 
 def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str) -> None:
-    """Raise InvalidRequest for what no request could carry, or no column could hold."""
+    """Raise InvalidRequest for values that no request could carry, or no column could hold."""
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
     elif user_id is not None and not (1 <= len(user_id) <= USER_CHARS and user_id.isprintable()):
@@ -189,7 +187,7 @@ def _digest(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# Headers that proxies, tunnels and content networks add, as WSGI names them; who calls directly sends none of them.
+# Headers that proxies, tunnels and content networks add, as WSGI names them; a direct caller sends none of them.
 PASSED_ON = re.compile(
     r"\bHTTP_(VIA|CDN_LOOP|FRONT_END_HTTPS|\w*(FORWARD|PROXY)\w*|(\w+_)?(CLIENT)?IP|\w+_ADDR(ESS)?"
     r"|(CF|X_ENVOY|X_ORIGINAL|X_REAL|TAILSCALE)_\w+)\b"
@@ -197,7 +195,7 @@ PASSED_ON = re.compile(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name that is known without a name server, is this machine's: 127.0.0.1, localhost."""
+    """Return whether an address, or a name that needs no name server, is this machine's: 127.0.0.1, localhost."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -211,12 +209,12 @@ def is_loopback(host: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def why_not_local(
-    peer: str, passed_on: bool, host: str, origin: str | None, allowed_origins: tuple[str, ...]
+    peer: str, is_forwarded: bool, host: str, origin: str | None, allowed_origins: tuple[str, ...]
 ) -> str | None:
-    """What shows that a request is not this machine's own, or None."""
+    """Return the reason why a request is not this machine's own, or None."""
     if peer and not is_loopback(peer):  # a Unix socket has no peer
         return "this request came from another machine"
-    if passed_on:
+    if is_forwarded:
         return "a proxy passed this request on, as a header such as X-Forwarded-For or Via shows"
     if not is_loopback(_hostname(f"//{host}")):
         return "the Host of this request is not a name of this machine"
@@ -238,7 +236,8 @@ def require_key_or_loopback(settings: Settings, keys: Keys, addresses: Iterable[
     An address is what gunicorn binds: (host, port, ...), a Unix socket's path, or an inherited descriptor, whose
     requests are checked one by one (`why_not_local`).
     """
-    reachable = [str(one[0]) for one in addresses if isinstance(one, tuple) and not is_loopback(str(one[0]))]
+    hosts = (str(address[0]) for address in addresses if isinstance(address, tuple))
+    reachable = [host for host in hosts if not is_loopback(host)]
     if not reachable or settings.allow_anonymous:
         return
     with suppress(SQLAlchemyError):  # a database that cannot be read has no keys, and nothing to serve either

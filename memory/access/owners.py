@@ -1,8 +1,9 @@
-"""Owners: whose data a caller may see.
+"""Find owners and sessions on behalf of a caller. find_ returns None for nothing, get_ raises NotFound.
 
-Guarantee: every read on behalf of a caller goes through one of these functions, and what belongs to another owner
-looks the same as what does not exist.  In a write they lock what they find (see `models.database`), so that one write
-of an owner runs at a time.  Where there is nothing, `find_...` raises NotFound and `..._or_none` gives None.
+Invariants:
+- Every read for a caller goes through one of these functions; another owner's data looks like data that does not exist
+  (test_owners_apart).
+- In a write transaction they lock the rows, so one write of an owner runs at a time (test_postgres).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
 _SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
-_NAMED = _SESSIONS.where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+_BY_PUBLIC_ID = _SESSIONS.where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
 _OWNERS = select(OwnerRow)
-_MAKE = Upsert(OwnerRow, ("tenant", "kind", "name"), lambda _: {"created_at": OwnerRow.created_at})  # keeps it as it is
+_INSERT = Upsert(OwnerRow, ("tenant", "kind", "name"), lambda _: {"created_at": OwnerRow.created_at})  # changes nothing
 
 OWNER_AND_TENANT = select(bindparam("owner", type_=BigInteger())).union_all(
     select(OwnerRow.id).where(OwnerRow.tenant == bindparam("tenant"), OwnerRow.kind == "tenant")
@@ -29,32 +30,32 @@ OWNER_AND_TENANT = select(bindparam("owner", type_=BigInteger())).union_all(
 
 
 def find_owner(tx: Transaction, caller: Caller) -> OwnerRow | None:
-    """The owner row of the caller's user or, when no user is named, of the tenant itself; None if there is none yet."""
-    return tx.scalar(for_update(tx, _OWNERS.filter_by(**_named(caller)), OwnerRow))
+    """Return the owner row of the caller's user or, when no user is named, of the tenant itself."""
+    return tx.scalar(for_update(tx, _OWNERS.filter_by(**_name(caller)), OwnerRow))
 
 
 def find_or_make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
-    """The owner row of the caller's user or, when no user is named, of the tenant itself; made if there is none."""
+    """Return the owner row of the caller's user, or without a user of the tenant itself, inserted if missing."""
     owner = find_owner(tx, caller)
     if owner is None:
-        _MAKE.execute(tx, [{**_named(caller), "created_at": now}])
-        owner = find_owner(tx, caller)  # another write may have made it first
+        _INSERT.execute(tx, [{**_name(caller), "created_at": now}])
+        owner = find_owner(tx, caller)  # another write may have inserted it first
         assert owner is not None
     return owner
 
 
-def _named(caller: Caller) -> dict[str, Any]:
+def _name(caller: Caller) -> dict[str, Any]:
     kind, name = ("tenant", "") if caller.user_id is None else ("user", caller.user_id)
     return {"tenant": caller.tenant, "kind": kind, "name": name}
 
 
 def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
-    """The owner row of this id, in a write; None when it was erased."""
+    """Lock the owner row of this id; return None when it was erased."""
     return tx.scalar(for_update(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
 
 
 def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
-    """The owner row of the caller's user.  Raises NotFound when nothing was ever stored, or all was erased."""
+    """Return the owner row of the caller's user. Raises NotFound when nothing was ever stored, or all was erased."""
     owner = find_owner(tx, caller)
     if owner is None or caller.user_id is None:
         raise user_not_found(caller.user_id)
@@ -62,7 +63,7 @@ def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
 
 
 def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
-    """`query`, which joins OwnerRow, narrowed to what the caller may see."""
+    """Narrow a query, which joins OwnerRow, to the rows that the caller may see."""
     query = query.where(OwnerRow.tenant == caller.tenant)
     if caller.user_id is not None:
         query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
@@ -70,16 +71,16 @@ def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple
 
 
 def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
-    """The caller's session of this id, if there is one.  Raises NotFound when it is someone else's."""
-    row = tx.scalar(for_update(tx, _NAMED, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
-    theirs = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
-    if not theirs:
+    """Return the caller's session of this id. Raises NotFound when it is another owner's."""
+    row = tx.scalar(for_update(tx, _BY_PUBLIC_ID, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
+    is_own = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
+    if not is_own:
         raise session_not_found(session_id)
     return row
 
 
 def get_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
-    """The caller's session.  Raises NotFound, also when it is someone else's."""
+    """Return the caller's session of this id. Raises NotFound, also when it is another owner's."""
     row = find_session(tx, caller, session_id)
     if row is None:
         raise session_not_found(session_id)
@@ -89,10 +90,9 @@ def get_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
 def owner_and_session(
     tx: Transaction, caller: Caller, session_id: str | None
 ) -> tuple[OwnerRow | None, SessionRow | None]:
-    """The owner of a session, and the session; or the caller's user (None: nothing was ever stored), and None.
+    """Return the owner of a session, and the session; or the caller's user (None: nothing was ever stored), and None.
 
-    Raises NotFound for a session that is not the caller's, and InvalidRequest when neither a session nor a user is
-    named.
+    Raises NotFound for a session that is not the caller's, and InvalidRequest without a session and a user.
     """
     if session_id is not None:
         session = get_session(tx, caller, session_id)
@@ -103,7 +103,7 @@ def owner_and_session(
 
 
 def lock_session(tx: Transaction, row_id: int | None) -> SessionRow | None:
-    """The session's row of this id, in a write; None when it was erased."""
+    """Lock the session's row of this id; return None when it was erased."""
     return tx.scalar(for_update(tx, _SESSIONS.where(SessionRow.id == row_id), OwnerRow, SessionRow))
 
 
