@@ -4,41 +4,58 @@ from __future__ import annotations
 
 import atexit
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Response, request
 from flask_migrate import Migrate, upgrade
 from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy.exc import SQLAlchemyError
 
 import api
 import web
+from api.limits import AT_END
 from api.resource import EXTENSION
 from config import Settings, SettingsError
 from memory.background import register_jobs
-from memory.engine import Engine
-from memory.errors import RecapError
+from memory.engine import Engine, Model
+from memory.errors import RecapError, schema_differs
 from memory.ops import logs
 from models import Base, engine_options
-from models.schema import MIGRATIONS
+from models.errors import DatabaseFault, fault_of
+from models.schema import MIGRATIONS, revision_of
 
 log = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
 
 
-def create_app() -> Flask:
-    """Return the application for the environment's settings. Its first request starts the background work.
+def create_app(settings: Mapping[str, Any] | None = None, *, model: Model | None = None) -> Flask:
+    """Return the application for servers, and for programs that embed it. Its first request starts the background work.
 
-    Raises SettingsError for a setting that can't be used, OSError when the data directory can't be made.
+    settings: Recap's by variable, and Flask's own, in the place of the environment; a new database gets its schema.
+    With TESTING nothing runs in the background: jobs that are due run before a response ends, and summaries are due at
+    once. model: the main and mini model, any `LanguageModel` or an `openai.OpenAI` client.
+
+    Raises SettingsError for a setting that can't be used, OSError if the data directory can't be made.
     """
-    app = build_app(Settings.from_env())
-    _start_with_first_request(app)
+    if settings is None:
+        app = build_app(Settings.from_env(), model)
+    else:
+        own, flask = _read(settings)
+        app = build_app(own, model, **flask)
+        _make_schema(app)
+    if app.testing:
+        app.after_request(partial(_run_due_jobs, engine_of(app)))
+    else:
+        _start_with_first_request(app)
     return app
 
 
-def build_app(settings: Settings) -> Flask:
+def build_app(settings: Settings, model: Model | None = None, **config: Any) -> Flask:
     """Return the application, its engine under `engine_of(app)`. The caller starts the background work."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     logs.set_up(settings)
@@ -49,12 +66,13 @@ def build_app(settings: Settings) -> Flask:
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings.sqlalchemy_url),
         MAX_CONTENT_LENGTH=settings.max_body_bytes,
         API_VERSION=VERSION,
+        **config,
     )
     database = SQLAlchemy(metadata=Base.metadata)
     database.init_app(app)
     Migrate(app, database, directory=str(MIGRATIONS))
     with app.app_context():
-        engine = Engine(settings, database.engine)
+        engine = Engine(settings, database.engine, model=model)
     register_jobs(engine)
     api.register(app, engine)
     app.register_blueprint(web.docs)
@@ -81,6 +99,37 @@ def on_database(settings: Settings, database_url: str) -> Iterator[Engine]:
         engine.database.close()
 
 
+def _read(settings: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
+    """Return Recap's settings and Flask's. Raises SettingsError, also for a name that neither has."""
+    flask = {name: value for name, value in settings.items() if name in Flask.default_config}
+    variables = {name: str(value) for name, value in settings.items() if name not in flask and value is not None}
+    if unknown := ", ".join(sorted(variables.keys() - Settings.variables())):
+        raise SettingsError(f"{unknown}: neither Recap nor Flask has a setting of this name.")
+    if flask.get("TESTING"):
+        variables.setdefault("SUMMARY_DEBOUNCE", "0")
+    if Settings(database_url=variables.get("DATABASE_URL", "")).is_in_memory and "RECAP_DATA_DIR" not in variables:
+        folder = TemporaryDirectory(prefix="recap-")  # of the index; it goes with the process
+        atexit.register(folder.cleanup)
+        variables["RECAP_DATA_DIR"] = folder.name
+    return Settings.from_env(variables, dotenv=None), flask
+
+
+def _make_schema(app: Flask) -> None:
+    """Make the schema of a new database. Raises SettingsError for an older or newer one."""
+    engine, revision = engine_of(app), None
+    try:
+        with engine.database.read() as tx:
+            revision = revision_of(tx.connection())
+    except SQLAlchemyError as error:
+        if fault_of(error) is not DatabaseFault.MISSING:
+            raise
+    if revision is None:
+        with app.app_context():
+            upgrade()
+    elif differs := schema_differs(revision):
+        raise SettingsError(f"The database can't be used: {differs}.")
+
+
 def _start_with_first_request(app: Flask) -> None:
     """Start the background work in each process that serves a request, whatever server it is.
 
@@ -99,3 +148,9 @@ def _start_with_first_request(app: Flask) -> None:
         return serve(environ, start_response)
 
     app.wsgi_app = start_and_serve  # type: ignore[method-assign]
+
+
+def _run_due_jobs(engine: Engine, response: Response) -> Response:
+    """Run the jobs that are due when the response ends: before it, or when its stream was read to the end."""
+    request.environ[AT_END].callback(engine.job_queue.run_due)
+    return response

@@ -361,7 +361,13 @@ class Settings(BaseModel):
 
     @property
     def sqlalchemy_url(self) -> str:
+        if self.is_in_memory:
+            return "sqlite:///file:/recap?mode=memory&uri=true"  # Flask-SQLAlchemy would let threads share :memory:
         return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'recap.db'}"
+
+    @property
+    def is_in_memory(self) -> bool:
+        return self.database_url in ("sqlite://", "sqlite:///:memory:")
 
     @property
     def on_postgresql(self) -> bool:

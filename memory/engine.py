@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import Engine as DatabaseEngine
 
@@ -36,7 +36,7 @@ from memory.knowledge.summary_job import SummaryJob
 from memory.knowledge.summary_update import prompt_variables, read
 from memory.languages import analysis_in
 from memory.leases import Leases
-from memory.llm import DigestMaterial, ModelRequest, complete
+from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.json_answers import MiniModel
 from memory.llm.model_server import ModelServer
@@ -62,6 +62,8 @@ from models.sections import Sections
 from search_index import RANKING_PROFILES, Embedder, MiniLMEmbedder, RankingProfile, SearchIndex, WordLlamaEmbedder
 
 if TYPE_CHECKING:
+    from openai import OpenAI
+
     from memory.llm.openai import ProviderClient
 
 log = logging.getLogger(__name__)
@@ -70,6 +72,8 @@ BUILTIN = (
     "Recap's built-in model answers: it quotes what was said and writes no text of its own. "
     "Set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server, to get real replies."
 )
+
+Model: TypeAlias = "LanguageModel | OpenAI"
 
 utc_now = partial(datetime.now, UTC)
 
@@ -84,6 +88,8 @@ class Engine:
         settings: Settings,
         database_engine: DatabaseEngine,
         now: Callable[[], datetime] = utc_now,
+        *,
+        model: Model | None = None,
     ) -> None:
         self.settings = settings
         self.now = now
@@ -91,7 +97,7 @@ class Engine:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
-        models_of = partial(_models, on_takeover=metrics.count_fallback)
+        models_of = partial(_models, on_takeover=metrics.count_fallback, model=model)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
         self.embedder = embedder = _embedder(settings, models.embedding_provider, metrics)
@@ -230,8 +236,18 @@ def _embedder(settings: Settings, provider: ProviderClient | None, metrics: Metr
     return OpenAIEmbedder(provider, settings.embedding_model, metrics)
 
 
-def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) -> ModelRegistry:
-    """The models that these settings name.  Raises SettingsError."""
+def _models(
+    settings: Settings, on_takeover: Callable[[str, str, str], None], model: Model | None = None
+) -> ModelRegistry:
+    """Return the models that these settings name. Raises SettingsError.
+
+    model: answers in the place of the main and the mini model, or calls their server.
+    """
+    if isinstance(model, LanguageModel):
+        return ModelRegistry(model, model)
+    if model is not None:
+        own = {"openai_base_url": str(model.base_url), "openai_api_key": model.api_key}
+        settings = settings.model_copy(update=own)
     builtin, servers = settings.uses_builtin_model, settings.servers
     if builtin and servers.mini is None and servers.embedding is None:
         return ModelRegistry(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
@@ -239,7 +255,7 @@ def _models(settings: Settings, on_takeover: Callable[[str, str, str], None]) ->
     from memory.llm.openai import OpenAIModel, ProviderClient
 
     provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))
-    provider = None if builtin else provider_of(servers.main)
+    provider = None if builtin else provider_of(servers.main, client=model)
     mini_provider = provider_of(servers.mini) if servers.mini is not None else provider
     main, mini = (
         BuiltinModel() if at is None else OpenAIModel(at, name, setting)

@@ -21,6 +21,7 @@ from sqlalchemy.exc import OperationalError
 
 from models import Base, retry_on_conflict
 from models.schema import revision_of, why_too_old
+from models.sqlite_memory import is_in_memory
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way
@@ -53,7 +54,7 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
 
 
 engine = current_app.extensions["migrate"].db.engine
-if engine.dialect.name == "sqlite" and not Path(engine.url.database).exists():
+if engine.dialect.name == "sqlite" and not is_in_memory(engine.url) and not Path(engine.url.database).exists():
     with closing(sqlite3.connect(engine.url.database)) as new:
         new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
 

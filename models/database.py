@@ -30,6 +30,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from models.base import Base
 from models.sqlite_file import BUSY_TIMEOUT_MS, Opened, SQLiteFile
+from models.sqlite_memory import OPTIONS_IN_MEMORY, SQLiteMemory, is_in_memory
 
 LOCK_TIMEOUT_SECONDS = (
     15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
@@ -66,7 +67,9 @@ class Database:
         self._thread = threading.local()  # what a thread's write calls once it has committed
         # The caller says when changed rows are flushed, not the next query; they can be read after the commit.
         self._session = sessionmaker(autoflush=False, expire_on_commit=False)
-        self._file = SQLiteFile(engine) if engine.dialect.name == "sqlite" else None
+        self._file: SQLiteFile | SQLiteMemory | None = None
+        if engine.dialect.name == "sqlite":
+            self._file = SQLiteMemory(engine) if is_in_memory(engine.url) else SQLiteFile(engine)
         if self._file is not None:
             self._reading: Engine = engine
             self._durable: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="FULL")
@@ -176,6 +179,8 @@ def engine_options(address: str) -> dict[str, Any]:
         "hide_parameters": True,  # words stay out of logs
     }
     url: URL = make_url(address)
+    if is_in_memory(url):
+        return OPTIONS_IN_MEMORY
     if url.get_backend_name() == "sqlite":
         return options
     # A new connection is a process of the server's, and one that the server has closed is found before it is used.

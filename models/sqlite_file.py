@@ -103,17 +103,13 @@ class SQLiteFile:
                     file.replace(file.with_name(file.name.replace(self._file.name, f"{self._file.name}.former")))
 
     def _set_up(self, connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # the `begin` event begins transactions, not the driver
+        set_up_connection(connection)
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
         if not record.info["read_only"]:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA schema_version")  # reading opens the log
         record.info["opened"] = None if record.info["read_only"] else self._look()
         connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA secure_delete = ON")  # erased bytes are overwritten
-        # SQLite's own lower() knows only A to Z; a search has to ignore case in every script.
-        connection.create_function("lower", 1, _lower, deterministic=True)
 
     def _begin(self, connection: Connection) -> None:
         """Begin as the connection's options say: `begin` is the statement; a writer also sets `synchronous`."""
@@ -133,6 +129,15 @@ class SQLiteFile:
         elif fault is DatabaseFault.READ_ONLY and not on_read_only_disk(self._file):
             context.is_disconnect = True
             self._engine.dispose()
+
+
+def set_up_connection(connection: Any) -> None:
+    """Set up what a new connection to any SQLite database needs."""
+    connection.isolation_level = None  # the `begin` event begins transactions, not the driver
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA secure_delete = ON")  # erased bytes are overwritten
+    # SQLite's own lower() knows only A to Z; a search has to ignore case in every script.
+    connection.create_function("lower", 1, _lower, deterministic=True)
 
 
 def _is_torn(log: object, index: object, *, known: bool) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from memory import tokens
 from models.facts import Fact
@@ -233,6 +233,7 @@ class StreamEnd:
 ModelEvent = TextDelta | Thought | Waiting | Substitute | RawChunk | ToolCall | StreamEnd
 
 
+@runtime_checkable
 class LanguageModel(Protocol):
     """Anything that can answer a `ModelRequest`."""
 

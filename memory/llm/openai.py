@@ -28,7 +28,7 @@ import ssl
 import threading
 import time
 import weakref
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
@@ -69,10 +69,11 @@ Body = Mapping[str, Any]
 class ProviderClient:
     """One model server, and the `openai` client that this process calls it with.  Threads may share it.
 
-    timeout: seconds that an answer may take.  Raises SettingsError if no request could be made to `server`.
+    timeout: seconds that an answer may take. client: the caller's own, which stays open.
+    Raises SettingsError if no request could be made to `server`.
     """
 
-    def __init__(self, server: Server, timeout: float) -> None:
+    def __init__(self, server: Server, timeout: float, client: openai.OpenAI | None = None) -> None:
         url, key = server.url or OPENAI_URL, server.key
         try:
             parts = urlsplit(url)
@@ -86,6 +87,13 @@ class ProviderClient:
             raise SettingsError(f"{server.key_setting} holds a character that no key has; copy it again.")
         self.server, self.timeout = server, timeout
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self.takes_cache_key = server.takes_cache_key
+        self._secrets = tuple(filter(None, (key, parts.password)))
+        if client is not None:
+            self._client = client.with_options(max_retries=0)
+            self._by_deployment = isinstance(client, openai.AzureOpenAI)
+            self.close: Callable[[], object] = lambda: None
+            return
         auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
         try:
             if parts.hostname in _THIS_MACHINE:  # without proxies; ssl itself reads SSL_CERT_FILE
@@ -94,10 +102,8 @@ class ProviderClient:
                 http = openai.DefaultHttpxClient(auth=auth)
         except (ValueError, ImportError) as error:
             raise SettingsError(f"The environment's proxy can't be used for {server.url_setting}: {error}") from None
-        self.takes_cache_key = server.takes_cache_key
         self._client, self._by_deployment = _client(self.address, dict(parse_qsl(parts.query)), key, http)
         self.close = weakref.finalize(self, self._client.close)  # at the latest when the last turn with it is over
-        self._secrets = tuple(filter(None, (key, parts.password)))
 
     def errors(self, model: str, setting: str, seconds: float | None = None) -> ProviderErrors:
         """The errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""

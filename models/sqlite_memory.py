@@ -1,0 +1,46 @@
+"""An SQLite database in memory, for tests of programs that embed Recap: one connection, which transactions use in turn.
+
+It ends with its process. A transaction that begins while its own thread has one open waits for itself, and fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, QueuePool, event
+
+from models.sqlite_file import Opened, set_up_connection
+
+OPTIONS_IN_MEMORY: dict[str, Any] = {
+    "poolclass": QueuePool,
+    "pool_size": 1,
+    "max_overflow": 0,
+    "pool_timeout": 30,
+    "connect_args": {"check_same_thread": False},
+    "hide_parameters": True,  # words stay out of logs
+}
+
+
+def is_in_memory(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite" and url.query.get("mode") == "memory"
+
+
+class SQLiteMemory:
+    """Stands in for the file of a database that has none."""
+
+    def __init__(self, engine: Engine) -> None:
+        event.listen(engine, "connect", self._set_up)
+        event.listen(engine, "begin", self._begin)
+
+    def damaged(self) -> bool:
+        return False
+
+    def confirm(self, opened: Opened | None) -> None:
+        """Do nothing: no file can be lost."""
+
+    def _set_up(self, connection: Any, record: Any) -> None:
+        set_up_connection(connection)
+        record.info["opened"] = None
+
+    def _begin(self, connection: Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))

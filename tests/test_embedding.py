@@ -1,0 +1,146 @@
+"""Recap in another program: made from a mapping of settings, with a model of the program's own."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from flask import Flask
+from sqlalchemy import create_engine, text
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.test import Client
+
+from app import create_app, engine_of
+from config import SettingsError
+from memory.llm import ModelEvent, ModelRequest, StreamEnd, TextDelta
+from models.owners import Usage
+from tests.model_server import ModelServer
+from tests.processes import eventually
+
+ROOT = Path(__file__).resolve().parent.parent
+MEMORY = "sqlite:///:memory:"
+
+
+class Fake:
+    """A model that a program might bring along: it repeats what it was asked, and summarises as it is told."""
+
+    name = "fake"
+    supports_tools = False
+    window = None
+
+    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
+        asked = str(request.messages[-1].content)
+        summary = {"topic": "bees", "facts": []}
+        yield TextDelta(json.dumps(summary) if request.schema else f"You said: {asked.splitlines()[-1]}")
+        yield StreamEnd("stop", self.name, Usage(20, 5))
+
+
+def made(**settings: Any) -> Flask:
+    return create_app({"DATABASE_URL": MEMORY, "TESTING": True, "LOG_LEVEL": "warning", **settings}, model=Fake())
+
+
+def chat(app: Flask, message: str, session: str = "s1", **more: Any) -> Any:
+    return app.test_client().post("/api/chat", json={"session_id": session, "message": message, **more})
+
+
+@pytest.mark.parametrize("mode", ["inline", "background"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_turn_and_its_jobs_are_over_when_the_response_is(mode: str, stream: bool) -> None:
+    app = made(SUMMARY_MODE=mode)
+    answer = chat(app, "I keep bees in Tartu.", stream=stream)
+    assert answer.status_code == 200 and "bees in Tartu" in answer.get_data(as_text=True)
+    answer.close()
+    summary = app.test_client().get("/api/sessions/s1/summary").get_json()
+    assert (summary["state"], summary["latest"]["sections"]["topic"]) == ("current", "bees")
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("recap-jobs")]
+    assert app.test_client().get("/health/ready").get_json()["model"]["main"] == "fake"
+
+
+def test_one_connection_in_memory_serves_many_threads_and_nobody_else() -> None:
+    app, other = made(), made()
+
+    def turn(number: int) -> int:
+        return chat(app, f"Note the number {number}.", f"s{number}", user_id="ada").status_code
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(turn, range(24))) == {200}
+    client = app.test_client()
+    found = client.get("/api/search", query_string={"q": "number 17", "user_id": "ada"}).get_json()["results"]
+    assert found[0]["content"] == "Note the number 17."
+    assert client.delete("/api/users/ada").get_json()["pending"] == []
+    assert other.test_client().get("/api/sessions?user_id=ada").get_json()["items"] == []
+
+
+def test_a_new_database_gets_its_schema_and_another_is_left_as_it_is(tmp_path: Path) -> None:
+    settings = {"RECAP_DATA_DIR": tmp_path / "data", "TESTING": True, "LOG_LEVEL": "warning"}
+    chat(create_app(settings, model=Fake()), "I keep bees.")
+    again = create_app(settings, model=Fake())
+    assert len(again.test_client().get("/api/sessions/s1/messages").get_json()["items"]) == 2
+    database = create_engine(engine_of(again).settings.sqlalchemy_url)
+    with database.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.dispose()
+    with pytest.raises(SettingsError, match="9999"):
+        create_app(settings, model=Fake())
+
+
+def test_an_openai_client_is_called_as_its_program_made_it(model_server: ModelServer) -> None:
+    client = openai.OpenAI(
+        base_url=model_server.url, api_key="mine-alone-0123456", default_headers={"X-Program": "garden"}
+    )
+    settings = {"DATABASE_URL": MEMORY, "TESTING": True, "OPENAI_MODEL": "main-model", "LOG_LEVEL": "warning"}
+    app = create_app({**settings, "OPENAI_SUMMARY_MODEL": "mini-model"}, model=client)
+    assert chat(app, "I keep bees.").status_code == 200
+    sent = model_server.requests
+    assert {request.model for request in sent} == {"main", "mini"}
+    assert {request.headers["x-program"] for request in sent} == {"garden"}
+    assert model_server.keys == {"mine-alone-0123456"}
+    engine_of(app).stop()
+    assert client.chat.completions.create(model="main-model", messages=[{"role": "user", "content": "Still?"}])
+
+
+def test_settings_are_those_of_the_mapping_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "of-the-environment")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=of-a-file\n")
+    app = create_app({"DATABASE_URL": MEMORY, "TESTING": True, "LOG_LEVEL": "warning"})
+    assert app.test_client().get("/health/ready").get_json()["model"]["builtin"]
+    assert not (tmp_path / "data").exists()
+    with pytest.raises(SettingsError, match="SUMMARY_MOOD: neither Recap nor Flask"):
+        create_app({"SUMMARY_MOOD": "inline"})
+    with pytest.raises(SettingsError, match="SUMMARY_MODE cannot be used"):
+        create_app({"SUMMARY_MODE": "sometimes"})
+
+
+def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path: Path) -> None:
+    app = create_app({"RECAP_DATA_DIR": tmp_path, "SUMMARY_DEBOUNCE": 0, "LOG_LEVEL": "warning"}, model=Fake())
+    site = Client(DispatcherMiddleware(Flask("site"), {"/memory": app}))
+    try:
+        assert site.post("/memory/api/chat", json={"session_id": "s1", "message": "I keep bees."}).status_code == 200
+        assert b'src="/memory/static/' in site.get("/memory/").data
+        assert eventually(lambda: site.get("/memory/api/sessions/s1/summary").get_json()["state"] == "current")
+    finally:
+        engine_of(app).stop()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/embedding.md"])
+def test_the_examples_of_the_documentation_work(
+    page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    chosen = [
+        block for block in blocks if "create_app(" in block or "from app import" in block or "Dispatcher" in block
+    ]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"site": Flask("site")}
+    for block in chosen:
+        exec(block, names)
+    assert len(chosen) == (1 if page == "README.md" else 6)
+    assert "Miso" in capsys.readouterr().out or page != "README.md"
