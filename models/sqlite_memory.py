@@ -35,7 +35,7 @@ class SQLiteMemory:
     def damaged(self) -> bool:
         return False
 
-    def confirm(self, opened: Opened | None) -> None:
+    def check_file(self, opened: Opened | None) -> None:
         """Do nothing: no file can be lost."""
 
     def _set_up(self, connection: Any, record: Any) -> None:
