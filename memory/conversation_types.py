@@ -185,11 +185,9 @@ class ConversationTypes:
         settings = self._settings.model_copy(update=changed) if changed else self._settings
         return TurnSettings(name, of_head.prompt, settings, of_head.emphasis)
 
-    def names(self, tx: Transaction, row: SessionRow) -> Sequence[str]:
-        """Return the types among which the mini model chooses for a session; none where it need not."""
-        if row.type is not None or not self._is_on:
-            return ()
-        return sorted(self._known(tx, find_owner(tx, Caller(row.tenant)), row.owner))
+    def choices(self, stored: Iterable[str]) -> Sequence[str]:
+        """Return the types among which the mini model chooses. stored: the names of the person's and the tenant's."""
+        return sorted({*self._defaults, *stored}) if self._is_on else ()
 
     def _known(self, tx: Transaction, *owners: OwnerRow | None) -> dict[str, ConversationType]:
         """The types of these owners; a later one's take the place of an earlier one's."""

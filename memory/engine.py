@@ -130,20 +130,19 @@ class Engine:
         self.backlogs = Backlogs(database, job_queue, budgets, now)
         self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
-        enqueue_update = self.profiles.enqueue_update, self.consolidation.enqueue_run
         self.summary_job = SummaryJob(
             settings,
             database,
             prompts,
+            types,
             current_facts,
             ranking,
-            leases,
             sessions,
+            self.profiles,
+            self.consolidation,
             mini,
             metrics,
             now,
-            enqueue_update,
-            types.names,
         )
         self.indexing = Indexing(database, index, facts)
         self.search = Search(database, index, job_queue)

@@ -1,7 +1,7 @@
 """The rows, and the one place that opens transactions."""
 
 from models.base import Base, Refusal, UTCDateTime
-from models.database import Database, Transaction, Upsert, engine_options, for_update, retry_on_conflict
+from models.database import Database, Transaction, Upsert, engine_options, for_update, has_row_locks, retry_on_conflict
 from models.facts import FactRevisionRow, FactRow
 from models.jobs import JobRow, QueueRow
 from models.keys import KeyRow
@@ -42,5 +42,6 @@ __all__ = [
     "Upsert",
     "engine_options",
     "for_update",
+    "has_row_locks",
     "retry_on_conflict",
 ]

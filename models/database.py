@@ -197,6 +197,11 @@ def for_update(tx: Transaction, query: Query, *rows: type[Base], skip: bool = Fa
     return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if tx.info.get("locks") else query
 
 
+def has_row_locks(tx: Transaction) -> bool:
+    """Return whether a write locks rows, as on PostgreSQL; SQLite has one write at a time."""
+    return bool(tx.info.get("locks"))
+
+
 def retry_on_conflict(work: Callable[Given, Result]) -> Callable[Given, Result]:
     """Run a function, which ends with its one write, again when another write made, erased or locked what it needs."""
 

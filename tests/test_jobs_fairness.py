@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from config import ApiKey
-from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.knowledge.summary_update import BATCH_TOKENS
 from memory.recall.indexing import BATCH
 from models.jobs import Job
 from tests.conftest import MakeApp

@@ -12,8 +12,7 @@ from app import engine_of
 from memory import tokens
 from memory.conversation_types import BUILT_IN
 from memory.engine import Engine
-from memory.knowledge.summary_job import BATCH_TOKENS
-from memory.knowledge.summary_update import schema
+from memory.knowledge.summary_update import BATCH_TOKENS, schema
 from memory.llm.json_answers import instruction
 from tests.application import rows_of
 from tests.conftest import MakeApp

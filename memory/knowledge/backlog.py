@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Row, delete, func, select
 from memory.access.budgets import Budgets
 from memory.access.owners import get_user
 from memory.jobs import JobQueue
-from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.knowledge.summary_update import BATCH_TOKENS
 from memory.sessions.messages import VISIBLE
 from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.jobs import JobRequest

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -128,6 +128,14 @@ def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: Co
 # -- writing
 
 
+class FactScope(NamedTuple):
+    """Whose facts are stored: the row ids of the owner and the session, and the session's public id."""
+
+    owner_id: int
+    session_id: int
+    session_name: str
+
+
 def mark_changed(tx: Transaction | Connection, owner_ids: Collection[int]) -> None:
     """Give owners whose facts this transaction changes another revision of their facts.
 
@@ -212,7 +220,7 @@ def merge(tx: Transaction, owner_id: int, fact: Fact, into: Fact, now: datetime)
 
 def add_proposed(
     tx: Transaction,
-    session: SessionRow,
+    scope: FactScope,
     drafts: Sequence[FactDraft],
     grounding: Grounding,
     known: Iterable[Fact],
@@ -239,11 +247,11 @@ def add_proposed(
         superseded = find_superseded(tx, draft, source, valid.values())
         columns = {name: getattr(draft, name) for name in _DRAFTED}
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays when a fact is corrected
-        columns |= {"session_id": session.id, "source_message_id": source.id, "valid_from": source.created_at}
-        row = _row(session.owner_id, now, **columns, links=list(map(vars, draft.links)) or None)
+        columns |= {"session_id": scope.session_id, "source_message_id": source.id, "valid_from": source.created_at}
+        row = _row(scope.owner_id, now, **columns, links=list(map(vars, draft.links)) or None)
         new = Fact(
             id=tx.execute(_INSERT, row).scalar_one(),
-            **{**columns, "session_id": session.public_id},
+            **{**columns, "session_id": scope.session_name},
             created_at=now,
         )
         for old in superseded:
@@ -255,7 +263,7 @@ def add_proposed(
         _save_revision(tx, added, "made", "model", now)
         if corrected:
             _save_revision(tx, [fact.id for fact in corrected], "superseded", "model", now)
-        mark_changed(tx, [session.owner_id])
+        mark_changed(tx, [scope.owner_id])
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
     return counts, corrected, refused
 

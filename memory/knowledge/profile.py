@@ -26,7 +26,7 @@ from memory.knowledge.fact_writes import FACTS, invalidate, valid_at
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
-from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.knowledge.summary_update import BATCH_TOKENS
 from memory.llm import ProfileMaterial
 from memory.llm.json_answers import (
     INTEGER,

@@ -1,33 +1,56 @@
-"""Updates: the mini model reads what was said since the last summary, in a job or, storing nothing, for a preview.
+"""Update summaries: the mini model reads the messages since the last one, in a job or, storing nothing, for a preview.
 
-Guarantee: it reads the session's current line after the summary it goes on from, in order and without a gap (but for
-erased and hidden messages).  An update is stored only when the model's answer passed all checks, nobody changed the
-summary meanwhile (compare and swap on the version), and no message it was made from was replaced, erased or hidden.
 The database is free while the model works.
+
+Invariants:
+- An update reads the active branch after the summary it goes on from, in order and without a gap but for erased, hidden
+  and refused messages [test_summary].
+- It is stored only if nobody changed the summary meanwhile, and no message that it was made from was replaced, erased,
+  hidden or refused [test_an_old_summary_never_overwrites_a_newer_one, test_erasing, test_branches].
+- Each call of the model is charged: in the transaction that stores what it made, or in one of its own [test_budgets].
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import (
+    Row,
+    Text,
+    and_,
+    bindparam,
+    case,
+    cast,
+    exists,
+    func,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    true,
+    union_all,
+    update,
+)
 
 from config import Settings
-from memory import tokens
-from memory.access.owners import get_session, lock_session
+from memory import conversation_types, tokens
+from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
+from memory.conversation_types import ConversationTypes
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
+from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_writes import add_proposed
+from memory.knowledge.fact_writes import FactScope, add_proposed
 from memory.knowledge.grounding import Grounding
-from memory.knowledge.summaries import add_version, find_version, replace_texts
-from memory.knowledge.summary_update import CUT_OFF, SummaryUpdate, update_summary
-from memory.leases import Leases
+from memory.knowledge.profile import Profiles
+from memory.knowledge.summaries import replace_texts
+from memory.knowledge.summary_update import BATCH_TOKENS, CUT_OFF, SummaryUpdate, update_summary
 from memory.llm import DigestMaterial
 from memory.llm.json_answers import MiniModel, ParsedAnswer
 from memory.ops import logs
@@ -35,11 +58,23 @@ from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import GAP
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.messages import RECENT_MESSAGES, VISIBLE
+from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
-from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
-from models.facts import Fact
+from memory.store.documents import joined
+from models import (
+    Database,
+    FactRow,
+    ItemRow,
+    JobRow,
+    MessageRow,
+    OwnerRow,
+    PromptRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    has_row_locks,
+)
 from models.jobs import Job
 from models.messages import Message
 from models.owners import Caller, Usage
@@ -48,7 +83,6 @@ from models.sections import Sections
 log = logging.getLogger(__name__)
 
 KNOWN_FACTS_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
-BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
 TOO_MUCH = frozenset({CUT_OFF, CONTENT_REFUSED, CONTEXT_EXCEEDED})
@@ -75,25 +109,96 @@ class Preview:
     current_version: int
 
 
+_S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, ItemRow))
+_VERSIONS = select(PromptRow.name, func.max(PromptRow.version).label("version")).where(
+    PromptRow.tenant == bindparam("tenant"), PromptRow.name.in_(bindparam("prompts", expanding=True))
+)
+_NEWEST = _VERSIONS.group_by(PromptRow.name).subquery()
+_TEXTS = union_all(
+    select(literal("prompt").label("kind"), PromptRow.name, PromptRow.version, PromptRow.text)
+    .join(_NEWEST, and_(PromptRow.name == _NEWEST.c.name, PromptRow.version == _NEWEST.c.version))
+    .where(PromptRow.tenant == bindparam("tenant")),
+    select(literal("type"), _I["key"], literal(0), cast(null(), Text)).where(
+        _I.owner_id.in_(OWNER_AND_TENANT),
+        _I.namespace == joined(conversation_types.NAMESPACE),
+        or_(_I.expires_at.is_(None), _I.expires_at > bindparam("now", type_=_I.expires_at.type)),
+    ),
+).subquery()
+"""The stored prompts of these names, and the names of the types of the person and the tenant."""
+
+_FIRST_MESSAGE = select(_M.content).where(_M.session_id == _S.id, *QUOTABLE, _M.role == "user").order_by(_M.position)
+_NEW_FACTS = exists().where(
+    FactRow.owner_id == _S.owner_id,
+    FactRow.scope == "user",
+    FactRow.valid_to.is_(None),
+    or_(
+        FactRow.id > _O.consolidated_through,
+        and_(FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
+    ),
+)
+_READ = (
+    select(
+        *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.message_count, _S.lease_until),
+        *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
+        _FIRST_MESSAGE.limit(1).correlate(SessionRow.__table__).scalar_subquery().label("first_message"),
+        _NEW_FACTS.correlate(SessionRow.__table__, OwnerRow.__table__).label("has_new_facts"),
+        *(_TEXTS.c.kind, _TEXTS.c.name, _TEXTS.c.version, _TEXTS.c.text),
+    )
+    .join(OwnerRow.__table__, _O.id == _S.owner_id)
+    .outerjoin(SummaryRow, and_(SummaryRow.session_id == _S.id, SummaryRow.version == _S.summary_version))
+    .outerjoin(_TEXTS, true())
+    .where(_S.id == bindparam("session"))
+)
+"""A session with its newest summary, in a row for each of _TEXTS or one without."""
+
+_STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
+_NEXT_UNREAD = (
+    select(func.min(_M.position))
+    .where(_M.session_id == _S.id, *VISIBLE, _M.position > bindparam("last"))
+    .correlate(SessionRow.__table__)
+    .scalar_subquery()
+)
+_NAMED = bindparam("named", type_=_S.recognised_type.type)
+_ADVANCE = (
+    update(SessionRow.__table__)
+    .where(_S.id == bindparam("session"), _S.summary_version == bindparam("since"))
+    .where(bindparam("count") == _STILL_VISIBLE)
+    .values(
+        summary_version=_S.summary_version + 1,
+        summary_through=func.coalesce(_NEXT_UNREAD - 1, _S.message_count),  # hidden and refused messages count too
+        facts_through=case((_S.facts_through < bindparam("last"), bindparam("last")), else_=_S.facts_through),
+        title=case((_S.title == bindparam("old_title"), bindparam("new_title")), else_=_S.title),
+        recognised_type=case((_NAMED.is_not(None), _NAMED), else_=_S.recognised_type),
+    )
+    .returning(_S.summary_through)
+)
+"""Advance a session to the next version, if nothing that the update was made from has changed."""
+_INSERT = insert(SummaryRow.__table__)
+
+
 @dataclass(frozen=True)
 class Batch:
-    """What one call of the mini model digests, and the session as it was then, up to its `last` message to digest."""
+    """What one call of the mini model reads, and the session as it was then.
 
-    version: int
+    last: the position of the last message that waits for a summary. has_new_facts: facts that no profile or
+    consolidation has read. most: the messages that the job's next part may have. refused: why the model server does
+    not read the only message.
+    """
+
+    session: Row[Any]
     last: int
-    owner_id: int
     material: DigestMaterial
     prompt: Prompt
     repair: Prompt
-    most: int  # messages that the job's next step may have
-    refused: ModelError | None = None  # why the model server does not read its only message
+    most: int
+    refused: ModelError | None = None
 
     @property
     def through(self) -> int:
         return self.material.messages[-1].position
 
     def of(self, messages: Sequence[Message]) -> Batch:
-        """The step with other messages, whose number the next steps keep to."""
+        """Return the batch with other messages, whose number the next parts keep to."""
         return replace(self, material=replace(self.material, messages=messages), most=len(messages))
 
 
@@ -104,34 +209,47 @@ class SummaryJob:
     settings: Settings
     database: Database
     prompts: Prompts
+    types: ConversationTypes
     current_facts: CurrentFacts
     ranking: Ranking
-    leases: Leases
     sessions: Sessions
+    profiles: Profiles
+    consolidation: Consolidation
     mini: MiniModel
     metrics: Metrics
     now: Callable[[], datetime]
-    enqueue_update: Collection[Callable[[Transaction, OwnerRow], None]]  # what asks for the jobs that new facts need
-    type_names: Callable[[Transaction, SessionRow], Sequence[str]]  # the types that a session's conversation may have
 
     def run(self, job: Job) -> bool:
-        """Digest the first messages that no summary covers, as many as one call can read; whether there are more.
+        """Summarise the first messages that no summary covers, as many as one call can read.
 
         A model that fails on so many reads half of them, down to one. A message that the server refuses even alone is
-        left out. One that is too long alone is shortened. The job's next steps are not larger than what worked.
+        left out. One that is too long alone is shortened. The job's next parts are not larger than what worked.
         Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
-        Idempotent.  Raises ModelError.
+        Idempotent. Return whether there are more. Raises ModelError.
         """
-        batch = self._next_batch(job)
+        default = self.settings.summary_prompt  # also for a prompt that was deleted since
+        payload = job.payload or {}
+        with self.database.read() as tx:
+            rows = self._read(tx, job.session_id, job.owner_id, job.tenant, payload.get("prompt") or default, default)
+            if not rows:
+                return False
+            prompts, previous = _stored_prompts(rows), rows[0]
+            prompt = self.prompts.choose(tx, Caller(job.tenant), prompts, payload.get("prompt") or default, default)
+            batch = self._make_batch(tx, rows, prompt, previous.sections, previous.through or 0, payload.get(_MOST))
         if batch is None:
             return False
-        batch, answer = self._update_fewer(batch)
-        return not self._store(job, batch, answer) or batch.through < batch.last
+        spent = list[Usage]()
+        try:
+            batch, answer = self._update_fewer(batch, spent)
+            stored = self._store(job, batch, answer, spent)
+        finally:
+            self.mini.budgets.add_usage_now(rows[0].owner_id, spent)
+        return not stored or batch.through < batch.last
 
     def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
-        """The summary that the prompt named `prompt`, or one of this `text`, gives the conversation; without either,
-        the prompt in use.
+        """Return the summary that a prompt gives the conversation.
 
+        prompt: its name; without it and a `text`, the prompt in use.
         Whoever edits a prompt compares it with the stored summary, so the prompt reads as much of the conversation as
         one call can: from its beginning, or from the earliest version after which one call can read the rest.
 
@@ -147,13 +265,19 @@ class SummaryJob:
                 self.prompts.check(GIVEN, text)
                 instruction = Prompt(GIVEN, 0, text, source="given")
             since = _starting_point(tx, row)
-            batch = self._make_batch(tx, row, since, instruction)
+            rows = self._read(tx, row.id, row.owner_id, row.tenant)
+            sections, through = (since.sections, since.through) if since else (None, 0)
+            batch = self._make_batch(tx, rows, instruction, sections, through)
         if batch is None:
             raise InvalidRequest(
                 "nothing_to_summarise",
                 f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
             )
-        answer = self._update(batch)
+        spent = list[Usage]()
+        try:
+            answer = self._update(batch, spent)
+        finally:
+            self.mini.budgets.add_usage_now(row.owner_id, spent)
         return Preview(
             sections=answer.value.sections,
             tokens=tokens.estimate(str(answer.value.sections)),
@@ -162,60 +286,57 @@ class SummaryJob:
             usage=_usage(answer),
             since=since.version if since else 0,
             through=batch.through,
-            current_version=batch.version,
+            current_version=row.summary_version,
         )
 
-    def _next_batch(self, job: Job) -> Batch | None:
-        """The next messages to digest; None when there are none, or the session was erased."""
-        with self.database.read() as tx:
-            row = tx.get(SessionRow, job.session_id)
-            if row is None:
-                return None
-            default = self.settings.summary_prompt  # also for a prompt that was deleted since
-            named = (job.payload or {}).get("prompt") or default
-            prompt = self.prompts.find(tx, Caller(row.tenant), named, default)
-            since = find_version(tx, row, row.summary_version)
-            return self._make_batch(tx, row, since, prompt, (job.payload or {}).get(_MOST, BATCH_MESSAGES))
+    # -- reading
+
+    def _read(
+        self, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str, *names: str
+    ) -> Sequence[Any]:
+        """Return the rows of _READ for prompts of these names; none where the session was erased."""
+        params = {"session": session_id, "owner": owner_id, "tenant": tenant, "now": self.now()}
+        return tx.execute(_READ, {**params, "prompts": [*names, "repair"]}).all()
 
     def _make_batch(
         self,
         tx: Transaction,
-        row: SessionRow,
-        since: SummaryRow | None,
+        rows: Sequence[Row[Any]],
         prompt: Prompt,
-        most: int = BATCH_MESSAGES,
+        sections: Mapping[str, Any] | None,
+        through: int,
+        most: int | None = None,
     ) -> Batch | None:
-        """The next messages after version `since` (None: from the first one), so many at most; None when there are
-        none."""
-        messages, last = _read_messages(tx, row, since.through if since else 0, most), row.message_count
-        if messages and messages[-1].role == "user" and not self.leases.is_free(row):
+        """Return the next messages after position `through`, so many at most; None when there are none."""
+        session, most = rows[0], most or BATCH_MESSAGES
+        messages, last = _read_messages(tx, session.id, through, most), session.message_count
+        if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > self.now():
             last = messages.pop().position - 1  # a turn is about to answer it
         if not messages:
             return None
-        previous = Sections.from_dict(since.sections) if since else Sections()
-        known, text = self._known(tx, row), " ".join(message.content for message in messages)
+        known = self.current_facts.read(tx, session.owner_id, session.id, session.facts_revision)
+        text = " ".join(message.content for message in messages)
         material = DigestMaterial(
-            previous,
+            Sections.from_dict(sections) if sections else Sections(),
             tuple(messages),
             self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
             links=self.settings.links == "on",
-            types=self.type_names(tx, row),
+            types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
         )
-        repair = self.prompts.find(tx, Caller(row.tenant), "repair")
-        return Batch(row.summary_version, last, row.owner_id, material, prompt, repair, most)
+        repair = self.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
+        return Batch(session, last, material, prompt, repair, most)
 
-    def _known(self, tx: Transaction, row: SessionRow) -> tuple[Fact, ...]:
-        return self.current_facts.read(tx, row.owner_id, row.id)
+    # -- the model
 
-    def _update(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
-        """What the mini model makes of a step."""
-        return update_summary(partial(self.mini.ask, batch.owner_id), batch.prompt, batch.repair, batch.material)
+    def _update(self, batch: Batch, spent: list[Usage]) -> ParsedAnswer[SummaryUpdate]:
+        ask = partial(self.mini.ask, batch.session.owner_id, spent=spent)
+        return update_summary(ask, batch.prompt, batch.repair, batch.material)
 
-    def _update_fewer(self, batch: Batch) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
-        """Digest a step, or as many of its first messages as the model can digest.  Raises ModelError."""
+    def _update_fewer(self, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
+        """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError."""
         while True:
             try:
-                return batch, self._update(batch)
+                return batch, self._update(batch, spent)
             except ModelError as error:
                 messages = batch.material.messages
                 if error.code not in TOO_MUCH:
@@ -230,54 +351,82 @@ class SummaryJob:
                     raise
 
     def _leave_out(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
-        """Go on without a step's only message, which the model server refuses: the summary covers it unread."""
+        """Go on without a batch's only message, which the model server refuses: the summary covers it unread."""
         log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=batch.through))
         return ParsedAnswer(SummaryUpdate(batch.material.previous), self.mini.model_server.models.mini.name, ())
 
-    def _store(self, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate]) -> bool:
-        """Store the new version and its facts; False when the session changed meanwhile."""
+    # -- storing
+
+    def _store(self, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
+        """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
+        session, material, result, now = batch.session, batch.material, answer.value, self.now()
+        read = [message.id for message in material.messages]
+        names_session = result.sections.topic and session.title in ("", title_from(session.first_message or ""))
+        params = {
+            "session": session.id,
+            "since": session.summary_version,
+            "read": read,
+            "count": len(read),
+            "last": batch.through,
+            "old_title": session.title,
+            "new_title": title_from(result.sections.topic) if names_session else session.title,
+            "named": result.type if material.types and result.type in (*material.types, "") else None,
+        }
         with self.database.write() as tx:
-            row = lock_session(tx, job.session_id)
-            read = [message.id for message in batch.material.messages]
-            there = tx.scalar(select(func.count()).where(MessageRow.id.in_(read), *VISIBLE))
-            if row is None or row.summary_version != batch.version or there != len(read):
+            if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
+                lock_owner(tx, session.owner_id)
+            row = tx.execute(_ADVANCE, params).first()
+            if row is None:
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
+            counts, corrected = self._add_facts(tx, batch, result)
+            sections = replace_texts(result.sections, corrected)
+            version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
+            version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}
+            version |= {"author": "model", "model": answer.model, "prompt": batch.prompt.label, "branch": 0}
+            tx.execute(_INSERT, {**version, "usage": {**_usage(answer), "facts": counts}, "restores": None})
+            self.mini.budgets.add_usage(tx, session.owner_id, spent)
             if batch.refused is not None:
-                mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), self.now())
-                self.sessions.enqueue_follow_ups(tx, row, summarise=False)
-            grounding, known = Grounding(batch.material, row.facts_through), self._known(tx, row)
-            drafts = answer.value.facts
-            if not batch.material.links:
-                drafts = tuple(replace(draft, links=()) for draft in drafts)
-            counts, corrected, refused = add_proposed(tx, row, drafts, grounding, known, self.now())
-            row.facts_through = max(row.facts_through, batch.through)
-            sections = replace_texts(answer.value.sections, corrected)
-            usage = {**_usage(answer), "facts": counts}
-            about = {"model": answer.model, "prompt": batch.prompt.label, "usage": usage}
-            add_version(tx, row, sections, batch.through, self.now(), author="model", **about)
-            if answer.value.type in (*batch.material.types, "") and batch.material.types:
-                row.recognised_type = answer.value.type
-            for enqueue_update in self.enqueue_update:
-                enqueue_update(tx, row.owner)
-            if corrected:
-                use_newest_summary(tx, row, self.settings)  # a true head matters more than a stable one
+                mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), now)
+                self.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
+            if corrected:  # a true prefix matters more than a stable one
+                use_newest_summary(tx, tx.get_one(SessionRow, session.id), self.settings)
+            if counts["added"] or session.has_new_facts:
+                owner = tx.get_one(OwnerRow, session.owner_id)
+                self.profiles.enqueue_update(tx, owner)
+                self.consolidation.enqueue_run(tx, owner)
             _remember_most(tx, job, batch)
+        spent.clear()
+        self.metrics.count_facts(counts)
+        outcomes = {f"facts_{outcome}": count for outcome, count in counts.items()}
+        fields = logs.fields(version=version["version"], through=batch.through, model=answer.model, **outcomes)
+        log.info("summary", extra=fields)
+        return True
+
+    def _add_facts(self, tx: Transaction, batch: Batch, result: SummaryUpdate) -> Any:
+        """Store the proposed facts that hold up; return counts of what became of them, and the corrected facts."""
+        session, drafts = batch.session, result.facts
+        if not batch.material.links:
+            drafts = tuple(replace(draft, links=()) for draft in drafts)
+        known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
+        scope = FactScope(session.owner_id, session.id, session.public_id)
+        grounding = Grounding(batch.material, session.facts_through)
+        counts, corrected, refused = add_proposed(tx, scope, drafts, grounding, known, self.now())
         if refused:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))
-        self.metrics.count_facts(counts)
-        figures = {f"facts_{outcome}": count for outcome, count in counts.items()}
-        of_version = logs.fields(version=batch.version + 1, through=batch.through, model=answer.model, **figures)
-        log.info("summary", extra=of_version)
-        return True
+        return counts, corrected
+
+
+def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, Prompt]:
+    return {row.name: Prompt(row.name, row.version, row.text, "stored") for row in rows if row.kind == "prompt"}
 
 
 def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
-    """Let the job's next step be no larger than this one could be."""
+    """Let the job's next part be no larger than this one could be."""
     if batch.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
-        row = tx.get(JobRow, job.id, with_for_update=True)
-        if row is not None:
-            row.payload = {**(row.payload or {}), _MOST: batch.most if batch.through < batch.last else BATCH_MESSAGES}
+        most = batch.most if batch.through < batch.last else BATCH_MESSAGES
+        payload = {**(job.payload or {}), _MOST: most}
+        tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
 
 
 def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
@@ -287,16 +436,16 @@ def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
 
 
 def _shortened(message: Message, window: int | None) -> Message:
-    """A message's beginning and end, at most half of it, and at most half of what the model can read."""
+    """Return a message's beginning and end, at most half of it, and at most half of what the model can read."""
     part = min(len(message.content) // 4, window or len(message.content))  # a token has four characters
     return message._replace(content=f"{message.content[:part]}\n{GAP}\n{message.content[-part:]}")
 
 
-def _read_messages(tx: Transaction, row: SessionRow, through: int, most: int = BATCH_MESSAGES) -> list[Message]:
-    """The messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself."""
+def _read_messages(tx: Transaction, session_id: int, through: int, most: int) -> list[Message]:
+    """Return the messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself."""
     batch: list[Message] = []
     budget = BATCH_TOKENS
-    following = tx.execute(RECENT_MESSAGES.limit(most), {"session": row.id, "after": through})
+    following = tx.execute(RECENT_MESSAGES.limit(most), {"session": session_id, "after": through})
     for message in map(Message._make, following):
         if batch and message.tokens > budget:
             break
@@ -306,8 +455,10 @@ def _read_messages(tx: Transaction, row: SessionRow, through: int, most: int = B
 
 
 def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
-    """The earliest version of the summary (None: the beginning) after which one call can read all messages since;
-    else the last one that does not cover everything."""
+    """Return the earliest version (None: the beginning) after which one call can read all messages since.
+
+    Without one, return the last version that does not cover everything.
+    """
     if row.tokens <= BATCH_TOKENS:
         return None
     of_session = (SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count)

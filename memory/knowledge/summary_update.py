@@ -37,6 +37,7 @@ from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
 MAX_WORDS = 400
+BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 FACTS_MAX = 40
 LINKS_MAX = 8  # of one fact
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items

@@ -83,13 +83,26 @@ class MiniModel:
     metrics: Metrics
 
     def ask(
-        self, owner_id: int, request: ModelRequest, repair: Prompt | None, read: Callable[[str], T]
+        self,
+        owner_id: int,
+        request: ModelRequest,
+        repair: Prompt | None,
+        read: Callable[[str], T],
+        spent: list[Usage] | None = None,
     ) -> ParsedAnswer[T]:
         """What `read` makes of the answer, which is not repaired without `repair`.
 
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
         """
-        return ask(self.model_server.models.mini, request, repair, read, lambda usage: self.spend(owner_id, usage))
+
+        def charge(usage: Usage) -> None:
+            if spent is None:
+                self.spend(owner_id, usage)
+            else:
+                spent.append(usage)
+                self.metrics.count_tokens("mini", usage)
+
+        return ask(self.model_server.models.mini, request, repair, read, charge)
 
     def spend(self, owner_id: int, usage: Usage) -> None:
         """Charge what a call took."""

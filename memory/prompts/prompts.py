@@ -127,8 +127,14 @@ class Prompts:
 
     def find(self, tx: Transaction, caller: Caller, *names: str) -> Prompt:
         """Like `get`, of the first of these names that there is."""
+        return self.choose(
+            tx, caller, {name: prompt for name in names if (prompt := _newest(tx, caller, name))}, *names
+        )
+
+    def choose(self, tx: Transaction, caller: Caller, stored: Mapping[str, Prompt], *names: str) -> Prompt:
+        """Return the first of these names that is `stored`, in a file or packaged. Raises NotFound as `get` does."""
         for name in names:
-            if prompt := _newest(tx, caller, name) or self._unstored(name):
+            if prompt := stored.get(name) or self._unstored(name):
                 return prompt
         there = ", ".join(self._names(tx, caller))
         raise NotFound("prompt_not_found", f"There is no prompt {names[-1]!r}. There are: {there}.", param="prompt")
