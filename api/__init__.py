@@ -1,6 +1,6 @@
-"""The HTTP interface: a blueprint for each resource, a handler for each call.
+"""HTTP interface: a blueprint for each resource, a handler for each call.
 
-A handler loads, makes one call into the services and dumps.  Its docstring is the call's description in /docs.
+A handler loads, makes one call into the engine and dumps. Its docstring is the call's description in /docs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RESOURCES = (
 
 
 def register(app: Flask, engine: Engine) -> None:
-    """Add every resource, the OpenAPI document that describes them, and what each request passes."""
+    """Add every blueprint, the OpenAPI document, the shape of errors, and the middleware."""
     app.extensions[EXTENSION] = engine
     app.url_map.converters["int64"] = Int64
     for blueprint in _RESOURCES:
@@ -68,7 +68,7 @@ def register(app: Flask, engine: Engine) -> None:
 
 
 class _Api(Api):
-    """flask-smorest's, with Recap's shape of errors in the document."""
+    """Document errors in Recap's shape."""
 
     ERROR_SCHEMA = Error
     DEFAULT_ERROR_RESPONSE_NAME = None  # each call names the errors it answers
@@ -76,7 +76,7 @@ class _Api(Api):
 
 @functools.cache
 def _document(version: str) -> dict[str, Any]:
-    """The OpenAPI document.  It is the same for every application, and most processes are never asked for it."""
+    """Build the OpenAPI document, which is the same for every application; most processes are never asked for it."""
     app = Flask("document")
     app.config.update(API_TITLE="Recap", API_VERSION=version, OPENAPI_VERSION="3.0.3")
     app.url_map.converters["int64"] = Int64

@@ -1,8 +1,8 @@
-"""Reading a request's body: whole and within its bounds, or not at all.
+"""Read a request's body: whole and within its bounds, or not at all.
 
-A small body of JSON can stand for a hundred times its size in values.  So a body is bounded in bytes, and before it is
-parsed its nesting and, if it is large, the values in it are counted; the schemas bound lists and objects.
-Guarantee: a body is refused within a fraction of a second, and for at most ten times its size in memory.
+A small body of JSON can stand for a hundred times its size in values. So a body is bounded in bytes, and before it is
+parsed its nesting and, if it is large, the values in it are counted; the schemas bound lists and objects. A body is
+refused within a fraction of a second, for at most ten times its size in memory (test_hostile_bodies).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class WholeRequest(Request):
 
 
 class BodyParser(FlaskParser):
-    """webargs' parser, for bodies within bounds.  Unknown names in a query are refused."""
+    """Parse bodies within bounds. Unknown names in a query are refused."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
 

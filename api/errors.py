@@ -18,7 +18,7 @@ from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_
 from memory.ops import logs
 from schemas.fields import WRONG_MAX, flat
 
-# What Flask or werkzeug refuses, by status: the code and the message.
+# Refusals of Flask and werkzeug, by status: the code and the message.
 REFUSALS = {
     400: ("invalid_json", "The body is not valid JSON. Send a JSON object."),
     404: ("not_found", "There is nothing at this address. /docs lists every call."),
@@ -30,7 +30,7 @@ REFUSALS = {
 }
 
 
-# What the server can't read, by status: the code and the message.
+# Requests that the server can't read, by status: the code and the message.
 UNREADABLE = {
     400: ("invalid_http", "This is not valid HTTP. Nothing was done. Check its first line, Host, headers and chunks."),
     414: (
@@ -62,15 +62,14 @@ def unreadable(status: int = 400) -> InvalidRequest:
 
 Body = dict[str, Any]
 Renderer = Callable[[RecapError], tuple[Body, int]]
-RENDERERS: dict[
-    str, Renderer
-] = {}  # by the beginning of a path, the longest counts; each protocol's module adds its own
+# By the beginning of a path; the longest one counts. Each protocol's module adds its own.
+RENDERERS: dict[str, Renderer] = {}
 
 log = logging.getLogger(__name__)
 
 
 def register(app: Flask) -> None:
-    """Give every error of `app` the one shape."""
+    """Answer every error of `app` in the shape of its protocol."""
     app.register_error_handler(RecapError, _respond)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, _unexpected)
@@ -94,16 +93,15 @@ def _respond(error: RecapError, **more: Any) -> Response:
 
 
 def _refused(error: HTTPException) -> Response:
-    """What Flask, werkzeug or a schema refused."""
+    """Answer a refusal of Flask, werkzeug or a schema."""
     status = 408 if isinstance(error, ClientDisconnected) else error.code or 500
     code, message = REFUSALS.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
     problems = getattr(error, "data", {}).get("messages")  # webargs': marshmallow's messages by location
     if status == 422 and problems:
         wrong = {name: texts for location in problems.values() for name, texts in flat(location).items()}
         first, texts = next(iter(wrong.items()))
-        named = dict(islice(wrong.items(), WRONG_MAX))
-        refused = InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first)
-        return _respond(refused, fields=named, wrong=len(wrong))
+        invalid = InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first)
+        return _respond(invalid, fields=dict(islice(wrong.items(), WRONG_MAX)), wrong=len(wrong))
     if isinstance(error, RequestEntityTooLarge):
         message = f"{message} This call takes {request.max_content_length:,} bytes."
     response = _respond(InvalidRequest(code, message, status=status))
@@ -114,17 +112,17 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
-    known = database_failed(error)
-    if known is not None:
+    failure = database_failed(error)
+    if failure is not None:
         log.error("the database failed", extra=logs.fields(error=logs.safe_message(error)))
-        return _respond(known)
+        return _respond(failure)
     log.error("unexpected error", exc_info=error)
     message = "An unexpected error occurred in Recap. The server's log has the details under this X-Request-ID."
     return _respond(RecapError("internal_error", message))
 
 
 def error_body(error: RecapError) -> Body:
-    """An error in Recap's shape."""
+    """Return an error in Recap's shape."""
     more = {} if error.param is None else {"param": error.param}
     return {"error": {"message": error.message, "type": error.type, "code": error.code, **more}}
 
@@ -136,14 +134,14 @@ def failed(code: str) -> None:
 
 
 def request_id() -> str:
-    """The id of the current request."""
+    """Return the id of the current request."""
     info: RequestInfo = g.request_info
     return info.id
 
 
 @dataclass
 class RequestInfo:
-    """The request that is being answered.  `code` is that of its error, if it has one."""
+    """The current request. code: of its error, if it has one."""
 
     id: str
     began: float

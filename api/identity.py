@@ -23,7 +23,7 @@ METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 def need_scope(principal: Principal, scope: str) -> None:
     """Raise Forbidden when the principal's key lacks a scope."""
     if scope != ANY_SCOPE and scope not in principal.scopes:
-        own = " and ".join(f"`{one}`" for one in sorted(principal.scopes))
+        own = " and ".join(f"`{name}`" for name in sorted(principal.scopes))
         raise Forbidden(
             "scope_missing",
             f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
@@ -71,19 +71,19 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
 
 
 def _bearer() -> str:
-    """The key that was sent, or an empty string."""
+    """Return the key that was sent, or an empty string."""
     # By hand: werkzeug does not read a token with an equals sign inside.
     scheme, _, key = request.headers.get("Authorization", "").strip().partition(" ")
     return key.strip() if scheme.lower() == "bearer" else ""
 
 
 def _has_metrics_key(key: str) -> bool:
-    given = hashlib.sha256(_bearer().encode("utf-8", "surrogatepass")).digest()
-    return bool(key) and hmac.compare_digest(given, hashlib.sha256(key.encode()).digest())
+    sent = hashlib.sha256(_bearer().encode("utf-8", "surrogatepass")).digest()
+    return bool(key) and hmac.compare_digest(sent, hashlib.sha256(key.encode()).digest())
 
 
 def _check_local(settings: Settings) -> None:
-    """Raise Forbidden when something shows that the request is not this machine's own."""
+    """Raise Forbidden for a request that is not this machine's own."""
     headers, passed_on = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
     host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
     problem = why_not_local(request.remote_addr or "", passed_on, host, origin, settings.cors_origins)
@@ -100,24 +100,24 @@ IDEMPOTENCY_KEY_CHARS = 256
 
 
 def caller(user_id: str | None) -> Caller:
-    """The caller of this request: the key's tenant, and the person that the application names.
+    """Return the caller of this request: the key's tenant, and the person that the application names.
 
-    A key of one person fills in that person.  Raises NotFound when another is named, LimitReached at their limit.
+    A key of one person fills in that person. Raises NotFound when another is named, LimitReached at their limit.
     """
     principal: Principal = g.principal
     own = principal.user_id
     if own is not None and user_id is not None and user_id != own:
         raise user_not_found(user_id)
-    found = Caller(principal.tenant, user_id if own is None else own)
-    if found.user_id is not None:
-        logs.add(owner=logs.Pseudonym("user", found.tenant, found.user_id))
+    caller = Caller(principal.tenant, user_id if own is None else own)
+    if caller.user_id is not None:
+        logs.add(owner=logs.Pseudonym("user", caller.tenant, caller.user_id))
         if "concurrency" in g:
-            g.concurrency.acquire_for(found)
-    return found
+            g.concurrency.acquire_for(caller)
+    return caller
 
 
 def whole_tenant() -> Caller:
-    """The caller of what changes something for all of a tenant.  Raises Forbidden for one person's key."""
+    """Return the caller of a change for all of a tenant. Raises Forbidden for one person's key."""
     if g.principal.user_id is not None:
         raise Forbidden(
             "key_of_one_person",
@@ -128,7 +128,7 @@ def whole_tenant() -> Caller:
 
 
 def whole_server() -> None:
-    """Raises Forbidden for what changes something for all tenants, if there is another than the caller's."""
+    """Raise Forbidden for a change for all tenants, if there is another than the caller's."""
     whole_tenant()
     if current_engine().keys.tenants - {g.principal.tenant}:
         raise Forbidden(
@@ -139,12 +139,12 @@ def whole_server() -> None:
 
 
 def idempotency_key() -> str | None:
-    """The request's Idempotency-Key as it is stored.
+    """Return the request's Idempotency-Key as it is stored.
 
-    A key of one person has a namespace of its own in the tenant, by a hash.  So has a key that is too long to store.
+    An API key of one person has a namespace of its own in the tenant, by a hash. A long value is hashed too.
     """
-    given, own = request.headers.get("Idempotency-Key") or None, g.principal.user_id
-    if given is None or (own is None and len(given) <= IDEMPOTENCY_KEY_CHARS):
-        return given
+    key, own = request.headers.get("Idempotency-Key") or None, g.principal.user_id
+    if key is None or (own is None and len(key) <= IDEMPOTENCY_KEY_CHARS):
+        return key
     own = own or ""
-    return hashlib.sha256(f"{len(own)} {own} {given}".encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(f"{len(own)} {own} {key}".encode("utf-8", "surrogatepass")).hexdigest()

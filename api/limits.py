@@ -1,4 +1,4 @@
-"""How often a key or an address may call, and how many wrong keys an address may try."""
+"""Limit how often a key or an address calls, how many wrong keys it tries, and how many requests run at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 RATE_LIMITER = "recap-limits"  # in `app.extensions`: the RateLimiter
 USUAL = "6000 per minute"  # where RATE_LIMIT is empty
-WRONG_KEYS = RateLimitItemPerMinute(20)  # a person who mistypes makes a few, a program that guesses makes thousands
+WRONG_KEYS = RateLimitItemPerMinute(20)  # a person mistypes a few, a program that guesses makes thousands
 LOCAL = "local"  # the network of this machine
 REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
 STORAGE_DOWN = "RATE_LIMIT_STORAGE is unreachable: each worker counts for itself"
@@ -35,11 +35,11 @@ STORAGE_DOWN_SECONDS = 5.0  # for which a Redis that did not answer is not asked
 
 
 class RateLimiter:
-    """Counts requests by key, or by address where no key is asked for, and wrong keys by address.
+    """Count requests by key, or by address where no key is asked for, and wrong keys by address.
 
-    This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so.  While RATE_LIMIT_STORAGE
-    can't be reached, each worker counts for itself.  Wrong keys are always counted so: what keeps guessers out must
-    not depend on another server.
+    This machine itself is not limited where no key is asked for, unless RATE_LIMIT says so. While RATE_LIMIT_STORAGE
+    can't be reached, each worker counts for itself. Wrong keys are always counted so: the limit on guesses must not
+    depend on another server.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -55,44 +55,44 @@ class RateLimiter:
         self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
 
     def check(self, principal: Principal | None) -> str | None:
-        """Count a request of the key or address that is returned, None if there is no limit.  Raises LimitReached."""
+        """Count a request; return the key or address it counts for, None if there is no limit. Raises LimitReached."""
         if principal is not None and principal.key is not None:
-            who = f"key {principal.tenant} {principal.key}"
+            counted_as = f"key {principal.tenant} {principal.key}"
         elif (network := _network(request.remote_addr)) != LOCAL or self._everyone:
-            who = f"address {network}"
+            counted_as = f"address {network}"
         else:
             return None
         for limit in self._limits:
-            opens = self._count(limit, who)
-            if opens is not None:
-                raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens)
-        return who
+            opens_at = self._count(limit, counted_as)
+            if opens_at is not None:
+                raise _reached("rate_limit_exceeded", "Too many requests. Nothing was done. Send", opens_at)
+        return counted_as
 
     def storage_down(self) -> str | None:
-        """What the operator should know while RATE_LIMIT_STORAGE does not answer; None while it does."""
+        """Return a sentence for the operator while RATE_LIMIT_STORAGE does not answer."""
         return None if self._shared.storage.check() else STORAGE_DOWN
 
-    def _count(self, limit: RateLimitItem, who: str) -> float | None:
-        """Count one more.  None within the limit; above it the time.time() at which it opens again."""
+    def _count(self, limit: RateLimitItem, counted_as: str) -> float | None:
+        """Count one more. Return the time.time() at which the limit opens again; None within it."""
         if time.monotonic() >= self._retry_at:
             try:
-                return _opens_at(self._shared, limit, who)
+                return _opens_at(self._shared, limit, counted_as)
             except StorageError:  # not logged: its text may hold the storage's password
                 self._retry_at = time.monotonic() + STORAGE_DOWN_SECONDS
                 log.warning(STORAGE_DOWN)
-        return _opens_at(self._own, limit, who)
+        return _opens_at(self._own, limit, counted_as)
 
     @contextmanager
     def limit_key_guesses(self) -> Iterator[None]:
-        """While a key is looked at that was sent: one that is refused counts.  Raises LimitReached after too many."""
+        """Count a key that is refused within the block. Raises LimitReached after too many."""
         address = _network(request.remote_addr)
         if not self._own.test(WRONG_KEYS, address):
             if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
                 text = "all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES"
                 log.warning(text)
-            opens = self._own.get_window_stats(WRONG_KEYS, address).reset_time
+            opens_at = self._own.get_window_stats(WRONG_KEYS, address).reset_time
             text = "Too many wrong API keys came from this address. Nothing was done. Check the key, and send"
-            raise _reached("too_many_wrong_keys", text, opens)
+            raise _reached("too_many_wrong_keys", text, opens_at)
         try:
             yield
         except Unauthenticated:
@@ -100,20 +100,20 @@ class RateLimiter:
             raise
 
 
-def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, who: str) -> float | None:
-    if counter.hit(limit, "recap", who):
+def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, counted_as: str) -> float | None:
+    if counter.hit(limit, "recap", counted_as):
         return None
-    return counter.get_window_stats(limit, "recap", who).reset_time
+    return counter.get_window_stats(limit, "recap", counted_as).reset_time
 
 
-def _reached(code: str, text: str, opens: float) -> LimitReached:
+def _reached(code: str, text: str, opens_at: float) -> LimitReached:
     message = f"{text} this again after as many seconds as Retry-After says."
-    return LimitReached(code, message, retry_after=opens - time.time())
+    return LimitReached(code, message, retry_after=opens_at - time.time())
 
 
 @functools.lru_cache(maxsize=64)
 def _network(address: str | None) -> str:
-    """What counts as one caller: this machine, an IPv4 address, or an IPv6 network, whose holder has all of it."""
+    """Return what counts as one caller: this machine, an IPv4 address, or an IPv6 network, which has one holder."""
     if not address or is_loopback(address):  # a Unix socket has no address
         return LOCAL
     try:
@@ -137,43 +137,45 @@ class ConcurrencyLimiter:
     def __init__(self, settings: Settings) -> None:
         self._settings, threads = settings, settings.threads
         spare = min(SPARE, threads // 4) or 1
-        self._most = {"slow": max(1, threads - spare), "short": threads - spare // 2}
-        self._taken: Counter[str | Caller] = Counter()
+        self._maximum = {"slow": max(1, threads - spare), "short": threads - spare // 2}
+        self._running: Counter[str | Caller] = Counter()
         self._lock = threading.Lock()
 
-    def acquire(self, who: str | None, *, slow: bool) -> None:
-        """Take a place for this request, of `who` if that is limited.  Raises RecapError, LimitReached."""
-        if who is not None and slow:  # first, so that what is refused here is in nobody's way
-            self._acquire_within(who, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
+    def acquire(self, counted_as: str | None, *, slow: bool) -> None:
+        """Count this request until it ends, also for `counted_as`. Raises RecapError, LimitReached."""
+        if counted_as is not None and slow:  # first, so that a request that is refused here is in nobody's way
+            self._acquire_within(counted_as, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
             g.concurrency = self
-        if not self._acquire("all", self._most["slow" if slow else "short"]):
+        if not self._acquire("all", self._maximum["slow" if slow else "short"]):
             text = f"All threads for such calls are in use. {AGAIN}"
             raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
 
     def acquire_for(self, caller: Caller) -> None:
-        """Count this request for its person as well.  Raises LimitReached."""
+        """Count this request for its person as well. Raises LimitReached."""
         self._acquire_within(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
 
-    def _acquire_within(self, who: str | Caller, most: int, named: str, setting: str) -> None:
-        if most and not self._acquire(who, most):
-            text = f"{named} has {most} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
+    def _acquire_within(self, counted_as: str | Caller, maximum: int, subject: str, setting: str) -> None:
+        if maximum and not self._acquire(counted_as, maximum):
+            text = (
+                f"{subject} has {maximum} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
+            )
             raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
 
-    def _acquire(self, who: str | Caller, most: int) -> bool:
+    def _acquire(self, counted_as: str | Caller, maximum: int) -> bool:
         with self._lock:
-            if self._taken[who] >= most:
+            if self._running[counted_as] >= maximum:
                 return False
-            self._taken[who] += 1
-        request.environ[AT_END].callback(self.release, who)
+            self._running[counted_as] += 1
+        request.environ[AT_END].callback(self.release, counted_as)
         return True
 
-    def release(self, who: str | Caller) -> None:
+    def release(self, counted_as: str | Caller) -> None:
         with self._lock:
-            self._taken -= Counter([who])  # what is zero goes
+            self._running -= Counter([counted_as])  # without the counts of zero
 
 
 def with_end(wsgi_app: Any) -> Any:
-    """`wsgi_app`, which does what is in AT_END when the answer has left, its reader has gone, or it fails."""
+    """Wrap `wsgi_app`: run the callbacks in AT_END when the answer has left, its reader has gone, or it fails."""
 
     def serve(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         with ExitStack() as end:

@@ -1,4 +1,4 @@
-"""The messages of MCP, and what its tools take and show."""
+"""Tools of MCP: what each takes, shows and does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 from apispec import APISpec
@@ -14,7 +14,6 @@ from apispec.ext.marshmallow import OpenAPIConverter, resolver
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 from mcp_types import Tool, ToolAnnotations
 
-from api import mcp_tools
 from memory import tokens
 from memory.engine import Engine, utc_now
 from memory.erasing import erasing
@@ -22,7 +21,7 @@ from memory.errors import InvalidRequest
 from memory.knowledge.current_facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.llm import DigestMaterial
-from memory.paging import Page, decode_cursor, encode_cursor
+from memory.paging import slice_page
 from memory.quoting import message_lines, normalize
 from memory.turn.values import TurnRequest
 from models.facts import FACT_CATEGORIES, Fact, FactDraft
@@ -102,20 +101,20 @@ class Place(Paged):
 # -- answers
 
 
-def _line(message: Message, most: int) -> str:
-    """Return a message as prompts quote it, cut off after so many tokens.  In JSON they may become six times as many.
+def _line(message: Message, tokens_max: int) -> str:
+    """Return a message as prompts quote it, cut off after so many tokens. In JSON they may become six times as many.
 
     A refused message is named without its words, since a model reads the line.
     """
-    words = tokens.truncate(message.content, most) if message.refused is None else LEFT_OUT
-    return next(message_lines([message._replace(content=words)]))
+    text = tokens.truncate(message.content, tokens_max) if message.refused is None else LEFT_OUT
+    return next(message_lines([message._replace(content=text)]))
 
 
 class Found(Schema):
-    id = fields.Function(lambda found: f"{found.message.session_id}/{found.message.id}")
+    id = fields.Function(lambda hit: f"{hit.message.session_id}/{hit.message.id}")
     title = fields.String()
-    url = fields.Function(lambda found: session_uri(found.message.session_id))
-    text = fields.Function(lambda found: _line(found.message, 150))
+    url = fields.Function(lambda hit: session_uri(hit.message.session_id))
+    text = fields.Function(lambda hit: _line(hit.message, 150))
 
 
 class Results(Schema):
@@ -132,11 +131,8 @@ class Conversation(Schema):
 
 
 def session_uri(session_id: str) -> str:
-    """A session as an address; its summary is a resource below it."""
+    """Return the address of a session; its summary is a resource below it."""
     return f"recap://sessions/{quote(session_id, safe='')}"
-
-
-T = TypeVar("T")
 
 
 Run = Callable[[Engine, Caller, dict[str, Any]], Any]
@@ -152,7 +148,7 @@ CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "it
 
 @dataclass(frozen=True)
 class Entry:
-    """A tool as it is listed, what it takes and shows, the scope that a key needs for it, and what it does."""
+    """A tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function."""
 
     tool: Tool
     takes: Schema
@@ -160,19 +156,22 @@ class Entry:
     scope: str
     run: Run
 
-    def call(self, engine: Engine, caller: Caller, given: dict[str, Any]) -> str:
-        """The answer: JSON, or text for a prompt.  Raises RecapError."""
+    def call(self, engine: Engine, caller: Caller, arguments: dict[str, Any]) -> str:
+        """Return the answer: JSON, or text for a prompt. Raises RecapError.
+
+        A page that is too long for a model is read again with half as many items.
+        """
         try:
-            asked = self.takes.load(given)
+            params = self.takes.load(arguments)
         except ValidationError as error:
             wrong = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in flat(error.messages).items())
             raise InvalidRequest("invalid_arguments", f"Nothing was done. Wrong arguments: {wrong}") from None
         while True:
-            answer = self.run(engine, caller, dict(asked))
+            answer = self.run(engine, caller, dict(params))
             text = answer if self.shows is None else _json(self.shows.dump(answer))
-            if tokens.estimate(text) <= TOKENS_MAX or asked.get("limit", 1) == 1:
+            if tokens.estimate(text) <= TOKENS_MAX or params.get("limit", 1) == 1:
                 return text
-            asked["limit"] //= 2
+            params["limit"] //= 2
 
 
 TOOLS: dict[str, Entry] = {}
@@ -184,60 +183,60 @@ _json_schema = OpenAPIConverter("3.1.0", resolver, APISpec("tools", "1", "3.1.0"
 
 def _tool(takes: Schema, shows: Schema | None, scope: str = READ, *, destroys: bool = False) -> Callable[[Run], Run]:
     def add(run: Run) -> Run:
-        title, _, about = (run.__doc__ or "").partition("\n\n")
+        title, _, description = (run.__doc__ or "").partition("\n\n")
         hints = ToolAnnotations(read_only_hint=scope == READ, destructive_hint=destroys, open_world_hint=False)
-        named = {"name": run.__name__, "title": title, "description": " ".join(about.split())}
-        tool = Tool(**named, input_schema=_json_schema(takes), annotations=hints)
+        texts = {"name": run.__name__, "title": title, "description": " ".join(description.split())}
+        tool = Tool(**texts, input_schema=_json_schema(takes), annotations=hints)
         TOOLS[tool.name] = Entry(tool, takes, shows, scope, run)
         return run
 
     return add
 
 
-@_tool(mcp_tools.NewMemory(), MEMORY, ADMIN)
-def add_memory(engine: Engine, caller: Caller, stated: dict[str, Any]) -> Any:
+@_tool(NewMemory(), MEMORY, ADMIN)
+def add_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Remember a fact about the person
 
     Use it when the person tells something that will matter in later conversations, or asks you to remember it. `text`
     may say only what the `quote` says: numbers, names and negations are compared. What is known already is answered
     with the memory that says it.
     """
-    known = _ground(engine, caller, stated)
-    same = next((fact for fact in known if is_duplicate(stated["text"], words_of(fact))), None)
-    return same or engine.facts.add(caller, **stated)
+    known = _ground(engine, caller, params)
+    same = next((fact for fact in known if is_duplicate(params["text"], words_of(fact))), None)
+    return same or engine.facts.add(caller, **params)
 
 
-@_tool(mcp_tools.Words(), MEMORIES)
-def search_memories(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+@_tool(Words(), MEMORIES)
+def search_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Search what is known about the person
 
     Finds the facts that are nearest to `query` in words and meaning, best first. Use it before you answer what depends
     on the person: their preferences, plans, work or family. To find what was said word for word, use `search`.
     """
     known = engine.facts.page(caller, limit=READ_MAX).items
-    ranked = engine.facts.ranking.scored(known, asked["query"], utc_now())
-    return _part(engine.facts.ranking.by_relevance(ranked), asked)
+    ranked = engine.facts.ranking.scored(known, params["query"], utc_now())
+    return slice_page(engine.facts.ranking.by_relevance(ranked), params["cursor"], params["limit"])
 
 
 @_tool(facts.FactQuery(only=("q", "category", "as_of", "cursor", "limit")), MEMORIES)
-def get_memories(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+def get_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """List what is known about the person
 
     Facts that are true now, newest first.
     """
-    return engine.facts.page(caller, **asked)
+    return engine.facts.page(caller, **params)
 
 
-@_tool(mcp_tools.MemoryVersions(), page_of(facts.FactRevision)())
-def get_memory(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+@_tool(MemoryVersions(), page_of(facts.FactRevision)())
+def get_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Read one memory and how it changed
 
     Each version of the memory, and of those that it corrected, newest first.
     """
-    return _part(engine.facts.history(caller, asked["id"])[::-1], asked)
+    return slice_page(engine.facts.history(caller, params["id"])[::-1], params["cursor"], params["limit"])
 
 
-@_tool(mcp_tools.MemoryChange(), MEMORY, ADMIN, destroys=True)
+@_tool(MemoryChange(), MEMORY, ADMIN, destroys=True)
 def update_memory(engine: Engine, caller: Caller, changes: dict[str, Any]) -> Any:
     """Correct a memory
 
@@ -249,86 +248,75 @@ def update_memory(engine: Engine, caller: Caller, changes: dict[str, Any]) -> An
     return engine.summaries.change_fact(caller, fact_id, changes)
 
 
-@_tool(mcp_tools.MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
-def delete_memory(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+@_tool(MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
+def delete_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Forget a memory for good
 
     Use it only when the person asks for it. The memory is erased with its history; messages stay.
     """
-    return erasing.erase_fact(engine, caller, asked["id"])
+    return erasing.erase_fact(engine, caller, params["id"])
 
 
 @_tool(RecallRequest(only=("message", "timezone")), None)
-def recall(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+def recall(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Recall what matters for a message of the person
 
     A block that is ready for a prompt: instructions, profile, facts, and excerpts of earlier conversations that the
     message brings back. Use it at the start of a conversation.
     """
-    block = engine.blocks.make(TurnRequest(caller, **asked, block_tokens=TOKENS_MAX, temporary=True))
+    block = engine.blocks.make(TurnRequest(caller, **params, block_tokens=TOKENS_MAX, temporary=True))
     return block.text or "Nothing is remembered."
 
 
 @_tool(sessions.SessionQuery(only=("q", "after", "before", "cursor", "limit")), CHATS)
-def recent_chats(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+def recent_chats(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """List the person's latest conversations
 
     Newest first. Use it when the person speaks of a time (yesterday, last week) rather than a topic. `fetch` reads one.
     """
-    return engine.sessions.page(caller, **asked)
+    return engine.sessions.page(caller, **params)
 
 
-@_tool(mcp_tools.MessageWords(), mcp_tools.Results())
-def search(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+@_tool(MessageWords(), Results())
+def search(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Search what was said in earlier conversations
 
     Finds messages by their words and meaning, best first, each as a snippet. Use words that were probably said: names,
     things, numbers. `fetch` with the `id` of a result reads what was said around it.
     """
-    most = min(_start(asked) + asked["limit"] + 1, FOUND_MAX)
-    narrowed = {"text": asked["query"], "after": asked["after"], "before": asked["before"], "limit": most}
-    return _part(engine.search.find(caller, utc_now(), **narrowed), asked)
+    period = {"after": params["after"], "before": params["before"]}
+    hits = engine.search.find(caller, utc_now(), text=params["query"], limit=FOUND_MAX, **period)
+    return slice_page(hits, params["cursor"], params["limit"])
 
 
-@_tool(mcp_tools.Place(), mcp_tools.Conversation())
-def fetch(engine: Engine, caller: Caller, asked: dict[str, Any]) -> Any:
+@_tool(Place(), Conversation())
+def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Read a conversation, or what was said around one message
 
     Takes the `id` of a result of `search` or of a conversation of `recent_chats`. With `cursor` it reads on.
     """
-    session_id, _, message_id = asked["id"].partition("/")
-    limit, cursor, title = asked["limit"], asked["cursor"], engine.sessions.get(caller, session_id).title
+    session_id, _, message_id = params["id"].partition("/")
+    limit, cursor, title = params["limit"], params["cursor"], engine.sessions.get(caller, session_id).title
     if message_id and cursor is None:
         page = engine.sessions.messages_around(caller, session_id, int(message_id), limit)
     else:
         page = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
-    return {"id": asked["id"], "session_id": session_id, "title": title, "page": page}
+    return {"id": params["id"], "session_id": session_id, "title": title, "page": page}
 
 
-def _ground(engine: Engine, caller: Caller, stated: dict[str, Any]) -> Sequence[Fact]:
-    """The known facts about the person.  Raises InvalidRequest for a text that does not rest on its quote."""
-    known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, stated["text"], stated["quote"]
-    said = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
+def _ground(engine: Engine, caller: Caller, params: dict[str, Any]) -> Sequence[Fact]:
+    """Return the facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
+    known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, params["text"], params["quote"]
+    message = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
     try:
-        Grounding(DigestMaterial(Sections(), [said], known)).check(FactDraft(text, said.position, quote))
+        Grounding(DigestMaterial(Sections(), [message], known)).check(FactDraft(text, message.position, quote))
     except Ungrounded as reason:
-        told = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
-        raise InvalidRequest("ungrounded", told, param="text") from None
+        text = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
+        raise InvalidRequest("ungrounded", text, param="text") from None
     return known
 
 
-def _start(asked: dict[str, Any]) -> int:
-    """Where in a ranked list the asked page begins."""
-    return int(decode_cursor(asked["cursor"], int)[0]) if asked["cursor"] is not None else 0
-
-
-def _part(ranked: Sequence[T], asked: dict[str, Any]) -> Page[T]:
-    """The asked page of a ranked list."""
-    end = _start(asked) + asked["limit"]
-    return Page(tuple(ranked[_start(asked) : end]), encode_cursor(end) if end < len(ranked) else None)
-
-
 def _json(answer: Any) -> str:
-    """JSON without invisible characters, in which no text can open or close markup."""
-    told = normalize(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    return told.replace("\n", "\\n").replace("<", "\\u003c")
+    """Write JSON without invisible characters, in which no text can open or close markup."""
+    text = normalize(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+    return text.replace("\n", "\\n").replace("<", "\\u003c")

@@ -1,21 +1,21 @@
 """Middleware: what every request passes on its way in and out.
 
-A request gets an id and is counted in the metrics.  Then it may be refused, in this order:
+A request gets an id and is counted in the metrics. Then these refuse it, in this order:
 
-here        whoever has no key, or may not do this with it (401, 403)
-limits      a key or an address that calls too often (429)
-limits      what finds no place among the requests that may hold a thread for long (429, 503)
-here        a body that is not JSON (415)
+identity    no key, an unknown key, or a key without the scope of the call (401, 403)
+limits      too many calls of a key or an address (429), or too many slow requests in progress (429, 503)
+middleware  a body that is not JSON (415)
 bodies      a body that is broken off, too large or nested too deeply (400, 408, 413)
 
-Where there are keys, every address asks for one but those that match OPEN, and a call asks for the scope that its route
-names, or for `admin`.  So a new route is never open, or open to too many, by oversight.
-
-Guarantee: a refused request has done nothing.  No key, right or wrong, gets into a log, an error or a repr.  Pages of
-other sites read nothing unless CORS_ORIGINS lists their site.  No browser or proxy keeps an answer that carries
-someone's words, and no other site shows one in a frame.  A request that was refused or failed has exactly one line in
-the log, at info or above, with the pattern of its route, its status and the error's code: no address, no body, no
-name.  A request that took a turn has the turn's line instead.
+Invariants:
+- Where there are keys, every address but those that match OPEN asks for one; a route asks for `admin` unless it names
+  another scope (test_auth).
+- A refused request has done nothing (test_middleware).
+- No key, right or wrong, gets into a log, an error or a repr (test_secrets_in_logs).
+- Pages of other sites read nothing unless CORS_ORIGINS lists their site (test_middleware).
+- No browser or proxy keeps an answer with someone's words, and no other site shows it in a frame (test_middleware).
+- A request that was refused or failed has exactly one line in the log, at info or above, with the pattern of its route
+  and the error's code, and without address, body or name. A turn has its own line instead (test_logs).
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import random
 import re
 import time
 from contextlib import ExitStack, nullcontext
+from typing import Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from flask_cors import CORS
 from werkzeug.exceptions import UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -69,42 +70,24 @@ def register(app: Flask, engine: Engine) -> None:
     """Add the middleware to `app`."""
     settings, metrics = engine.settings, engine.metrics
     app.request_class = WholeRequest
-    served = with_end(app.wsgi_app)
+    wsgi_app = with_end(app.wsgi_app)
     if settings.trusted_proxies:
         # For the address alone: a host or scheme that the proxy does not set would be the caller's own word.
-        served = ProxyFix(served, x_for=settings.trusted_proxies, x_proto=0)
-    app.wsgi_app = served  # type: ignore[method-assign]
-    limits, concurrency = RateLimiter(settings), ConcurrencyLimiter(settings)
-    app.extensions[RATE_LIMITER] = limits
-    # Otherwise a caller without a key is this machine itself, which is not limited.
-    limited = settings.rate_limit or settings.allow_anonymous
+        wsgi_app = ProxyFix(wsgi_app, x_for=settings.trusted_proxies, x_proto=0)
+    app.wsgi_app = wsgi_app  # type: ignore[method-assign]
+    limits = app.extensions[RATE_LIMITER] = RateLimiter(settings)
+    concurrency = ConcurrencyLimiter(settings)
 
+    @app.before_request
     def before_request() -> None:
-        given = request.headers.get("X-Request-ID", "")
-        id = given if _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"  # nosec B311
-        g.request_info = RequestInfo(id, time.perf_counter())
-        metrics.start_request(request.headers.get("traceparent"))
-        logs.begin()
-        logs.add(request=id)
-        environ, method, path = request.environ, request.method, request.path
-        if REFUSED in environ:
-            raise environ[REFUSED]
-        if "HTTP_HOST" not in environ and environ["SERVER_PROTOCOL"] == "HTTP/1.1":
-            raise unreadable()
-        view = app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
-        if not (OPEN.fullmatch(path) or method == "OPTIONS"):  # browsers send no key with OPTIONS
-            sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
-            with limits.limit_key_guesses() if sends_key else nullcontext():
-                principal = authenticate(view, engine.keys, settings)
-            who = limits.check(principal) if limited or principal is not ANONYMOUS else None
-            slow = getattr(view, "slow", False)
-            if slow or method not in ("GET", "HEAD"):
-                concurrency.acquire(who, slow=slow)
-        has_body = request.content_length or "Transfer-Encoding" in request.headers
-        is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
-        if has_body and method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file):
-            raise UnsupportedMediaType  # a form of another site can send neither of the two without asking first
+        _begin_request(metrics)
+        _require_readable()
+        view = current_app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
+        if not (OPEN.fullmatch(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
+            _admit(view, engine, limits, concurrency)
+        _require_json(view)
 
+    @app.after_request
     def after_request(response: Response) -> Response:
         info: RequestInfo = g.request_info
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
@@ -118,13 +101,54 @@ def register(app: Flask, engine: Engine) -> None:
             end.close()
         return response
 
-    app.before_request(before_request)
-    app.after_request(after_request)
     if settings.cors_origins:
         # As patterns: flask-cors would take an IPv6 address for one, and adds `Vary` only where there is one.
         origins = [re.compile(rf"{re.escape(origin)}\Z") for origin in settings.cors_origins]
         methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
         CORS(app, origins=origins, methods=methods, expose_headers=EXPOSED, max_age=600, always_send=False)
+
+
+def _begin_request(metrics: Metrics) -> None:
+    """Give the request its id, in the log too, and count it."""
+    sent = request.headers.get("X-Request-ID", "")
+    id = sent if _REQUEST_ID.fullmatch(sent) else f"{random.getrandbits(128):032x}"  # nosec B311
+    g.request_info = RequestInfo(id, time.perf_counter())
+    metrics.start_request(request.headers.get("traceparent"))
+    logs.begin()
+    logs.add(request=id)
+
+
+def _require_readable() -> None:
+    """Raise InvalidRequest for what the server could not read, or what is not HTTP/1.1."""
+    if REFUSED in request.environ:
+        raise request.environ[REFUSED]
+    if "HTTP_HOST" not in request.environ and request.environ["SERVER_PROTOCOL"] == "HTTP/1.1":
+        raise unreadable()
+
+
+def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: ConcurrencyLimiter) -> None:
+    """Raise RecapError for a request without the right key, or above a limit."""
+    settings = engine.settings
+    sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
+    with limits.limit_key_guesses() if sends_key else nullcontext():
+        principal = authenticate(view, engine.keys, settings)
+    # Without a key, the caller is this machine itself, which is limited only if the settings say so.
+    limited = settings.rate_limit or settings.allow_anonymous or principal is not ANONYMOUS
+    counted_as = limits.check(principal) if limited else None
+    slow = getattr(view, "slow", False)
+    if slow or request.method not in ("GET", "HEAD"):
+        concurrency.acquire(counted_as, slow=slow)
+
+
+def _require_json(view: Any) -> None:
+    """Raise UnsupportedMediaType for a body that is neither JSON nor, where that is taken, a file.
+
+    A form of another site can send neither without asking first.
+    """
+    has_body = request.content_length or "Transfer-Encoding" in request.headers
+    is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
+    if has_body and request.method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file):
+        raise UnsupportedMediaType
 
 
 def log_request(metrics: Metrics, info: RequestInfo, method: str, route: str, response: Response) -> None:

@@ -1,7 +1,9 @@
-"""The blueprint of every resource, and what its handlers need: the services, and the caller.
+"""ApiBlueprint, whose calls act for a caller, and the engine that they use.
 
-Guarantee: every call asks for a scope.  It is `read` for GET and `admin` for any other method, unless `route` is told
-another one.  Unknown names in a query or a body are refused: `?userid=ada`, ignored, would list everybody's data.
+Invariants:
+- Every call asks for a scope: `read` for GET and `admin` for other methods, unless its route names one (test_auth).
+- Unknown names in a query or a body are refused (test_hostile_bodies): `?userid=ada`, ignored, would list
+  everybody's data.
 """
 
 from __future__ import annotations
@@ -20,11 +22,9 @@ from memory.engine import Engine
 from models.keys import ADMIN, READ
 from schemas.errors import Error
 
-NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
-
-
 ANY_SCOPE = "any"  # of a call that every key may make
 EXTENSION = "recap"
+NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 LIMITED = "Too many requests, too many at once or too many wrong keys, or the day's tokens are spent. See Retry-After."
 IDEMPOTENCY_KEY = {
     "in": "header",
@@ -49,7 +49,7 @@ _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
 
 class Int64(IntegerConverter):
-    """An id in a path.  What can't be one is answered with 404, like an id that nobody has.
+    """An id in a path. Anything else is answered with 404, like an id that nobody has.
 
     Its length is bounded here: with werkzeug's own `max`, some larger numbers would be answered with 405.
     """
@@ -81,17 +81,18 @@ class ApiBlueprint(Blueprint):
         error_schema: type[Schema] = Error,
         **options: Any,
     ) -> None:
-        """As `Blueprint.add_url_rule`, with the scope the call asks for and a description of each error it answers.
+        """Add a call and describe it in the OpenAPI document.
 
-        A call that takes a `turn` answers with events if it is asked to, and takes an Idempotency-Key.  A turn, and any
-        call that may wait for a model, a session or a large document, is `slow` (see `api.limits`).  With
-        `files`, its body may be bytes instead of JSON.
+        scope: that a key needs. errors: descriptions by status, beside those of every call.
+        turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
+        slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
+        files: its body may be bytes instead of JSON.
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
-        lacking = f"The key lacks the scope `{scope}`. " if scope != ANY_SCOPE else ""
-        of_body = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
-        texts = {**_EVERY_CALL, 403: lacking + NOT_LOCAL, **of_body, **(errors or {})}
+        forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`. {NOT_LOCAL}"
+        body_errors = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
+        texts = {**_EVERY_CALL, 403: forbidden, **body_errors, **(errors or {})}
         content = {"application/json": {"schema": error_schema}}
         described: dict[str, Any] = {
             "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
@@ -107,4 +108,5 @@ class ApiBlueprint(Blueprint):
 
 
 def current_engine() -> Engine:
+    """Return the engine of the application that answers the request."""
     return cast(Engine, current_app.extensions[EXTENSION])

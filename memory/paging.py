@@ -74,3 +74,10 @@ def page_of(rows: Sequence[T], limit: int, key: Callable[[T], tuple[Any, ...]]) 
     """Return a page of up to `limit` + 1 rows. key: returns a row's sort key, which becomes the cursor."""
     items = tuple(rows[:limit])
     return Page(items, encode_cursor(*key(items[-1])) if len(rows) > limit else None)
+
+
+def slice_page(items: Sequence[T], cursor: str | None, limit: int) -> Page[T]:
+    """Return a page of a list that has no sort key, such as a ranking; its cursor holds a place in the list."""
+    start = decode_cursor(cursor, int)[0] if cursor is not None else 0
+    end = start + limit
+    return Page(tuple(items[start:end]), encode_cursor(end) if end < len(items) else None)
