@@ -123,6 +123,7 @@ class ModelServer:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
+        self._is_replaceable = environment.builtin  # a server that an operator or a program named stays
         self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
         self._lock = threading.Lock()
         self._in_use: tuple[_Row | None, ModelRegistry] = None, environment
@@ -170,7 +171,7 @@ class ModelServer:
             assert stored is not None
             settings, problem = self._with(stored, ""), str(error)
         key = settings.openai_api_key
-        source = "stored" if stored is not None else "none" if settings.uses_builtin_model else "environment"
+        source = "stored" if stored is not None else "none" if self._is_replaceable else "environment"
         return ServerInfo(
             source,
             _address(settings),
@@ -223,7 +224,7 @@ class ModelServer:
     # -- inside
 
     def _read(self) -> _Row | None:
-        if not self._settings.uses_builtin_model:
+        if not self._is_replaceable:
             return None
         with self._database.read() as tx:
             row = tx.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
@@ -265,7 +266,7 @@ class ModelServer:
 
     def _refusal(self) -> str | None:
         """Why no model server can be stored."""
-        if not self._settings.uses_builtin_model:
+        if not self._is_replaceable:
             return BY_ENVIRONMENT
         return None if self._settings.encryption_key else NO_ENCRYPTION_KEY
 
