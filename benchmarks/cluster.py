@@ -30,35 +30,48 @@ machines would do: see CPU for that.  docs/scale.md derives what a large install
 
 from __future__ import annotations
 
-import argparse
+import random
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.filling import Filled, Person
+from benchmarks.harness import (
+    Command,
+    Figures,
+    Row,
+    cell,
+    changed_settings,
+    converse_at_once,
+    cpu_seconds,
+    exit_on_failure,
+    markdown,
+    percentiles,
+    progress,
+    run_info,
+    worker_memory,
+)
 from benchmarks.model import ModelProcess, Script
 from benchmarks.needs import MEASURED, Assumed, measured_in
 from benchmarks.needs import table as needs_table
-from benchmarks.nodes import Conditions, Figures, Load, cluster, each
-from benchmarks.postgres import PostgreSQL
-from benchmarks.resources import worker_memory
-from benchmarks.results import Row, cell, load_line, machine_line, markdown, settings_told
-from benchmarks.scale import spread
-from benchmarks.serving import terminable
+from benchmarks.notes import note
+from benchmarks.scale import Filled, Person, median_people, spread
+from benchmarks.serving import Counters, PostgreSQL, Server, temporary_server, terminable
 
 NODES = (1, 2, 4)
+THREADS = 32
 WARM_UP = 3  # turns of each client before the measurement
 WORKERS = 2  # of the server that is filled
+COLD = 5  # people of each client
+COLD_MESSAGES = 1_000  # of such a person, about
+SETTLE_SECONDS = 300.0
 SCRIPT = Script(words=200, facts=1, keeps=False)
-TURN_ROWS: tuple[Row, ...] = (
-    ("turns a second", "{:,.0f}", ("per_second",)),
-    ("a turn, ms: median", "{:,.0f}", ("turn_ms", "p50")),
-    ("a turn, ms: p95", "{:,.0f}", ("turn_ms", "p95")),
-    ("alone, ms: median", "{:,.1f}", ("alone_ms", "p50")),
-    ("alone, ms: p95", "{:,.1f}", ("alone_ms", "p95")),
+COST_ROWS: tuple[Row, ...] = (
     ("CPU of the nodes, ms", "{:,.1f}", ("each", "nodes_cpu_ms")),
     ("CPU of PostgreSQL, ms", "{:,.1f}", ("each", "cpu_ms")),
     ("commits", "{:,.1f}", ("each", "commits")),
@@ -68,6 +81,17 @@ TURN_ROWS: tuple[Row, ...] = (
     ("pages hit", "{:,.0f}", ("each", "hit")),
     ("pages read", "{:,.1f}", ("each", "read")),
     ("pages written", "{:,.1f}", ("each", "writes")),
+)
+TURN_ROWS: tuple[Row, ...] = (
+    ("a turn, ms: median", "{:,.0f}", ("turn_ms", "p50")),
+    ("a turn, ms: p95", "{:,.0f}", ("turn_ms", "p95")),
+)
+NODE_ROWS: tuple[Row, ...] = (
+    ("turns a second", "{:,.0f}", ("per_second",)),
+    *TURN_ROWS,
+    ("alone, ms: median", "{:,.1f}", ("alone_ms", "p50")),
+    ("alone, ms: p95", "{:,.1f}", ("alone_ms", "p95")),
+    *COST_ROWS,
     ("index pages hit, %", "{:,.1f}", ("index_hit_percent",)),
     ("connections", "{:,}", ("connections",)),
     ("memory of a node's process, MB", "{:,.0f}", ("memory_mb",)),
@@ -80,46 +104,137 @@ FILLED_ROWS: tuple[Row, ...] = (
     ("filled: CPU of the nodes, ms", "{:,.2f}", ("filled", "each", "nodes_cpu_ms")),
     ("filled: CPU of PostgreSQL, ms", "{:,.2f}", ("filled", "each", "cpu_ms")),
     ("filled: WAL, bytes", "{:,.0f}", ("filled", "each", "wal_bytes")),
-    ("search, a median person, ms: median", "{:,.1f}", ("search_ms", "p50")),
-    ("search, a median person, ms: p95", "{:,.1f}", ("search_ms", "p95")),
-    ("search, the person with most, ms: median", "{:,.1f}", ("search_most_ms", "p50")),
-    ("search, the person with most, ms: p95", "{:,.1f}", ("search_most_ms", "p95")),
-    ("overhead of a turn, median people, ms: median", "{:,.1f}", ("alone_ms", "p50")),
-    ("overhead of a turn, median people, ms: p95", "{:,.1f}", ("alone_ms", "p95")),
-    ("overhead of a turn, the person with most, ms: median", "{:,.1f}", ("alone_most_ms", "p50")),
-    ("overhead of a turn, the person with most, ms: p95", "{:,.1f}", ("alone_most_ms", "p95")),
-    ("index pages hit in these, %", "{:,.1f}", ("index_hit_percent",)),
     *(
-        (f"cold: {label}", shape, ("cold", *path))
-        for label, shape, path in TURN_ROWS
-        if path[0] in ("turn_ms", "each", "failed")
+        (f"{label}, ms: {share}", "{:,.1f}", (name, path))
+        for label, name in (
+            ("search, a median person", "search_ms"),
+            ("search, the person with most", "search_most_ms"),
+            ("overhead of a turn, median people", "alone_ms"),
+            ("overhead of a turn, the person with most", "alone_most_ms"),
+        )
+        for share, path in (("median", "p50"), ("p95", "p95"))
     ),
+    ("index pages hit in these, %", "{:,.1f}", ("index_hit_percent",)),
+    *((f"cold: {label}", shape, ("cold", *path)) for label, shape, path in (*TURN_ROWS, *COST_ROWS, NODE_ROWS[-1])),
     ("VACUUM (ANALYZE), s", "{:,.1f}", ("vacuum_seconds",)),
     ("REINDEX of `messages`, s", "{:,.1f}", ("reindex_seconds", "messages")),
     ("REINDEX of `search_messages`, s", "{:,.1f}", ("reindex_seconds", "search_messages")),
 )
-HELD = (  # how many messages each person was given; those of turns are in other sessions
-    "SELECT name, CAST(sum(message_count) AS bigint) AS held FROM owners JOIN sessions ON owner_id = owners.id"
-    " WHERE public_id SIMILAR TO 'person-[0-9]+-[0-9]+' GROUP BY name"
-)
 
 
-def turns(under: Conditions, numbers: Sequence[int], count: int) -> Figures:
-    """SQLite with one node, PostgreSQL with each of these numbers of nodes, and the sizes of what they stored there.
+# -- nodes on one database, and the turns that clients send them
 
-    Each client sends `count` turns.
-    """
+Load = Sequence[Sequence[Mapping[str, str]]]
+"""For each client the bodies of its turns."""
+
+
+def warm_load(prefix: str, clients: int, turns: range) -> Load:
+    """Return turns of clients that each stay with one person and session."""
+    names = [f"{prefix}-{client}" for client in range(clients)]
+    return [
+        [{"user_id": name, "session_id": name, "message": note(name, number).text} for number in turns]
+        for name in names
+    ]
+
+
+def cold_load(people: Sequence[Person], clients: int) -> Load:
+    """Return one turn of each of the people who have about COLD_MESSAGES, with a question about a note of theirs."""
+    rng = random.Random(1)  # nosec B311 # the same at each run
+    some = sorted(people, key=lambda person: abs(person.messages - COLD_MESSAGES))[: clients * COLD]
+    turns = [{"user_id": it.name, "session_id": f"{it.name}-again", "message": it.question(rng)[0]} for it in some]
+    return [turns[client::clients] for client in range(min(clients, len(turns)))]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is the same for all clusters of a run."""
+
+    model: ModelProcess
+    clients: int
+    settings: Mapping[str, str]  # of Recap, other than the defaults
+    bar: Any
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Running nodes on one database; without `postgres`, one node on SQLite."""
+
+    run: Run
+    nodes: Sequence[Server]
+    postgres: PostgreSQL | None
+
+    def send(self, load: Load) -> Figures:
+        """Send all turns, the clients at once; each keeps to one node."""
+        started = time.monotonic()
+        done = converse_at_once([node.url for node in self.nodes], "/api/chat", load, self.run.bar)
+        return {
+            "per_second": round(len(done.turns) / (time.monotonic() - started), 1),
+            "turn_ms": percentiles([1000 * turn.seconds for turn in done.turns]),
+            "failed": len(done.errors),
+            "first_failure": done.errors[0] if done.errors else None,
+        }
+
+    def measure(self, load: Load) -> Figures:
+        """Return the figures of these turns, with the cost of each."""
+        before = self.counters()
+        figures = self.send(load)
+        connections = self.postgres.connections() if self.postgres else None
+        self.settle()
+        count = sum(map(len, load)) - figures["failed"]
+        return {**figures, "connections": connections, **cost_of_each(before, self.counters(), count)}
+
+    def alone(self, prefix: str) -> Figures:
+        """Return the overhead of one client's turns."""
+        overhead = Filled(self.nodes[0], self.run.model, self.run.bar).turns([Person(prefix, 0)])
+        self.settle()
+        return overhead
+
+    def settle(self) -> None:
+        for node in self.nodes:
+            node.settle(SETTLE_SECONDS)
+
+    def counters(self) -> Counters:
+        counters = self.postgres.counters() if self.postgres else {}
+        cpu = [cpu_seconds(node.pid) for node in self.nodes]
+        return counters | ({} if None in cpu else {"nodes_cpu_ms": 1000 * sum(filter(None, cpu))})
+
+
+def cost_of_each(before: Counters, after: Counters, count: int) -> Figures:
+    """Return the cost of one turn or message, and the share of an index's pages found in PostgreSQL's cache."""
+    done = {name: after[name] - before[name] for name in after}
+    shares = {}
+    if indexed := done.get("index_hit", 0) + done.get("index_read", 0):
+        shares = {"index_hit_percent": round(100 * done["index_hit"] / indexed, 1)}
+    return {"each": {name: round(value / max(1, count), 2) for name, value in done.items()}, **shares}
+
+
+@contextmanager
+def start_cluster(run: Run, nodes: int, postgres: PostgreSQL | None = None, *, workers: int = 1) -> Iterator[Cluster]:
+    """Run nodes of so many workers each."""
+    settings = {"WEB_WORKERS": str(workers), "WEB_THREADS": str(THREADS)}
+    settings |= {"DATABASE_URL": postgres.url} if postgres else {}
+    with ExitStack() as stack:
+        servers = [temporary_server(run.model.url, **{**settings, **run.settings}) for _ in range(nodes)]
+        yield Cluster(run, [stack.enter_context(server) for server in servers], postgres)
+
+
+# -- the two parts of the benchmark
+
+
+def measure_turns(run: Run, numbers: Sequence[int], count: int) -> Figures:
+    """Return the figures of SQLite with one node and of PostgreSQL with each of these numbers of nodes, and the sizes
+    of what PostgreSQL stored.  Each client sends `count` turns."""
 
     def column(name: str, nodes: int, postgres: PostgreSQL | None) -> Figures:
-        under.bar.set_postfix_str(name)
-        with cluster(under, nodes, postgres) as running:
-            running.send(Load.warm(name, under.clients, range(WARM_UP)))
-            running.settle()
+        run.bar.set_postfix_str(name)
+        with start_cluster(run, nodes, postgres) as cluster:
+            cluster.send(warm_load(name, run.clients, range(WARM_UP)))
+            cluster.settle()
             if postgres:  # autovacuum would do so within a minute; until then new tables are joined in a poor order
                 postgres.seconds("VACUUM (ANALYZE)")
-            figures = running.measured(Load.warm(name, under.clients, range(WARM_UP, WARM_UP + count)))
-            memory = worker_memory(running.nodes[0].pid)
-            return {**figures, "alone_ms": running.alone(name), "memory_mb": memory and memory.pss}
+            figures = cluster.measure(warm_load(name, run.clients, range(WARM_UP, WARM_UP + count)))
+            memory = worker_memory(cluster.nodes[0].pid).get("pss")
+            return {**figures, "alone_ms": cluster.alone(name), "memory_mb": memory}
 
     columns = {"SQLite, 1 node": column("sqlite", 1, None)}
     with TemporaryDirectory(prefix="recap-bench-") as folder, PostgreSQL(Path(folder) / "data") as postgres:
@@ -129,62 +244,81 @@ def turns(under: Conditions, numbers: Sequence[int], count: int) -> Figures:
         return {"columns": columns, "sizes": postgres.sizes()}
 
 
-def filled(under: Conditions, postgres: PostgreSQL, people: Sequence[Person]) -> Figures:
-    """The figures when these people have their messages."""
-    under.bar.set_postfix_str(f"{sum(person.messages for person in people):,} messages")
-    with cluster(under, 1, postgres, workers=WORKERS) as running:
-        (server,) = running.nodes
-        full = Filled(server, under.model, under.bar)
-        full.people.update({name: Person(name, held) for name, held in postgres.held(HELD).items()})
-        held, before = full.messages, running.counters()
-        rate, new = full.fill(people), full.messages - held
-        filling = {"per_second": round(rate, 1), **each(before, running.counters(), new)} if new > held else {}
+def measure_filled(run: Run, postgres: PostgreSQL, people: Sequence[Person]) -> Figures:
+    """Return the figures when these people have their messages."""
+    run.bar.set_postfix_str(f"{sum(person.messages for person in people):,} messages")
+    with start_cluster(run, 1, postgres, workers=WORKERS) as cluster:
+        (server,) = cluster.nodes
+        filled = Filled(server, run.model, run.bar)
+        filled.people.update({name: Person(name, messages) for name, messages in postgres.messages_of_people().items()})
+        present, before = filled.messages, cluster.counters()
+        rate, new = filled.fill(people), filled.messages - present
+        filling = {"per_second": round(rate, 1), **cost_of_each(before, cluster.counters(), new)}
         vacuum = postgres.seconds("VACUUM (ANALYZE)")
-        own = sorted(full.people.values(), key=lambda one: -one.messages)
-        middle = own[len(own) * 2 // 5 : len(own) * 3 // 5 + 1]
-        before = running.counters()
+        everybody = sorted(filled.people.values(), key=lambda person: -person.messages)
+        middle, most = median_people(everybody), everybody[:1]
+        before = cluster.counters()
         figures = {
-            "messages": full.messages,
-            "people": len(own),
-            "largest": own[0].messages,
-            "filled": filling,
+            "messages": filled.messages,
+            "people": len(everybody),
+            "largest": most[0].messages,
+            "filled": filling if new > present else {},
             "vacuum_seconds": vacuum,
             "sizes": postgres.sizes(),
-            "search_ms": full.searches(middle),
-            "search_most_ms": full.searches(own[:1]),
-            "alone_ms": full.turns(middle),
-            "alone_most_ms": full.turns(own[:1]),
+            "search_ms": filled.searches(middle),
+            "search_most_ms": filled.searches(most),
+            "alone_ms": filled.turns(middle),
+            "alone_most_ms": filled.turns(most),
         }
-        running.settle()
-        figures |= {"index_hit_percent": each(before, running.counters(), 1).get("index_hit_percent")}
+        cluster.settle()
+        figures |= {"index_hit_percent": cost_of_each(before, cluster.counters(), 1).get("index_hit_percent")}
         server.stop()
         postgres.restart()
         server.start()
-        running.send(Load.warm("connecting", under.clients, range(WARM_UP)))  # a new connection costs more than a turn
-        running.settle()
-        figures["cold"] = running.measured(Load.cold(own, under.clients))
-    figures["reindex_seconds"] = {
-        name: postgres.seconds(f"REINDEX TABLE {name}") for name in ("messages", "search_messages")
-    }
-    return figures
+        cluster.send(warm_load("connecting", run.clients, range(WARM_UP)))  # a new connection costs more than a turn
+        cluster.settle()
+        figures["cold"] = cluster.measure(cold_load(everybody, run.clients))
+    tables = "messages", "search_messages"
+    return {**figures, "reindex_seconds": {name: postgres.seconds(f"REINDEX TABLE {name}") for name in tables}}
 
 
-def derived_from(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures that `benchmarks.needs` starts from: of one node, and of the fullest PostgreSQL.
+def measure(options: Namespace, results: Figures) -> None:
+    """Add the figures of each part to `results` as soon as they are measured."""
+    with (
+        terminable(),
+        ModelProcess() as model,
+        progress(max(options.messages, default=0), "message or turn") as bar,
+        TemporaryDirectory(prefix="recap-bench-") as folder,
+    ):
+        model.follow(SCRIPT)
+        run = Run(model, options.clients, results["settings"], bar)
+        if options.nodes:
+            results["turns"] = measure_turns(run, options.nodes, options.turns)
+        if options.messages:
+            with PostgreSQL(options.data or Path(folder) / "data") as postgres:
+                for size in sorted(options.messages):
+                    results["filled"].append(measure_filled(run, postgres, spread(options.owners, size)))
+
+
+# -- the tables of docs/scale.md
+
+
+def figures_for_needs(results: Mapping[str, Any]) -> Figures:
+    """Return the figures that `benchmarks.needs` starts from: of one node, and of the fullest PostgreSQL.
 
     Without /proc, CPU and memory are None.
     """
     first, full = list(results["turns"]["columns"].values())[1], results["filled"][-1]
-    million = full["messages"] / 1e6
+    million, cold = full["messages"] / 1e6, full["cold"]["each"]
     return {
-        "message_bytes": _total(full["sizes"]) / full["messages"],
-        "turn_bytes": _total(results["turns"]["sizes"], "turns") / _entries(results["turns"]["sizes"], "turns"),
-        "node_ms": full["cold"]["each"].get("nodes_cpu_ms"),
-        "database_ms": full["cold"]["each"].get("cpu_ms"),
-        "pages_read": full["cold"]["each"]["read"],
-        "pages_written": full["cold"]["each"]["writes"],
-        "wal_bytes": full["cold"]["each"]["wal_bytes"],
-        "wal_syncs": full["cold"]["each"]["syncs"],
+        "message_bytes": _bytes(full["sizes"]) / full["messages"],
+        "turn_bytes": _bytes(results["turns"]["sizes"], "turns") / _entries(results["turns"]["sizes"], "turns"),
+        "node_ms": cold.get("nodes_cpu_ms"),
+        "database_ms": cold.get("cpu_ms"),
+        "pages_read": cold["read"],
+        "pages_written": cold["writes"],
+        "wal_bytes": cold["wal_bytes"],
+        "wal_syncs": cold["syncs"],
         "memory_mb": first["memory_mb"],
         "reindex_seconds": sum(full["reindex_seconds"].values()) / million,
         "vacuum_seconds": full["vacuum_seconds"] / million,
@@ -192,106 +326,74 @@ def derived_from(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The tables of docs/scale.md, as far as they were measured."""
+    """Return the tables of docs/scale.md, as far as they were measured."""
     parts = []
     if turns := results["turns"]:
-        parts.append(_columns("a turn", turns["columns"], TURN_ROWS))
-        parts += [f"The first failure: {one['first_failure']}" for one in turns["columns"].values() if one["failed"]]
-    if full := results["filled"]:
-        parts.append(_columns("messages", {f"{one['messages']:,}": one for one in full}, FILLED_ROWS))
-    if turns and full:
-        parts.append(_sizes(full[-1], turns["sizes"]))
-        measured = derived_from(results)
+        parts.append(_columns("a turn", turns["columns"], NODE_ROWS))
+        parts += [f"The first failure: {it['first_failure']}" for it in turns["columns"].values() if it["failed"]]
+    if filled := results["filled"]:
+        parts.append(_columns("messages", {f"{it['messages']:,}": it for it in filled}, FILLED_ROWS))
+    if turns and filled:
+        parts.append(_sizes(filled[-1], turns["sizes"]))
+        measured = figures_for_needs(results)
         if None not in measured.values():
-            start = markdown(
-                ("derived from", "measured"), [(MEASURED[name], _figure(measured[name])) for name in MEASURED]
-            )
+            figures = {name: f"{value:,.{0 if value >= 100 else 2}f}" for name, value in measured.items()}
+            start = markdown(("derived from", "measured"), [(MEASURED[name], figures[name]) for name in MEASURED])
             parts += [start, needs_table(measured_in(start), Assumed())]
     if results["ended_early"]:
         parts.append(f"Not everything was measured. {results['ended_early']}")
-    what = f"{results['clients']} clients, {results['each']} turns each{settings_told(results['settings'])}."
-    return "\n\n".join([*parts, f"{what} {load_line(results['load'])} {machine_line(results['machine'])}"])
+    parts.append(f"{results['clients']} clients, {results['each']} turns each{changed_settings(results['settings'])}.")
+    return "\n\n".join(parts)
 
 
-def _columns(what: str, columns: Mapping[str, Figures], of: Sequence[Row]) -> str:
-    lines = [(label, *(cell(figures, shape, path) for figures in columns.values())) for label, shape, path in of]
-    return markdown((what, *columns), lines)
+def _columns(title: str, columns: Mapping[str, Figures], labels: Sequence[Row]) -> str:
+    lines = [(label, *(cell(figures, shape, path) for figures in columns.values())) for label, shape, path in labels]
+    return markdown((title, *columns), lines)
 
 
-def _sizes(full: Figures, turned: Sequence[Figures]) -> str:
-    """What each table and index takes, but for those that take next to nothing."""
-    count, of_turns = _entries(turned, "turns"), {(one["of"], one["part"]): one["bytes"] for one in turned}
+def _sizes(full: Figures, turns: Sequence[Figures]) -> str:
+    """Return what each table and index takes, but for those that take next to nothing."""
+    count, of_turns = _entries(turns, "turns"), {(size["of"], size["part"]): size["bytes"] for size in turns}
     lines = list[tuple[str, ...]]()
-    for one in full["sizes"]:
-        each_message, each_turn = one["bytes"] / full["messages"], of_turns.get((one["of"], one["part"]), 0) / count
-        if each_message >= 1 or one["of"] == "turns":
-            uses = "" if one["part"] == "rows" else f"{one['entries']:,}"
-            lines.append((f"`{one['of']}`", one["part"], f"{each_message:,.0f}", f"{each_turn:,.0f}", uses))
-    whole = _total(full["sizes"]) / full["messages"], _total(turned) / count
-    lines.append(("all", "", *(f"{one:,.0f}" for one in whole), ""))
+    for size in full["sizes"]:
+        each_message, each_turn = size["bytes"] / full["messages"], of_turns.get((size["of"], size["part"]), 0) / count
+        if each_message >= 1 or size["of"] == "turns":
+            uses = "" if size["part"] == "rows" else f"{size['entries']:,}"
+            lines.append((f"`{size['of']}`", size["part"], f"{each_message:,.0f}", f"{each_turn:,.0f}", uses))
+    lines.append(("all", "", f"{_bytes(full['sizes']) / full['messages']:,.0f}", f"{_bytes(turns) / count:,.0f}", ""))
     return markdown(("table", "part", "bytes a message", "bytes a turn", "uses of the index"), lines)
 
 
-def _figure(value: float) -> str:
-    return f"{value:,.{0 if value >= 100 else 2}f}"
-
-
-def _total(sizes: Sequence[Figures], table: str | None = None) -> float:
-    return float(sum(one["bytes"] for one in sizes if table in (None, one["of"])))
+def _bytes(sizes: Sequence[Figures], table: str | None = None) -> float:
+    return float(sum(size["bytes"] for size in sizes if table in (None, size["of"])))
 
 
 def _entries(sizes: Sequence[Figures], table: str) -> int:
-    return max(1, next(one["entries"] for one in sizes if (one["of"], one["part"]) == (table, "rows")))
+    return max(1, next(size["entries"] for size in sizes if (size["of"], size["part"]) == (table, "rows")))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("cluster", __doc__)
-    shown = "(default: %(default)s)"
-    command.add_argument("--nodes", nargs="*", type=int, default=NODES, help=f"numbers of nodes {shown}")
-    command.add_argument("--clients", type=int, default=20, help=f"clients at once {shown}")
-    command.add_argument("--turns", type=int, default=40, help=f"turns of each client {shown}")
-    command.add_argument("--owners", type=int, default=50, help=f"people with messages {shown}")
-    command.add_argument("--messages", nargs="*", type=int, default=(50_000,), help=f"sizes to be filled {shown}")
-    command.add_argument("--data", type=Path, help="the PostgreSQL's folder, kept (default: a temporary one)")
+    command.add_argument("--nodes", nargs="*", type=int, default=NODES, help="numbers of nodes")
+    command.add_argument("--clients", type=int, default=20, help="clients at once")
+    command.add_argument("--turns", type=int, default=40, help="turns of each client")
+    command.add_argument("--owners", type=int, default=50, help="people with messages")
+    command.add_argument("--messages", nargs="*", type=int, default=(50_000,), help="sizes to be filled")
+    command.add_argument("--data", type=Path, help="the PostgreSQL's folder, kept; without it a temporary one")
     command.takes_settings()
     options = command.parse_args(arguments)
     if min([options.clients, options.turns, options.owners, *options.nodes, *options.messages]) < 1:
         command.error("clients, turns, owners, nodes and messages must be at least 1")
-    results = about_now() | {
-        "clients": options.clients,
-        "each": options.turns,
-        "settings": dict(options.set),
-        "turns": None,
-        "filled": [],
-        "ended_early": "",
-    }
+    results = run_info() | {"clients": options.clients, "each": options.turns, "settings": dict(options.set)}
+    results |= {"turns": None, "filled": [], "ended_early": ""}
     try:
-        with breaking_off():
-            measured(options, results)
+        with exit_on_failure():
+            measure(options, results)
     except (KeyboardInterrupt, SystemExit) as end:
-        results["ended_early"] = next((one for one in end.args if isinstance(one, str)), "It was stopped.")
+        results["ended_early"] = next((text for text in end.args if isinstance(text, str)), "It was stopped.")
     command.publish(options.results, results, table)
     if results["ended_early"]:
         sys.exit(1)
-
-
-def measured(options: argparse.Namespace, results: dict[str, Any]) -> None:
-    """Add the figures of each part to `results` as soon as they are measured."""
-    total = max(options.messages, default=0)
-    with (
-        terminable(),
-        ModelProcess() as model,
-        progress(total, "message or turn") as bar,
-        TemporaryDirectory(prefix="recap-bench-") as folder,
-    ):
-        model.follow(SCRIPT)
-        under = Conditions(model, options.clients, results["settings"], bar)
-        if options.nodes:
-            results["turns"] = turns(under, options.nodes, options.turns)
-        if options.messages:
-            with PostgreSQL(options.data or Path(folder) / "data") as postgres:
-                for size in sorted(options.messages):
-                    results["filled"].append(filled(under, postgres, spread(options.owners, size)))
 
 
 if __name__ == "__main__":

@@ -19,18 +19,16 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from benchmarks.calling import at_once
-from benchmarks.command import Command, about_now, breaking_off, progress
+from benchmarks.harness import Command, Figures, converse_at_once, percentiles, progress
 from benchmarks.model import PIECES, Call, ModelProcess, Script
 from benchmarks.notes import note
-from benchmarks.results import load_line, machine_line, percentiles
 from benchmarks.serving import MAIN, temporary_server
 
 SPARE = 8  # threads that a worker keeps free of turns
 
 
-def measured(streams: int, turns: int, seconds: float, workers: int, threads: int) -> dict[str, Any]:
-    """The figures of `streams` conversations of `turns` turns each.  Raises RuntimeError if Recap does not start."""
+def measure(streams: int, turns: int, seconds: float, workers: int, threads: int) -> Figures:
+    """Return the figures of `streams` conversations of `turns` turns.  Raises RuntimeError if Recap does not start."""
     script = Script(first=seconds / PIECES, rest=seconds - seconds / PIECES, keeps=False)
     serving = {"WEB_WORKERS": str(workers), "WEB_THREADS": str(threads)}
     with (
@@ -39,12 +37,12 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
         progress(streams * turns + 1, "turn") as bar,
     ):
         model.follow(script)
-        at_once(server.url, "/api/chat", [_turns("warm-up", 1)], bar)
+        converse_at_once([server.url], "/api/chat", [_turns("warm-up", 1)], bar)
         warm = len(model.calls())
         conversations = [_turns(f"stream-{number}", turns) for number in range(streams)]
-        done = at_once(server.url, "/api/chat", conversations, bar, over=seconds)
+        done = converse_at_once([server.url], "/api/chat", conversations, bar, over=seconds)
         calls = model.calls()[warm:]
-    share = len(done.taken) * seconds / sum(done.seconds)
+    share = len(done.turns) * seconds / sum(done.seconds)
     ideal = streams / seconds
     return {
         "streams": streams,
@@ -56,8 +54,10 @@ def measured(streams: int, turns: int, seconds: float, workers: int, threads: in
         "ideal_per_second": round(ideal, 1),
         "turns_per_second": round(ideal * share, 1),
         "share_percent": round(100 * share, 1),
-        "first_text_beyond_ms": percentiles([1000 * (t.first - t.begun - script.first) for t in done.taken if t.first]),
-        "turn_beyond_ms": percentiles([1000 * (took.seconds - seconds) for took in done.taken]),
+        "first_text_beyond_ms": percentiles(
+            [1000 * (t.first - t.started - script.first) for t in done.turns if t.first]
+        ),
+        "turn_beyond_ms": percentiles([1000 * (turn.seconds - seconds) for turn in done.turns]),
         "failed": len(done.errors),
         "first_failure": done.errors[0] if done.errors else None,
     }
@@ -68,35 +68,31 @@ def _turns(session: str, count: int) -> list[Mapping[str, Any]]:
 
 
 def most_at_once(calls: Sequence[Call]) -> int:
-    """The largest number of calls that were in progress at once."""
-    steps = sorted([*((call.begun, 1) for call in calls), *((call.ended, -1) for call in calls)])
+    """Return the largest number of calls that were in progress at once."""
+    steps = sorted([*((call.started, 1) for call in calls), *((call.ended, -1) for call in calls)])
     return max(accumulate(step for _, step in steps), default=0)
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The figures, one on each line."""
+    """Return the figures, one on each line."""
     figures = results["figures"]
-    first, turn = figures["first_text_beyond_ms"], figures["turn_beyond_ms"]
-    rows = [
-        ("streams at once", f"{figures['at_once']:,} of {figures['streams']:,}"),
-        ("turns", f"{figures['turns']:,}"),
-        ("turns a second", f"{figures['turns_per_second']:,.1f} of an ideal {figures['ideal_per_second']:,.1f}"),
-        ("share of the ideal, %", f"{figures['share_percent']:.1f}"),
-        ("first text beyond the model's, ms", _percentiles(first)),
-        ("turn beyond the model's, ms", _percentiles(turn)),
-        ("failed turns", f"{figures['failed']:,}"),
-    ]
-    lines = [f"{label:36}{value:>28}" for label, value in rows]
-    if figures["first_failure"]:
-        lines += ["", f"The first failure: {figures['first_failure']}"]
-    serving = (
-        f"{figures['workers']} workers of {figures['threads']} threads; the model takes {figures['model_seconds']:g} s."
-    )
-    return "\n".join([*lines, "", serving, load_line(results["load"]), machine_line(results["machine"])])
 
+    def pair(name: str) -> str:
+        return "p50 {p50:,.0f}, p95 {p95:,.0f}".format(**figures[name]) if figures[name] else "-"
 
-def _percentiles(of: Mapping[str, float]) -> str:
-    return f"p50 {of['p50']:,.0f}, p95 {of['p95']:,.0f}" if of else "-"
+    lines = {
+        "streams at once": f"{figures['at_once']:,} of {figures['streams']:,}",
+        "turns": f"{figures['turns']:,}",
+        "turns a second": f"{figures['turns_per_second']:,.1f} of an ideal {figures['ideal_per_second']:,.1f}",
+        "share of the ideal, %": f"{figures['share_percent']:.1f}",
+        "first text beyond the model's, ms": pair("first_text_beyond_ms"),
+        "turn beyond the model's, ms": pair("turn_beyond_ms"),
+        "failed turns": f"{figures['failed']:,}",
+    }
+    parts = [f"{label:36}{value:>28}" for label, value in lines.items()]
+    parts += ["", f"The first failure: {figures['first_failure']}"] if figures["first_failure"] else []
+    workers = "{workers} workers of {threads} threads; the model takes {model_seconds:g} s.".format(**figures)
+    return "\n".join([*parts, "", workers])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -110,10 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if min(options.streams, options.turns, options.workers, options.threads or 1) < 1 or options.seconds <= 0:
         command.error("streams, turns, seconds, workers and threads must be above zero")
     threads = options.threads or options.streams + SPARE  # workers do not share evenly
-    results = about_now()
-    with breaking_off():
-        results["figures"] = measured(options.streams, options.turns, options.seconds, options.workers, threads)
-    command.publish(options.results, results, table)
+    sizes = options.streams, options.turns, options.seconds, options.workers, threads
+    command.report(options, lambda: {"figures": measure(*sizes)}, table)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,7 @@ from flask_migrate import upgrade
 from sqlalchemy import create_engine
 
 from app import build_app, engine_of
-from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.results import load_line, machine_line, rows
+from benchmarks.harness import Command, Figures, progress, rows
 from config import Settings
 from config.parsers import When
 from memory.background import register_jobs
@@ -53,7 +52,6 @@ VALUES: dict[str, list[str]] = {name: values.split() for name, values in STATEME
 WORDINGS: list[list[str]] = STATEMENTS["wordings"]
 DENIED: dict[str, str] = STATEMENTS["denied"]
 
-Figures = dict[str, Any]
 Truth = Mapping[str, int]
 """Which statement a text makes."""
 
@@ -80,45 +78,39 @@ class Statement:
         wordings = [DENIED[str(self.wording)]] if self.denied else WORDINGS[self.wording]
         return [wording.format(**dict(self.values)) for wording in wordings]
 
+    def missed_by(self, rng: random.Random) -> Statement:
+        """Return a statement that differs in a number or a name, or denies this one."""
+        values, slots = dict(self.values), [slot for slot, _ in self.values if slot in NUMBERS_AND_NAMES]
+        if str(self.wording) in DENIED and (not slots or rng.random() < 1 / 3):
+            return Statement(self.wording, self.values, denied=True)
+        for slot in rng.sample(slots, min(1, len(slots))):
+            values[slot] = rng.choice(VALUES[slot])
+        return Statement(self.wording, tuple(values.items()))
 
-def statements(rng: random.Random, facts: int) -> tuple[list[Statement], dict[Statement, Statement]]:
-    """Statements that all differ: plain ones, and near-misses, each with the plain one that it misses."""
+
+def make_texts(rng: random.Random, facts: int) -> tuple[list[str], Truth, Mapping[int, int]]:
+    """Return the texts of the facts, in the order they were stated; the statement that each makes; and the near-misses,
+    each with the statement that it misses."""
     near, plain = round(facts * NEAR_MISSES), facts - round(facts * DUPLICATES) - round(facts * NEAR_MISSES)
     known: dict[Statement, None] = {}
     while len(known) < plain:
         number = rng.randrange(len(WORDINGS))
         slots = sorted(set(re.findall(r"\{(\w+)\}", WORDINGS[number][0])))
         known[Statement(number, tuple((slot, rng.choice(VALUES[slot])) for slot in slots))] = None
-    first, missing = list(known), dict[Statement, Statement]()
-    while len(missing) < near:
-        one = rng.choice(first)
-        if (missed := _missed(rng, one)) not in known:
-            missing[missed] = one
-    return first, missing
-
-
-def _missed(rng: random.Random, one: Statement) -> Statement:
-    """A statement that differs from another one in a number or a name, or denies it."""
-    values, slots = dict(one.values), [slot for slot, _ in one.values if slot in NUMBERS_AND_NAMES]
-    if str(one.wording) in DENIED and (not slots or rng.random() < 1 / 3):
-        return Statement(one.wording, one.values, denied=True)
-    for slot in rng.sample(slots, min(1, len(slots))):
-        values[slot] = rng.choice(VALUES[slot])
-    return Statement(one.wording, tuple(values.items()))
-
-
-def texts_of(rng: random.Random, facts: int) -> tuple[list[str], Truth, Mapping[int, int]]:
-    """The texts of the facts, in the order they were stated; which statement each makes; and the near-misses, each with
-    the statement that it misses."""
-    plain, near = statements(rng, facts)
-    numbers = {one: number for number, one in enumerate([*plain, *near])}
-    unused = {one: rng.sample(one.texts(), len(one.texts())) for one in numbers}
-    texts = {unused[one].pop(): number for one, number in numbers.items()}
+    statements, missed = list(known), dict[Statement, Statement]()
+    while len(missed) < near:
+        statement = rng.choice(statements)
+        if (other := statement.missed_by(rng)) not in known:
+            missed[other] = statement
+    numbers = {statement: number for number, statement in enumerate([*statements, *missed])}
+    unused = {statement: rng.sample(statement.texts(), len(statement.texts())) for statement in numbers}
+    texts = {unused[statement].pop(): number for statement, number in numbers.items()}
     while len(texts) < facts:
-        one = rng.choice(plain)
-        if unused[one]:
-            texts.setdefault(unused[one].pop(), numbers[one])
-    return rng.sample(list(texts), facts), texts, {numbers[one]: numbers[other] for one, other in near.items()}
+        statement = rng.choice(statements)
+        if unused[statement]:
+            texts.setdefault(unused[statement].pop(), numbers[statement])
+    pairs = {numbers[other]: numbers[statement] for other, statement in missed.items()}
+    return rng.sample(list(texts), facts), texts, pairs
 
 
 @dataclass(frozen=True)
@@ -153,94 +145,94 @@ class Counted:
         yield from self.model.answer(request)
 
 
-def measured(
-    folder: Path, model: LanguageModel, texts: Sequence[str], truth: Truth, near: Mapping[int, int]
-) -> Figures:
-    """The figures of the facts with these texts, of which this mini model judges the pairs."""
+def measure(folder: Path, model: LanguageModel, texts: Sequence[str], truth: Truth, near: Mapping[int, int]) -> Figures:
+    """Return the figures of the facts with these texts, of which this mini model judges the pairs."""
     app = build_app(Settings(data_dir=folder, log_level="error", consolidation=When("manual")))
     with app.app_context():
         upgrade()
     client, today, mini = app.test_client(), BEGAN, Counted(model)
     engine = create_engine(engine_of(app).database.engine.url)
-    services = Engine(engine_of(app).settings, engine, now=lambda: today)
-    register_jobs(services)
-    services.model_server.models.mini = mini
-    imported = client.post("/api/import", query_string=WHO, json=document(texts))
-    assert imported.status_code == 200, imported.text
-    planted, days, longest, first = len(texts) - len(set(truth.values())), 0, 0.0, Figures()
+    recap = Engine(engine_of(app).settings, engine, now=lambda: today)
+    register_jobs(recap)
+    recap.model_server.models.mini = mini
+    response = client.post("/api/import", query_string=WHO, json=document(texts))
+    assert response.status_code == 200, response.text
+    duplicates, days, longest, first = len(texts) - len(set(truth.values())), 0, 0.0, Figures()
     while mini.calls == days:
         days, today = days + 1, today + timedelta(days=1)
-        services.consolidation.start(Caller(**WHO))
-        began = time.process_time()
-        services.job_queue.run_due(["consolidation"])
-        longest = max(longest, time.process_time() - began)
-        first = first or judged(client, truth, near)
-    found = judged(client, truth, near)
-    for each in (services, engine_of(app)):
-        each.stop()
+        recap.consolidation.start(Caller(**WHO))
+        started = time.process_time()
+        recap.job_queue.run_due(["consolidation"])
+        longest = max(longest, time.process_time() - started)
+        first = first or count_merged(client, truth, near)
+    merged = count_merged(client, truth, near)
+    for engine_in_use in (recap, engine_of(app)):
+        engine_in_use.stop()
     return {
-        **found,
+        **merged,
         "calls": mini.calls,
-        "precision": found["right"] / max(1, found["merged"]),
-        "recall": found["right"] / planted,
-        "recall_first_day": first["right"] / planted,
+        "precision": merged["right"] / max(1, merged["merged"]),
+        "recall": merged["right"] / duplicates,
+        "recall_first_day": first["right"] / duplicates,
         "longest_seconds": longest,
     }
 
 
 def document(texts: Sequence[str]) -> Figures:
-    """An export whose facts have these texts, stated an hour apart."""
+    """Return an export whose facts have these texts, stated an hour apart."""
     times = [(BEGAN - timedelta(hours=len(texts) - number)).isoformat() for number in range(len(texts))]
-    about = {"category": "other", "importance": 3, "scope": "user"}
+    common = {"category": "other", "importance": 3, "scope": "user"}
     facts = [
-        {**about, "id": number, "text": text, "quote": text, "valid_from": at, "created_at": at}
+        {**common, "id": number, "text": text, "quote": text, "valid_from": at, "created_at": at}
         for number, (text, at) in enumerate(zip(texts, times, strict=True), 1)
     ]
     return {"format": "recap-export", "version": 1, "sessions": [], "facts": facts}
 
 
-def judged(client: FlaskClient, truth: Truth, near: Mapping[int, int]) -> Figures:
-    """How many facts were merged, how many of them into a fact that says the same, and how many near-misses were
-    brought together with what they miss."""
+def count_merged(client: FlaskClient, truth: Truth, near: Mapping[int, int]) -> Figures:
+    """Count the facts that were merged, those of them merged into a fact that says the same, and the near-misses that
+    were brought together with the statement they miss."""
     merged, missed = list[tuple[int, int]](), 0
-    query: dict[str, Any] | None = {**WHO, "limit": 100}
+    query: Figures | None = {**WHO, "limit": 100}
     while query is not None:
         page: Figures = client.get("/api/facts", query_string=query).get_json()
-        for one in page["items"]:
-            together = [truth[one["text"]], *(truth[proof["text"]] for proof in one["proofs"])]
+        for fact in page["items"]:
+            together = [truth[fact["text"]], *(truth[proof["text"]] for proof in fact["proofs"])]
             merged += [(together[0], other) for other in together[1:]]
             missed += sum(near.get(statement) in together for statement in set(together))
         query = {**query, "cursor": page["next_cursor"]} if page["next_cursor"] else None
-    right = sum(one == other for one, other in merged)
+    right = sum(statement == other for statement, other in merged)
     return {"merged": len(merged), "right": right, "near_misses_merged": missed}
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The figures of the three models as text."""
-    of = "{facts:,} facts: {duplicates:,} duplicates, {near_misses:,} near-misses".format(**results)
-    lines = [of, f"{'':30}" + "".join(name.rjust(14) for name in results["models"])]
-    lines += rows(ROWS, list(results["models"].values()), 30, 14)
-    return "\n".join([*lines, load_line(results["load"]), machine_line(results["machine"])])
+    """Return a column for each of the three models."""
+    title = "{facts:,} facts: {duplicates:,} duplicates, {near_misses:,} near-misses".format(**results)
+    names = f"{'':30}" + "".join(name.rjust(14) for name in results["models"])
+    return "\n".join([title, names, *rows(ROWS, list(results["models"].values()), 30, 14)])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("consolidation", __doc__)
     command.add_argument("--facts", type=int, default=5_000, help="how many")
     options = command.parse_args(arguments)
-    texts, truth, near = texts_of(random.Random(7), options.facts)  # nosec B311
+    texts, truth, near = make_texts(random.Random(7), options.facts)  # nosec B311
     models: dict[str, LanguageModel] = {
         "built-in": BuiltinModel(),
-        "right": Judge(lambda one, other: truth[one] == truth[other]),
+        "right": Judge(lambda older, newer: truth[older] == truth[newer]),
         "always same": Judge(lambda *_: True),
     }
-    results: Figures = about_now() | {"facts": len(texts), "near_misses": len(near), "models": {}}
-    results["duplicates"] = len(texts) - len(set(truth.values()))
-    with breaking_off(), progress(len(models), "model") as bar:
-        for name, model in models.items():
-            with TemporaryDirectory(prefix="recap-bench-") as folder:
-                results["models"][name] = measured(Path(folder), model, texts, truth, near)
-            bar.update()
-    command.publish(options.results, results, table)
+
+    def measure_models() -> Figures:
+        figures: Figures = {"facts": len(texts), "near_misses": len(near), "models": {}}
+        with progress(len(models), "model") as bar:
+            for name, model in models.items():
+                with TemporaryDirectory(prefix="recap-bench-") as folder:
+                    figures["models"][name] = measure(Path(folder), model, texts, truth, near)
+                bar.update()
+        return {**figures, "duplicates": len(texts) - len(set(truth.values()))}
+
+    command.report(options, measure_models, table)
 
 
 if __name__ == "__main__":

@@ -6,31 +6,37 @@
 
 Without roles, the first speaker is the user, the other one the assistant.  The categories are those of LoCoMo: 1 the
 answer is spread over several messages, 2 the answer is a time, 3 the answer needs reasoning, 4 the answer is in one
-message.  Questions of other categories have no answer in the conversation.  The published files of LoCoMo and
-LongMemEval are read too.
+message.  Questions of other categories have no answer in the conversation.
+
+The files that LoCoMo (github.com/snap-research/locomo, `locomo10.json` or a file for each conversation) and LongMemEval
+(github.com/xiaowu0162/LongMemEval, `longmemeval_*.json`, a conversation for each question) publish are read too.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.published import in_our_format
-
 CATEGORIES = {1: "several messages", 2: "a time", 3: "some thought", 4: "one message"}
 ANSWERABLE = tuple(CATEGORIES)
 NO_ANSWER = "no answer"
+_LONGMEMEVAL = {  # its types of questions, by the number of LoCoMo's category that is most like it
+    "multi-session": 1,
+    "knowledge-update": 1,
+    "temporal-reasoning": 2,
+    "single-session-preference": 3,
+    "single-session-user": 4,
+    "single-session-assistant": 4,
+}
 
 
 @dataclass(frozen=True)
-class Said:
-    """A message of the conversation."""
-
+class RecordedMessage:
     external_id: str
     session: str
     role: str
@@ -39,14 +45,8 @@ class Said:
     created_at: str
 
     def to_import(self) -> dict[str, str | None]:
-        """The message in the format of `POST /api/sessions/{id}/messages`."""
-        return {
-            "role": self.role,
-            "name": self.name,
-            "content": self.content,
-            "created_at": self.created_at,
-            "external_id": self.external_id,
-        }
+        """Return the message in the format of `POST /api/sessions/{id}/messages`."""
+        return {name: getattr(self, name) for name in ("role", "name", "content", "created_at", "external_id")}
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class Question:
     asked_at: datetime | None = None
 
     @property
-    def answerable(self) -> bool:
-        """Whether the conversation answers it."""
+    def is_answerable(self) -> bool:
         return self.category in ANSWERABLE
 
 
@@ -74,7 +73,7 @@ class Conversation:
     """A conversation and questions about it."""
 
     name: str
-    said: tuple[Said, ...]
+    messages: tuple[RecordedMessage, ...]
     questions: tuple[Question, ...]
 
     @classmethod
@@ -85,80 +84,81 @@ class Conversation:
         """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            return [cls._of(name, one) for name, one in in_our_format(path.stem, data)]
+            return [cls._read(name, entry) for name, entry in in_our_format(path.stem, data)]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a conversation: {type(error).__name__}: {error}") from error
 
     @classmethod
-    def _of(cls, name: str, data: Mapping[str, Any]) -> Conversation:
+    def _read(cls, name: str, data: Mapping[str, Any]) -> Conversation:
         first = data["messages"][0].get("name")
-        said = tuple(_said(item, "user" if item.get("name") == first else "assistant") for item in data["messages"])
+        messages = tuple(
+            _message(item, "user" if item.get("name") == first else "assistant") for item in data["messages"]
+        )
         questions = tuple(map(_question, data["questions"]))
-        known = {one.external_id for one in said}
-        lost = sorted(set[str]().union(*(question.evidence for question in questions)) - known)
-        if lost:
+        ids = {message.external_id for message in messages}
+        if lost := sorted(set[str]().union(*(question.evidence for question in questions)) - ids):
             raise ValueError(f"evidence names messages that do not exist: {lost}")
-        if len(known) < len(said):
+        if len(ids) < len(messages):
             raise ValueError("two messages have the same id")
-        return cls(name, said, questions)
+        return cls(name, messages, questions)
 
     def with_evidence(self, *, unanswerable: bool = False) -> Conversation:
-        """The conversation with those questions whose evidence is known; `unanswerable` ones only if asked for."""
-        kept = (one for one in self.questions if one.evidence and (unanswerable or one.answerable))
+        """Return the conversation with the questions whose evidence is known; `unanswerable`: also those."""
+        kept = (item for item in self.questions if item.evidence and (unanswerable or item.is_answerable))
         return replace(self, questions=tuple(kept))
 
     def asked_at(self, question: Question) -> datetime:
-        """When a question is asked: the day after the last message, unless it says something else."""
-        last = max(datetime.fromisoformat(one.created_at) for one in self.said)
+        """Return when a question is asked: the day after the last message, unless it says something else."""
+        last = max(datetime.fromisoformat(message.created_at) for message in self.messages)
         return question.asked_at or last + timedelta(days=1)
 
     @property
-    def sessions(self) -> dict[str, list[Said]]:
-        """The messages by session, in order."""
-        sessions: dict[str, list[Said]] = {}
-        for one in self.said:
-            sessions.setdefault(one.session, []).append(one)
+    def sessions(self) -> dict[str, list[RecordedMessage]]:
+        """Return the messages by session, in order."""
+        sessions: dict[str, list[RecordedMessage]] = {}
+        for message in self.messages:
+            sessions.setdefault(message.session, []).append(message)
         return sessions
 
     def in_first_person(self) -> list[Conversation]:
-        """The conversation as each of two speakers would have had it with an assistant, with the questions about them.
+        """Return the conversation as each of two speakers would have had it with an assistant.
 
-        Nobody has a name there.  A question is about the speaker it names first, else about the user: "What did Ana
-        buy?" becomes "What did I buy?", and the other one "you".  A conversation without names stays as it is.
+        Nobody has a name there.  Each is asked the questions that name them first, the user also those without a name:
+        "What did Ana buy?" becomes "What did I buy?", and the other "you".  Without names nothing changes.
         """
-        names = list(dict.fromkeys(one.name for one in self.said if one.name is not None))
+        names = list(dict.fromkeys(message.name for message in self.messages if message.name is not None))
         if not names:
             return [self]
         user, other = names
-        asked: dict[str, list[Question]] = {user: [], other: []}
+        about: dict[str, list[Question]] = {user: [], other: []}
         for question in self.questions:
-            found = re.search(rf"\b(?:{re.escape(user)}|{re.escape(other)})\b", question.text)
-            me = found[0] if found else user
+            speaker = re.search(rf"\b(?:{re.escape(user)}|{re.escape(other)})\b", question.text)
+            me = speaker[0] if speaker else user
             text = question.text
             for name, pronoun, own in ((me, "I", "my"), (other if me == user else user, "you", "your")):
-                named = rf"\b{re.escape(name)}"
-                text = re.sub(rf"{named}\b", pronoun, re.sub(rf"{named}['\u2019]s\b", own, text))
-            asked[me].append(replace(question, text=text))
+                word = rf"\b{re.escape(name)}"
+                text = re.sub(rf"{word}\b", pronoun, re.sub(rf"{word}['\u2019]s\b", own, text))
+            about[me].append(replace(question, text=text))
         return [
             Conversation(
                 f"{self.name} as {me}",
-                tuple(replace(one, role="user" if one.name == me else "assistant", name=None) for one in self.said),
+                tuple(replace(it, role="user" if it.name == me else "assistant", name=None) for it in self.messages),
                 tuple(questions),
             )
-            for me, questions in asked.items()
+            for me, questions in about.items()
         ]
 
     def user_turns(self, count: int) -> list[str]:
-        """The first `count` messages of the user, repeated if the conversation has fewer."""
-        own = [one.content for one in self.said if one.role == "user"]
+        """Return the first `count` messages of the user, repeated if the conversation has fewer."""
+        own = [message.content for message in self.messages if message.role == "user"]
         return [own[number % len(own)] for number in range(count)]
 
 
-def _said(item: Mapping[str, Any], role: str) -> Said:
+def _message(item: Mapping[str, Any], role: str) -> RecordedMessage:
     caption = item.get("caption")
     content = f"{item['content']} [photo: {caption}]" if caption else item["content"]
     role = item.get("role", role)
-    return Said(str(item["id"]), str(item["session"]), role, item.get("name"), content, item["created_at"])
+    return RecordedMessage(str(item["id"]), str(item["session"]), role, item.get("name"), content, item["created_at"])
 
 
 def _question(item: Mapping[str, Any]) -> Question:
@@ -171,3 +171,66 @@ def _question(item: Mapping[str, Any]) -> Question:
         item.get("kind") or CATEGORIES.get(category, NO_ANSWER),
         datetime.fromisoformat(asked_at) if asked_at else None,
     )
+
+
+# -- the published files
+
+
+def in_our_format(name: str, data: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the conversations in the JSON of a file called `name`, each with a name of its own.
+
+    Raises KeyError, TypeError or ValueError if they are not what their format says.
+    """
+    for entry in data if isinstance(data, list) else [data]:
+        if "haystack_sessions" in entry:
+            yield entry["question_id"], _longmemeval(entry)
+        elif "qa" in entry:
+            yield entry.get("sample_id", name), _locomo(entry)
+        else:
+            yield name, entry
+
+
+def _locomo(entry: Mapping[str, Any]) -> dict[str, Any]:
+    talk = entry.get("conversation", entry)
+    messages = [
+        {
+            "id": turn["dia_id"],
+            "session": number,
+            "created_at": datetime.strptime(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y").isoformat(),
+            "name": turn["speaker"],
+            "content": turn["text"],
+            "caption": turn.get("blip_caption"),
+        }
+        for number in sorted(int(key[8:]) for key in talk if re.fullmatch(r"session_\d+", key))
+        for turn in talk[f"session_{number}"]
+    ]
+    ids = {message["id"] for message in messages}  # some evidence is misspelt, or several ids in one text
+    questions = [
+        {**question, "evidence": sorted(ids.intersection(re.split(r"[;\s]+", " ".join(question["evidence"]))))}
+        for question in entry["qa"]
+    ]
+    return {"messages": messages, "questions": questions}
+
+
+def _longmemeval(entry: Mapping[str, Any]) -> dict[str, Any]:
+    messages, evidence = [], []
+    for session, (day, turns) in enumerate(zip(entry["haystack_dates"], entry["haystack_sessions"], strict=True), 1):
+        for number, turn in enumerate(turns, 1):
+            message = {"id": f"S{session}:{number}", "session": session, "created_at": _moment(day)}
+            messages.append({**message, "role": turn["role"], "content": turn["content"]})
+            evidence += [message["id"]] if turn.get("has_answer") else []
+    unanswerable = entry["question_id"].endswith("_abs")
+    question = {
+        "question": entry["question"],
+        "answer": entry["answer"],
+        "evidence": evidence,
+        "category": 5 if unanswerable else _LONGMEMEVAL[entry["question_type"]],
+        "kind": "abstention" if unanswerable else entry["question_type"],
+        "asked_at": _moment(entry["question_date"]),
+    }
+    return {"messages": messages, "questions": [question]}
+
+
+def _moment(text: str) -> str:
+    """Convert LongMemEval's "2023/05/20 (Sat) 02:21" to ISO 8601."""
+    return datetime.strptime(re.sub(r" \(\w+\)", "", text), "%Y/%m/%d %H:%M").isoformat()

@@ -24,17 +24,15 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.calling import Connection
-from benchmarks.command import Command, about_now, breaking_off
+from benchmarks.harness import Command, Connection, Figures, quantile
 from benchmarks.model import PIECES, ModelProcess, Script
-from benchmarks.results import load_line, machine_line, quantile
 from benchmarks.serving import ROOT, temporary_server
 
 EVERY_SECONDS = 0.04  # between two questions
 WAIT_SECONDS = 60.0  # for an answer
 OTHER, *CROWD = (f"key-{number}-of-the-benchmark" for number in range(11))
 KEYS = ",".join([f"other:{OTHER}", *(f"crowd:{key}" for key in CROWD)])
-ASKED = {"health": "/health/live", "reads": "/api/sessions"}
+PATHS = {"health": "/health/live", "reads": "/api/sessions"}
 SESSIONS = 20  # of the other tenant
 
 
@@ -45,7 +43,7 @@ class Case:
     name: str
     senders: int
     model_seconds: float
-    sent: Callable[[int], tuple[str, dict[str, Any]]]
+    request: Callable[[int], tuple[str, Figures]]
 
 
 CASES = (
@@ -56,8 +54,8 @@ CASES = (
 )
 
 
-def measured(case: Case, root: Path, seconds: float) -> dict[str, Any]:
-    """The milliseconds of each question's answers, and the statuses that the crowd got."""
+def measure(case: Case, root: Path, seconds: float) -> Figures:
+    """Return the milliseconds of each question's answers, and the statuses that the crowd got."""
     with (
         ModelProcess() as model,
         temporary_server(model.url, root, RECAP_API_KEYS=KEYS) as server,
@@ -65,34 +63,34 @@ def measured(case: Case, root: Path, seconds: float) -> dict[str, Any]:
     ):
         _prepare(server.url)
         model.follow(Script(first=case.model_seconds / PIECES, rest=case.model_seconds * (1 - 1 / PIECES)))
-        asking = asker.submit(asked, server.url, seconds)
+        asking = asker.submit(ask, server.url, seconds)
         statuses = asyncio.run(_crowd(case, server.url, asking.done))
         return {"crowd": statuses, **{name: _figures(took) for name, took in asking.result().items()}}
 
 
-def asked(url: str, seconds: float) -> dict[str, list[float]]:
-    """Ask at fixed times, whether or not earlier questions have been answered; the milliseconds of each answer."""
-    names = [list(ASKED)[number % len(ASKED)] for number in range(int(seconds / EVERY_SECONDS))]
-    asking = []
+def ask(url: str, seconds: float) -> dict[str, list[float]]:
+    """Ask at fixed times, whether or not earlier questions have been answered; return the milliseconds of each."""
+    names = [list(PATHS)[number % len(PATHS)] for number in range(int(seconds / EVERY_SECONDS))]
+    futures = []
     with ThreadPoolExecutor(len(names)) as pool:
         for name in names:
-            asking.append(pool.submit(_timed, url, ASKED[name]))
+            futures.append((name, pool.submit(_time_call, url, PATHS[name])))
             time.sleep(EVERY_SECONDS)
-    return {name: [one.result() for one, of in zip(asking, names, strict=True) if of == name] for name in ASKED}
+    return {name: [future.result() for asked, future in futures if asked == name] for name in PATHS}
 
 
-def _timed(url: str, path: str) -> float:
-    begun = time.perf_counter()
+def _time_call(url: str, path: str) -> float:
+    started = time.perf_counter()
     with Connection(url, OTHER, WAIT_SECONDS) as connection:
         try:
             connection.call("GET", path)
         except OSError:
             return 1000 * WAIT_SECONDS
-    return 1000 * (time.perf_counter() - begun)
+    return 1000 * (time.perf_counter() - started)
 
 
 def _prepare(url: str) -> None:
-    """Sessions to list, and each worker warm, as far as chance has it."""
+    """Make sessions to list, and warm each worker, as far as chance has it."""
     for number in range(SESSIONS):
         with Connection(url, OTHER) as connection:
             connection.call("POST", "/api/sessions", {"session_id": f"other-{number}"})
@@ -102,7 +100,7 @@ def _prepare(url: str) -> None:
 
 
 async def _crowd(case: Case, url: str, over: Callable[[], bool]) -> Mapping[str, int]:
-    """Send until the questions are `over`; how often each status came."""
+    """Send until the questions are `over`; return how often each status came."""
     statuses = Counter[str]()
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
     async with httpx2.AsyncClient(base_url=url, limits=limits, timeout=WAIT_SECONDS, trust_env=False) as http:
@@ -116,13 +114,13 @@ async def _crowd(case: Case, url: str, over: Callable[[], bool]) -> Mapping[str,
 
 
 async def _sender(case: Case, http: httpx2.AsyncClient, number: int, statuses: Counter[str]) -> None:
-    key, body = case.sent(number)
+    key, body = case.request(number)
     while True:
         try:
-            said = {"message": f"I am {number}.", **body}
-            answer = await http.post("/api/chat", headers={"Authorization": f"Bearer {key}"}, json=said)
-            statuses[str(answer.status_code)] += 1
-            retry_after = float(answer.headers.get("Retry-After", 0))
+            message = {"message": f"I am {number}.", **body}
+            response = await http.post("/api/chat", headers={"Authorization": f"Bearer {key}"}, json=message)
+            statuses[str(response.status_code)] += 1
+            retry_after = float(response.headers.get("Retry-After", 0))
         except httpx2.TransportError as error:
             statuses[type(error).__name__] += 1
             retry_after = 1.0
@@ -134,15 +132,15 @@ def _figures(took: Sequence[float]) -> dict[str, float]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A line for each case and checkout."""
+    """Return a line for each case and checkout."""
     lines = [f"{'ms: p50 / p99 / max':44}{'health':>26}{'reads of another tenant':>30}   the crowd's answers"]
     for code, cases in results["figures"].items():
         lines += ["", code]
         for case, figures in cases.items():
-            health, reads = (" / ".join(f"{value:,.0f}" for value in figures[name].values()) for name in ASKED)
+            health, reads = (" / ".join(f"{value:,.0f}" for value in figures[name].values()) for name in PATHS)
             crowd = ", ".join(f"{count} x {status}" for status, count in figures["crowd"].items())
             lines.append(f"{case:44}{health:>26}{reads:>30}   {crowd or '-'}")
-    return "\n".join([*lines, "", load_line(results["load"]), machine_line(results["machine"])])
+    return "\n".join([*lines, ""])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -150,16 +148,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--seconds", type=float, default=15.0, help="duration of the questions in each case")
     command.add_argument("--beside", type=Path, help="the folder of another checkout, measured case by case as well")
     options = command.parse_args(arguments)
-    if options.seconds < len(ASKED) * EVERY_SECONDS:
+    if options.seconds < len(PATHS) * EVERY_SECONDS:
         command.error("seconds is too short")
     roots = {"this code": ROOT} | ({str(options.beside): options.beside.resolve()} if options.beside else {})
-    results = about_now()
-    results["figures"] = {code: {} for code in roots}
-    with breaking_off():
+
+    def measure_cases() -> Figures:
+        figures: Figures = {code: {} for code in roots}
         for case in CASES:
             for code, root in roots.items():
-                results["figures"][code][case.name] = measured(case, root, options.seconds)
-    command.publish(options.results, results, table)
+                figures[code][case.name] = measure(case, root, options.seconds)
+        return {"figures": figures}
+
+    command.report(options, measure_cases, table)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import json
 import random
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import fmean
@@ -35,9 +36,8 @@ from typing import Any
 from flask_migrate import upgrade
 
 from app import build_app, engine_of
-from benchmarks.command import Command, about_now, breaking_off
 from benchmarks.conversation import Conversation
-from benchmarks.results import load_line, machine_line, percentiles
+from benchmarks.harness import Command, Figures, percentiles
 from config import Settings
 from memory import tokens
 from memory.engine import Engine
@@ -58,16 +58,10 @@ DEPTHS = (1, 3, 10)
 UNANSWERED = ("unanswerable_personal", "general", "small_talk")
 Sessions = dict[str, list[dict[str, Any]]]
 Sets = Mapping[str, Any]
-Figures = dict[str, Any]
-
-
-def loaded(folder: Path) -> Sets:
-    """The sets of a folder, by the names of their files."""
-    return {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))}
 
 
 def remarks(corpus: Sets) -> Sessions:
-    """The messages of a corpus, by session."""
+    """Return the messages of a corpus, by session."""
     rng, size = random.Random(SEED), corpus["sessions_of"]  # nosec B311
     sessions: Sessions = {}
     for number in range(0, len(corpus["messages"]), size):
@@ -81,10 +75,10 @@ def remarks(corpus: Sets) -> Sessions:
 
 
 def recorded(conversation: Conversation) -> Sessions:
-    """The messages of a conversation, by session."""
+    """Return the messages of a conversation, by session."""
     return {
-        name: [{"role": one.role, "content": one.content, "created_at": f"{one.created_at}Z"} for one in said]
-        for name, said in conversation.sessions.items()
+        name: [{"role": it.role, "content": it.content, "created_at": f"{it.created_at}Z"} for it in messages]
+        for name, messages in conversation.sessions.items()
     }
 
 
@@ -92,111 +86,106 @@ class Person:
     """Somebody who has said all messages of some sessions, and whose application is ready to be asked."""
 
     def __init__(self, folder: Path, sessions: Sessions, settings: Sequence[tuple[str, str]]) -> None:
-        chosen = {"RECAP_DATA_DIR": str(folder), "LOG_LEVEL": "error", **dict(settings)}
-        self.app = build_app(Settings.from_env(chosen))
-        with self.app.app_context():
+        environ = {"RECAP_DATA_DIR": str(folder), "LOG_LEVEL": "error", **dict(settings)}
+        app = build_app(Settings.from_env(environ))
+        with app.app_context():
             upgrade()
-        self.services: Engine = engine_of(self.app)
+        self.engine: Engine = engine_of(app)
         for name, messages in sessions.items():
             body = {**WHO, "messages": messages}
-            answer = self.app.test_client().post(f"/api/sessions/{name}/messages", json=body)
-            assert answer.status_code in (200, 201), answer.text
-        self.services.job_queue.run_due(["index"])
+            response = app.test_client().post(f"/api/sessions/{name}/messages", json=body)
+            assert response.status_code in (200, 201), response.text
+        self.engine.job_queue.run_due(["index"])
         last = max(message["created_at"] for messages in sessions.values() for message in messages)
         self.now = datetime.fromisoformat(last) + timedelta(days=1)
-        with self.services.database.read() as tx:
+        with self.engine.database.read() as tx:
             owner = tx.query(OwnerRow).filter_by(name=WHO["user_id"]).one()
             self.scope = SearchScope(owner.id, owner.index_key)
 
     def search(self, text: str) -> list[str]:
-        found = self.services.search.find(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
-        return [one.message.content for one in found if one.message is not None]
+        found = self.engine.search.find(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
+        return [hit.message.content for hit in found if hit.message is not None]
 
     def excerpts(self, text: str) -> tuple[Excerpt, ...]:
-        """What a turn shows beside a message, unasked."""
-        budget = self.services.settings.recall_tokens
-        recall, key = self.services.recall, self.scope.owner_key
+        """Return the excerpts that a turn shows beside a message, unasked."""
+        budget = self.engine.settings.recall_tokens
+        recall, key = self.engine.recall, self.scope.owner_key
         plan = recall.plan(text, key, self.now, UTC, mode="auto", budget=budget)
-        generation = self.services.index.generation(key)
-        with self.services.database.read() as tx:
+        generation = self.engine.index.generation(key)
+        with self.engine.database.read() as tx:
             found = recall.find(tx, self.scope, plan, generation)
         return recall.select(found, plan).excerpts
 
 
-def measured(
+def measure(
     folder: Path, sets: Sets, conversations: Sequence[Conversation], settings: Sequence[tuple[str, str]]
 ) -> Figures:
-    """All figures, with these settings."""
-    person = Person(folder, remarks(sets["corpus"]), settings)
-    try:
-        figures: Figures = {name: _answered(person, sets[name]) for name in ("paraphrase", "short") if name in sets}
-        figures |= {name: _unanswered([person], sets[name]) for name in UNANSWERED if name in sets}
+    """Return the figures of all sets, with these settings."""
+    with ExitStack() as stack:
+
+        def person(name: str, sessions: Sessions) -> Person:
+            created = Person(folder / name, sessions, settings)
+            stack.callback(created.engine.stop)
+            return created
+
+        owner = person("", remarks(sets["corpus"]))
+        figures: Figures = {name: _answered(owner, sets[name]) for name in ("paraphrase", "short") if name in sets}
+        figures |= {name: _unanswered([owner], sets[name]) for name in UNANSWERED if name in sets}
         if "references" in sets:
-            figures["references"] = {"of": len(sets["references"]), "found": _count(person, sets["references"])}
+            found = [message for message in sets["references"] if owner.excerpts(message)]
+            figures["references"] = {"of": len(sets["references"]), "found": len(found)}
         if "facts" in sets:
-            figures["facts"] = _facts(
-                person.services.facts.ranking, sets["facts"], person.services.settings.fact_tokens
-            )
-    finally:
-        person.services.stop()
-    asked = [Person(folder / one.name, recorded(one), settings) for one in conversations]
-    try:
-        if asked and "unanswerable_locomo" in sets:
-            figures["unanswerable_locomo"] = _unanswered(asked, sets["unanswerable_locomo"])
-    finally:
-        for person in asked:
-            person.services.stop()
-    return figures
+            figures["facts"] = _facts(owner.engine.facts.ranking, sets["facts"], owner.engine.settings.fact_tokens)
+        if conversations and "unanswerable_locomo" in sets:
+            people = [person(conversation.name, recorded(conversation)) for conversation in conversations]
+            figures["unanswerable_locomo"] = _unanswered(people, sets["unanswerable_locomo"])
+        return figures
 
 
 def _answered(person: Person, questions: Sequence[Sets]) -> Figures:
     places, shown, took = [], 0, []
-    for one in questions:
-        began = perf_counter()
-        found = person.search(one["q"])
-        took.append((perf_counter() - began) * 1000)
-        places.append(min((found.index(answer) for answer in one["a"] if answer in found), default=max(DEPTHS)))
-        said = {message.content for excerpt in person.excerpts(one["q"]) for message in excerpt.messages}
-        shown += not said.isdisjoint(one["a"])
+    for question in questions:
+        started = perf_counter()
+        found = person.search(question["q"])
+        took.append((perf_counter() - started) * 1000)
+        places.append(min((found.index(answer) for answer in question["a"] if answer in found), default=max(DEPTHS)))
+        excerpts = person.excerpts(question["q"])
+        shown += any(message.content in question["a"] for excerpt in excerpts for message in excerpt.messages)
     within = {f"in {depth}": sum(place < depth for place in places) for depth in DEPTHS}
     return {"of": len(questions), **within, "shown": shown, **percentiles(took)}
 
 
 def _unanswered(people: Sequence[Person], questions: Sequence[str]) -> Figures:
-    found = [person.excerpts(question) for person in people for question in questions]
-    spent = fmean(sum(tokens.estimate(excerpt_block(one)) for one in each) for each in found)
-    junk = sum(map(bool, found))
-    return {"of": len(found), "junk": junk, "percent": round(100 * junk / len(found)), "tokens": round(spent)}
-
-
-def _count(person: Person, messages: Sequence[str]) -> int:
-    return sum(bool(person.excerpts(message)) for message in messages)
+    shown = [person.excerpts(question) for person in people for question in questions]
+    mean = fmean(sum(tokens.estimate(excerpt_block(excerpt)) for excerpt in excerpts) for excerpts in shown)
+    junk = sum(map(bool, shown))
+    return {"of": len(shown), "junk": junk, "percent": round(100 * junk / len(shown)), "tokens": round(mean)}
 
 
 def _facts(ranking: Ranking, told: Sets, budget: int) -> Figures:
-    """How often the right fact is among those that the message brings, is the first, and is among the first three."""
-    facts = [_fact(number, text, importance) for number, (text, importance) in enumerate(told["facts"], 1)]
+    """Count the questions whose right fact is shown, is the first, and is among the first three."""
+    facts = [
+        Fact(number, text, BEGAN - timedelta(days=1), BEGAN, importance=importance, scope="user")
+        for number, (text, importance) in enumerate(told["facts"], 1)
+    ]
     counts = dict.fromkeys(("shown", "in 1", "in 3"), 0)
     for question, right in told["questions"]:
         shown = ranking.for_message(facts, question, budget, BEGAN, is_personal=about(question) is not None)
         place = next((at for at, fact in enumerate(shown) if right in fact.text), None)
-        counts["shown"] += place is not None
-        counts["in 1"] += place == 0
-        counts["in 3"] += place is not None and place < 3
+        if place is not None:
+            counts["shown"] += 1
+            counts["in 1"] += place < 1
+            counts["in 3"] += place < 3
     return {"of": len(told["questions"]), **counts}
 
 
-def _fact(number: int, text: str, importance: int) -> Fact:
-    return Fact(number, text, BEGAN - timedelta(days=1), BEGAN, importance=importance, scope="user")
-
-
 def table(results: Mapping[str, Any]) -> str:
-    """A line for each set."""
+    """Return a line for each set."""
     lines = [f"{results['settings'] or 'The default settings'}:", ""]
     for name, figures in results["sets"].items():
-        told = ", ".join(f"{label} {value}" for label, value in figures.items() if label != "of")
-        lines.append(f"{name:24}of {figures['of']:3}: {told}")
-    return "\n".join([*lines, "", load_line(results["load"]), machine_line(results["machine"])])
+        values = ", ".join(f"{label} {value}" for label, value in figures.items() if label != "of")
+        lines.append(f"{name:24}of {figures['of']:3}: {values}")
+    return "\n".join([*lines, ""])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -205,14 +194,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--conversations", nargs="*", type=Path, default=[], metavar="CONVERSATION.json | FOLDER")
     command.takes_settings()
     options = command.parse_args(arguments)
-    sets = loaded(options.folder)
+    sets = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(options.folder.glob("*.json"))}
     if "corpus" not in sets:
         command.error(f"there is no corpus.json in {options.folder}")
-    results: Figures = about_now() | {"settings": ", ".join(f"{name}={value}" for name, value in options.set)}
-    with breaking_off(), tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-        talks = [talk for one in command.loaded(options.conversations) for talk in one.in_first_person()]
-        results["sets"] = measured(Path(folder), sets, talks, options.set)
-    command.publish(options.results, results, table)
+    talks = [talk for conversation in command.load(options.conversations) for talk in conversation.in_first_person()]
+
+    def measure_sets() -> Figures:
+        with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
+            figures = measure(Path(folder), sets, talks, options.set)
+        return {"settings": ", ".join(f"{name}={value}" for name, value in options.set), "sets": figures}
+
+    command.report(options, measure_sets, table)
 
 
 if __name__ == "__main__":

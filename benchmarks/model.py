@@ -6,11 +6,11 @@
         model.calls()                                 # the times and messages of each call
 
 `ModelProcess` runs it in a separate process (`python -m benchmarks.model`), so that the benchmark and the model do not
-wait for each other.  The main model answers with `reply`.
-The mini model answers with a digest in the format of Recap's prompt: a short statement of each message, up to the
-prompt's limit of words, and a fact for each statement of the person.
+wait for each other.  The main model answers with `reply`.  The mini model answers with a digest in the format of
+Recap's prompt: a short statement of each message, up to the prompt's limit of words, and a fact for each statement of
+the person.
 
-Guarantee: the same request gets the same answer.  The process ends when the process that started it ends.
+The same request gets the same answer.  The process ends when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FACT_WORDS_MIN = 6  # shorter sentences, such as "Ha, go on.", are not facts
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _SUMMARY = re.compile(r"<summary_so_far>\n(.*?)\n</summary_so_far>", re.S)
-_SAID = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d (user|assistant): (.*)$", re.M)
+_MESSAGE = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d (user|assistant): (.*)$", re.M)
 _SENTENCE = re.compile(r".+?(?:[.!?…]+(?=\s)|$)")
 
 Json = Mapping[str, Any]
@@ -63,10 +63,10 @@ class Script:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the model: when it began and ended, by `time.monotonic`, and its messages."""
+    """A call of the model: when it started and ended, by `time.monotonic`, and its messages."""
 
     model: str
-    begun: float
+    started: float
     ended: float
     messages: Sequence[Mapping[str, Any]]
 
@@ -76,12 +76,12 @@ class Call:
 
     @property
     def tokens(self) -> int:
-        """An estimate independent of any model: words and punctuation marks, plus MESSAGE_TOKENS for each message."""
+        """Estimate without any model: words and punctuation marks, plus MESSAGE_TOKENS for each message."""
         return len(_WORD.findall(self.text)) + MESSAGE_TOKENS * len(self.messages)
 
 
 class ScriptedModel(ThreadingHTTPServer):
-    """The server.  `calls` are the answered calls, in the order in which they ended."""
+    """The server; `calls` ended in this order."""
 
     request_queue_size = 1024
 
@@ -109,28 +109,28 @@ class _Requests(BaseHTTPRequestHandler):
         return self._send(json.dumps([asdict(call) for call in self.server.calls[int(since) :]]))
 
     def do_POST(self) -> None:
-        begun, body = time.monotonic(), json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        started, body = time.monotonic(), json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/script":
             self.server.script = Script(**body)
             return self._send("{}")
         if self.path != "/v1/chat/completions":
             return self.send_error(404)
-        script, stream, asked = self.server.script, body.get("stream"), str(body["messages"][-1]["content"])
-        text = digested(asked, script) if body["model"] == MINI else script.reply or answer(asked)
+        script, stream, message = self.server.script, body.get("stream"), str(body["messages"][-1]["content"])
+        text = digest(message, script) if body["model"] == MINI else script.reply or answer(message)
         if stream:
             self._begin_stream(text, script)
         else:
             time.sleep(script.mini if body["model"] == MINI else script.first + script.rest)
         # Before the end is sent: who receives it may ask for the calls at once.
         messages = body["messages"] if script.keeps else []
-        self.server.calls.append(Call(body["model"], begun, time.monotonic(), messages))
+        self.server.calls.append(Call(body["model"], started, time.monotonic(), messages))
         if stream:
-            self._event(_answered("chat.completion.chunk", delta={}, finish_reason="stop"))
+            self._event(_completion("chat.completion.chunk", delta={}, finish_reason="stop"))
             self._event("[DONE]")
             self.wfile.write(b"0\r\n\r\n")
         else:
-            message = {"role": "assistant", "content": text}
-            self._send(_answered("chat.completion", message=message, finish_reason="stop"))
+            reply = {"role": "assistant", "content": text}
+            self._send(_completion("chat.completion", message=reply, finish_reason="stop"))
         return None
 
     def _begin_stream(self, text: str, script: Script) -> None:
@@ -140,7 +140,7 @@ class _Requests(BaseHTTPRequestHandler):
             time.sleep(max(0.0, due - time.monotonic()))  # until a fixed time, so that delays do not add up
             at, end = (len(words) * part // PIECES for part in (piece, piece + 1))
             delta = {"content": "".join(f"{word} " for word in words[at:end])}
-            self._event(_answered("chat.completion.chunk", delta=delta, finish_reason=None))
+            self._event(_completion("chat.completion.chunk", delta=delta, finish_reason=None))
             due += script.rest / (PIECES - 1)
 
     def _event(self, data: str) -> None:
@@ -196,48 +196,48 @@ class ModelProcess:
         self._http.post("/script", json=asdict(script)).raise_for_status()
 
     def calls(self) -> list[Call]:
-        """All answered calls so far, in the order in which they ended."""
-        told = self._http.get("/calls", params={"since": len(self._calls)}).raise_for_status().json()
-        self._calls += [Call(**call) for call in told]
+        """Return all answered calls so far, in the order in which they ended."""
+        calls = self._http.get("/calls", params={"since": len(self._calls)}).raise_for_status().json()
+        self._calls += [Call(**call) for call in calls]
         return list(self._calls)
 
 
-def digested(material: str, script: Script) -> str:
-    """The mini model's answer as JSON: the summary in `material`, updated with its messages, and new facts.
+def digest(prompt: str, script: Script) -> str:
+    """Return the mini model's answer as JSON: the summary in `prompt`, updated with its messages, and new facts.
 
     The oldest statements of a summary that becomes too long are dropped.
     """
-    before = _SUMMARY.search(material)
+    before = _SUMMARY.search(prompt)
     previous = json.loads(unescape(before[1])) if before else {}
-    said = [(int(number), role, _first_sentence(unescape(text))) for number, role, text in _SAID.findall(material)]
-    discussed = [*previous.get("discussed", ()), *(f"{role}: {_clipped(text)}" for _, role, text in said)]
+    messages = [(int(number), role, _sentence(unescape(text))) for number, role, text in _MESSAGE.findall(prompt)]
+    discussed = [*previous.get("discussed", ()), *(f"{role}: {_clip(text)}" for _, role, text in messages)]
     while sum(len(statement.split()) for statement in discussed) > script.words:
         discussed.pop(0)
-    topic = previous.get("topic") or (_clipped(said[0][2]) if said else "")
+    topic = previous.get("topic") or (_clip(messages[0][2]) if messages else "")
     facts = [
         {"text": text, "quote": text, "source": number, "category": "other", "importance": 3, "scope": "user"}
-        for number, role, text in said
+        for number, role, text in messages
         if role == "user" and not text.endswith("?") and len(text.split()) >= FACT_WORDS_MIN
     ]
-    digest = {
+    answer = {
         "summary": {**previous, "topic": topic, "discussed": discussed},
         "facts": [{**fact, "supersedes": []} for fact in facts[: script.facts]],
     }
-    return json.dumps(digest, ensure_ascii=False)
+    return json.dumps(answer, ensure_ascii=False)
 
 
-def _answered(kind: str, **choice: Any) -> str:
-    """An answer of the main or mini model as JSON: a whole one, or a chunk."""
-    about = {"id": "chatcmpl-bench", "object": kind, "created": 1, "model": "scripted"}
-    return json.dumps({**about, "choices": [{"index": 0, **choice}]})
+def _completion(kind: str, **choice: Any) -> str:
+    """Return an answer of the main or mini model as JSON: a whole one, or a chunk."""
+    head = {"id": "chatcmpl-bench", "object": kind, "created": 1, "model": "scripted"}
+    return json.dumps({**head, "choices": [{"index": 0, **choice}]})
 
 
-def _first_sentence(text: str) -> str:
-    found = _SENTENCE.match(text)
-    return found[0] if found else text
+def _sentence(text: str) -> str:
+    first = _SENTENCE.match(text)
+    return first[0] if first else text
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     return " ".join(text.split()[:STATEMENT_WORDS])
 
 

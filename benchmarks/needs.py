@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
 
-from benchmarks.results import markdown
+from benchmarks.harness import markdown
 from benchmarks.serving import ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -58,7 +58,7 @@ Need = tuple[str, str, str]
 
 
 def needs(measured: Mapping[str, float], assumed: Assumed) -> list[Need]:
-    """What all databases and nodes together need."""
+    """Return what all databases and nodes together need."""
     of, turns = measured, assumed.people * assumed.active * assumed.turns
     peak, first = turns / DAY * assumed.peak, 1 / assumed.turns
     turn_bytes = 2 * of["message_bytes"] + of["turn_bytes"]
@@ -109,11 +109,11 @@ def table(measured: Mapping[str, float], assumed: Assumed) -> str:
 
 
 def measured_in(page: str) -> dict[str, float]:
-    """The figures of a page's tables.  Raises ValueError if one is missing."""
-    found = dict(re.findall(r"^\| (.+?) \| ([\d,.]+) \|$", page, re.M))
-    if missing := [label for label in MEASURED.values() if label not in found]:
+    """Return the figures of a page's tables.  Raises ValueError if one is missing."""
+    values = dict(re.findall(r"^\| (.+?) \| ([\d,.]+) \|$", page, re.M))
+    if missing := [label for label in MEASURED.values() if label not in values]:
         raise ValueError(f"{PAGE.name} has no row for: {', '.join(missing)}.")
-    return {name: float(found[label].replace(",", "")) for name, label in MEASURED.items()}
+    return {name: float(values[label].replace(",", "")) for name, label in MEASURED.items()}
 
 
 def _gigabytes(count: float) -> str:

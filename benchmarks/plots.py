@@ -61,7 +61,7 @@ PLOTS = (
 
 
 def figures_of(plot: Plot) -> tuple[list[str], list[list[float]]]:
-    """The plot's labels, and for each of its columns the figures.  Raises ValueError if the page has no such table."""
+    """Return the plot's labels, and for each of its columns the figures.  Raises ValueError if there is no table."""
     section = re.search(rf"^## {re.escape(plot.section)}$.*?(?=^## |\Z)", PAGE.read_text("utf-8"), re.M | re.S)
     for lines in re.findall(r"(?:^\|.*\n)+", section[0] if section else "", re.M):
         headings, _, *rows = ([cell.strip(" *") for cell in line[1:-1].split("|")] for line in lines.splitlines())
@@ -69,15 +69,15 @@ def figures_of(plot: Plot) -> tuple[list[str], list[list[float]]]:
             labels = [row[0].replace("`", "").partition(": a second")[0] for row in rows]
             series = [[number(row[headings.index(column)]) for row in rows] for column in plot.columns]
             if plot.lost:
-                return labels[1:], [[round(first - one, 1) for one in rest] for first, *rest in series]
+                return labels[1:], [[round(first - value, 1) for value in rest] for first, *rest in series]
             return labels, series
     raise ValueError(f"{PAGE.name} has no table under {plot.section!r} with the columns {plot.columns}.")
 
 
 def number(cell: str) -> float:
-    """The first number of a cell; NaN if it does not begin with one."""
-    found = re.match(r"[\d,.]+", cell)
-    return float(found[0].replace(",", "")) if found else math.nan
+    """Return the first number of a cell; NaN if it does not begin with one."""
+    digits = re.match(r"[\d,.]+", cell)
+    return float(digits[0].replace(",", "")) if digits else math.nan
 
 
 def draw(plot: Plot) -> Figure:
@@ -87,7 +87,7 @@ def draw(plot: Plot) -> Figure:
     axes = figure.subplots()
     for place, (column, values, colour) in enumerate(zip(plot.columns, series, plot.colours, strict=True)):
         bars = axes.barh([y + place * height for y in range(len(labels))], values, height, label=column, color=colour)
-        axes.bar_label(bars, ["" if math.isnan(one) else f"{one:,g}" for one in values], padding=2, fontsize=7)
+        axes.bar_label(bars, ["" if math.isnan(it) else f"{it:,g}" for it in values], padding=2, fontsize=7)
     axes.set_yticks([y + 0.42 - height / 2 for y in range(len(labels))], labels)
     axes.invert_yaxis()
     axes.set_xscale("log" if plot.logarithmic else "linear")

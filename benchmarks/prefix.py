@@ -14,18 +14,16 @@ it: one sends only its newest message, with X-Session-Id; the other sends the wh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise, takewhile
 from math import ceil
 from typing import Any
 
 import httpx2
 
-from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.conversation import Said
+from benchmarks.conversation import RecordedMessage
+from benchmarks.harness import Command, Figures, by_conversation, progress, quantile, rows
 from benchmarks.model import Json, ModelProcess, Script
-from benchmarks.results import by_conversation, machine_line, quantile, rows, width_of
 from benchmarks.serving import MAIN, temporary_server
 
 GOAL = 0.75
@@ -45,52 +43,47 @@ Prompts = Mapping[str, Sequence[Sequence[Json]]]
 """The prompts of one session for each of KINDS."""
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A question and its answer, each as one message."""
-
-    asked: str
-    answer: str
+Turn = tuple[str, str]
+"""A question and its answer, each as one message."""
 
 
-def turns(said: Sequence[Said], limit: int | None = None) -> list[Turn]:
-    """The first `limit` turns of the conversation.
+def turns_of(messages: Sequence[RecordedMessage], limit: int | None = None) -> list[Turn]:
+    """Return the first `limit` turns of the conversation.
 
     Consecutive messages of one speaker are joined.  Messages before the user's first one, and a question without an
     answer, are left out.
     """
-    texts = ["\n".join(one.content for one in line) for _, line in groupby(said, lambda one: one.role)]
-    first = int(said[0].role != "user")
-    return [Turn(asked, answer) for asked, answer in zip(texts[first::2], texts[first + 1 :: 2], strict=False)][:limit]
+    texts = ["\n".join(it.content for it in run) for _, run in groupby(messages, lambda message: message.role)]
+    first = int(messages[0].role != "user")
+    return list(zip(texts[first::2], texts[first + 1 :: 2], strict=False))[:limit]
 
 
-def serialised(messages: Sequence[Json]) -> bytes:
-    """The messages as JSON without optional white space."""
+def to_json(messages: Sequence[Json]) -> bytes:
+    """Return the messages as JSON without optional white space."""
     return json.dumps(messages, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def shared(before: bytes, after: bytes) -> int:
-    """The length of the common prefix."""
+def common_prefix(before: bytes, after: bytes) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False)))
 
 
-def figures(sessions: Sequence[Sequence[Sequence[Json]]]) -> dict[str, Any]:
-    """The common prefixes within each session, the tokens of all prompts, and the average parts of a prompt.
+def figures(sessions: Sequence[Sequence[Sequence[Json]]]) -> Figures:
+    """Return the common prefixes within each session, the tokens of all prompts, and the average parts of a prompt.
 
     A prefix is given as a share of the earlier of two consecutive prompts.
     """
     prompts = [messages for session in sessions for messages in session]
-    sizes = [len(serialised(messages)) for messages in prompts]
-    pairs = [pair for session in sessions for pair in pairwise(map(serialised, session))]
-    lengths = [shared(before, after) for before, after in pairs]
+    sizes = [len(to_json(messages)) for messages in prompts]
+    pairs = [pair for session in sessions for pair in pairwise(map(to_json, session))]
+    lengths = [common_prefix(before, after) for before, after in pairs]
     shares = [length / len(before) for length, (before, _) in zip(lengths, pairs, strict=True)]
-    system = sum(len(serialised(messages[:1])) for messages in prompts if messages[0]["role"] == "system")
-    newest = sum(len(serialised(messages[-1:])) for messages in prompts)
+    system = sum(len(to_json(messages[:1])) for messages in prompts if messages[0]["role"] == "system")
+    newest = sum(len(to_json(messages[-1:])) for messages in prompts)
     return {
         "prompts": len(prompts),
         "median": round(quantile(shares, 50), 3),
         "p25": round(quantile(shares, 25), 3),
-        "at_goal_percent": round(100 * sum(one >= GOAL for one in shares) / len(shares), 1),
+        "at_goal_percent": round(100 * sum(share >= GOAL for share in shares) / len(shares), 1),
         "prompt_tokens": _tokens(sum(sizes)),
         "new_tokens": _tokens(sum(sizes) - sum(lengths)),
         "mean": {
@@ -106,34 +99,34 @@ def _tokens(size: float) -> int:
 
 
 def replay(
-    http: httpx2.Client, model: ModelProcess, name: str, taken: Sequence[Turn], client: str, bar: Any
+    http: httpx2.Client, model: ModelProcess, name: str, turns: Sequence[Turn], client: str, bar: Any
 ) -> Prompts:
     """Replay the turns as one session.  Raises RuntimeError if the memory failed, and errors of httpx2."""
     user, recap = f"bench-{name}-{client}", list[Sequence[Json]]()
-    said, history, sessions = list[Json](), list[Sequence[Json]](), set[str | None]()
-    for turn in taken:
-        model.follow(Script(reply=turn.answer))
-        known = len(model.calls())
-        said.append({"role": "user", "content": turn.asked})
-        history.append([*said])
-        answer = http.post(
+    messages, history, sessions = list[Json](), list[Sequence[Json]](), set[str | None]()
+    for question, answer in turns:
+        model.follow(Script(reply=answer))
+        before = len(model.calls())
+        messages.append({"role": "user", "content": question})
+        history.append([*messages])
+        response = http.post(
             "/v1/chat/completions",
             headers={"X-Session-Id": user} if client == "newest" else {},
-            json={"model": MAIN, "user": user, "messages": said[-1:] if client == "newest" else said},
+            json={"model": MAIN, "user": user, "messages": messages[-1:] if client == "newest" else messages},
         ).raise_for_status()
-        sessions.add(answer.headers.get("X-Memory-Session-Id"))
-        prompts = [call.messages for call in model.calls()[known:] if call.model == MAIN]
-        problem = answer.headers.get("X-Memory-Error")
+        sessions.add(response.headers.get("X-Memory-Session-Id"))
+        prompts = [call.messages for call in model.calls()[before:] if call.model == MAIN]
+        problem = response.headers.get("X-Memory-Error")
         if problem or len(sessions) > 1 or len(prompts) != 1:
             raise RuntimeError(f"turn {len(history)}: {len(prompts)} prompts in the sessions {sessions}: {problem}")
         recap += prompts
-        said.append({"role": "assistant", "content": answer.json()["choices"][0]["message"]["content"]})
+        messages.append({"role": "assistant", "content": response.json()["choices"][0]["message"]["content"]})
         bar.update()
     return {"recap": recap, "history": history}
 
 
-def run(conversations: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
-    """Replay the conversations with both kinds of clients.  The results can be stored as JSON.
+def run(conversations: Mapping[str, Sequence[Turn]]) -> Figures:
+    """Replay the conversations with both kinds of clients and return their figures.
 
     In real use the summary is updated while the person writes the next message.  The replay does not pause, so with
     SUMMARY_MODE=inline the summary is updated before the reply is sent.
@@ -145,40 +138,35 @@ def run(conversations: Mapping[str, Sequence[Turn]]) -> dict[str, Any]:
         httpx2.Client(base_url=server.url, timeout=60.0, trust_env=False) as http,
         progress(len(CLIENTS) * sum(map(len, conversations.values())), "turn") as bar,
     ):
-        for name, taken in conversations.items():
+        for name, turns in conversations.items():
             for client in CLIENTS:
                 bar.set_postfix_str(f"{name}: {client}")
-                sent[client][name] = replay(http, model, name, taken, client, bar)
-    return {
-        "conversations": {
-            name: {client: measured([sent[client][name]]) for client in CLIENTS} for name in conversations
-        },
-        "all": {client: measured([*sent[client].values()]) for client in CLIENTS},
-    }
+                sent[client][name] = replay(http, model, name, turns, client, bar)
 
+    def figures_of(names: Iterable[str]) -> Figures:
+        return {
+            client: {kind: figures([sent[client][name][kind] for name in names]) for kind in KINDS}
+            for client in CLIENTS
+        }
 
-def measured(sessions: Sequence[Prompts]) -> dict[str, Any]:
-    """The figures of one conversation, or of several together."""
-    return {kind: figures([prompts[kind] for prompts in sessions]) for kind in KINDS}
+    return {"conversations": {name: figures_of([name]) for name in conversations}, "all": figures_of(conversations)}
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A column for each conversation, and one for all if there are several; a block of rows for each client."""
-    columns = by_conversation(results)
-    width = width_of(columns)
-    lines = [f"{'':36}" + "".join(name.rjust(width) for name in columns)]
+    """Return a column for each conversation, and one for all; a block of rows for each client."""
+    columns, width, heads = by_conversation(results, 36)
+    lines = [heads]
     for client, sends in CLIENTS.items():
-        shown = {name: column[client] for name, column in columns.items()}
-        prompts = "".join(f"{one['recap']['prompts']:,}".rjust(width) for one in shown.values())
+        shown = [column[client] for column in columns.values()]
+        prompts = "".join(f"{figures['recap']['prompts']:,}".rjust(width) for figures in shown)
         lines += ["", f"{f'{sends}: prompts':36}{prompts}"]
         for kind in KINDS if client == "newest" else ("recap",):
-            lines += [KINDS[kind], *rows(_ROWS, [one[kind] for one in shown.values()], 36, width)]
+            lines += [KINDS[kind], *rows(_ROWS, [figures[kind] for figures in shown], 36, width)]
     mean = results["all"]["newest"]["recap"]["mean"]
     lines += [
         "",
         f"On average a prompt of Recap has {mean['system']:,} tokens of system message, {mean['tail']:,} of tail and "
         f"{mean['newest']:,} of newest message with its recalled excerpts.",
-        machine_line(results["machine"]),
     ]
     return "\n".join(lines)
 
@@ -190,14 +178,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = command.parse_args(arguments)
     if options.limit is not None and options.limit < 2:
         command.error("--limit must be at least 2, because each prompt is compared with the next")
-    loaded = command.loaded(options.conversations)
-    conversations = {one.name: taken for one in loaded if len(taken := turns(one.said, options.limit)) > 1}
+    loaded = command.load(options.conversations)
+    conversations = {it.name: turns for it in loaded if len(turns := turns_of(it.messages, options.limit)) > 1}
     if not conversations:
         command.error("there is no conversation with at least two turns")
-    results = about_now()
-    with breaking_off():
-        results |= run(conversations)
-    command.publish(options.results, results, table)
+    command.report(options, lambda: run(conversations), table)
 
 
 if __name__ == "__main__":

@@ -19,10 +19,8 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from benchmarks.client import Recap
-from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.conversation import CATEGORIES, Conversation, Question
-from benchmarks.results import Row, by_conversation, machine_line, percentiles, rows, width_of
+from benchmarks.conversation import CATEGORIES, Conversation, Question, RecordedMessage
+from benchmarks.harness import Command, Figures, Recap, Row, by_conversation, percentiles, progress, rows
 from benchmarks.serving import temporary_server
 
 DEPTHS = (5, 10, 20)
@@ -61,116 +59,101 @@ class Replayed:
     search_ms: list[float] = field(default_factory=list)  # as the client sees it
     took_ms: list[float] = field(default_factory=list)  # as the server says
     turn_ms: list[float] = field(default_factory=list)
-    usage: list[dict[str, Any]] = field(default_factory=list)
+    usage: list[Figures] = field(default_factory=list)
 
 
 def replay(recap: Recap, conversation: Conversation, turns: int, bar: Any) -> Replayed:
     """Import one conversation, search it, and chat with its messages."""
     done, user = Replayed(conversation), f"bench-{conversation.name}"
-
-    bar.set_postfix_str(f"{conversation.name}: import")
-    begun = time.perf_counter()
-    for name, messages in conversation.sessions.items():
-        recap.append(user, f"{user}-{name}", messages)
-        bar.update(len(messages))
-    recap.wait_for_jobs(user, "index")
-    done.import_seconds = time.perf_counter() - begun
-    recap.wait_for_jobs(user, "index", "summary")
-
-    begun = time.perf_counter()
-    recap.append(f"{user}-one", f"{user}-one", conversation.said)
-    recap.wait_for_jobs(f"{user}-one", "index")
-    done.one_session_seconds = time.perf_counter() - begun
-    bar.update(len(conversation.said))
-    recap.wait_for_jobs(f"{user}-one", "index", "summary")
-
-    bar.set_postfix_str(f"{conversation.name}: search")
+    by_session = {f"{user}-{name}": messages for name, messages in conversation.sessions.items()}
+    done.import_seconds = _import(recap, user, by_session, bar)
+    done.one_session_seconds = _import(recap, f"{user}-one", {f"{user}-one": conversation.messages}, bar)
     for question in conversation.questions:
-        begun = time.perf_counter()
-        answer = recap.search(user, question.text, LIMIT)
-        done.search_ms.append((time.perf_counter() - begun) * 1000)
+        started = time.perf_counter()
+        query = {"q": question.text, "user_id": user, "limit": LIMIT}
+        answer = recap.call("GET", "/api/search", params=query)
+        done.search_ms.append((time.perf_counter() - started) * 1000)
         done.took_ms.append(answer["took_ms"])
         done.found.append([result["external_id"] for result in answer["results"]])
         bar.update()
-
-    bar.set_postfix_str(f"{conversation.name}: chat")
     for message in conversation.user_turns(turns):
-        begun = time.perf_counter()
-        answer = recap.chat(f"{user}-chat", f"{user}-chat", message)
-        done.turn_ms.append((time.perf_counter() - begun) * 1000)
+        started = time.perf_counter()
+        answer = recap.chat(f"{user}-chat", message, session_id=f"{user}-chat")
+        done.turn_ms.append((time.perf_counter() - started) * 1000)
         done.usage.append(answer["usage"])
         bar.update()
     return done
 
 
-def run(conversations: Sequence[Conversation], turns: int) -> dict[str, Any]:
-    """Replay the conversations.  The results can be stored as JSON."""
-    steps = sum(2 * len(one.said) + len(one.questions) + turns for one in conversations)
+def _import(recap: Recap, user: str, sessions: Mapping[str, Sequence[RecordedMessage]], bar: Any) -> float:
+    """Store the sessions of a user.  Return the seconds until they are indexed; wait for the summaries as well."""
+    bar.set_postfix_str(user)
+    started = time.perf_counter()
+    for session, messages in sessions.items():
+        recap.append(user, session, messages)
+        bar.update(len(messages))
+    recap.wait_for_jobs(user, "index")
+    seconds = time.perf_counter() - started
+    recap.wait_for_jobs(user, "index", "summary")
+    return seconds
+
+
+def run(conversations: Sequence[Conversation], turns: int) -> Figures:
+    """Replay the conversations and return their figures."""
+    steps = sum(2 * len(it.messages) + len(it.questions) + turns for it in conversations)
     with temporary_server() as server, progress(steps, "step") as bar:
         recap = Recap(server.url)
-        ready = recap.ready()
-        replayed = [replay(recap, one, turns, bar) for one in conversations]
-    return {
-        "model": ready["model"],
-        "conversations": {one.conversation.name: measured([one]) for one in replayed},
-        "all": measured(replayed),
-    }
+        model = recap.call("GET", "/health/ready")["model"]
+        replayed = [replay(recap, conversation, turns, bar) for conversation in conversations]
+    columns = {it.conversation.name: figures_of([it]) for it in replayed}
+    return {"model": model, "conversations": columns, "all": figures_of(replayed)}
 
 
-def measured(replayed: Sequence[Replayed]) -> dict[str, Any]:
-    """The figures of one conversation, or of several together, with equal weight for each question and message."""
-    messages = sum(len(one.conversation.said) for one in replayed)
-    found = [pair for one in replayed for pair in zip(one.conversation.questions, one.found, strict=True)]
-    sent, full, saved = (
-        sum(usage[name] for one in replayed for usage in one.usage)
-        for name in ("prompt_tokens", "full_history_tokens", "saved_tokens")
-    )
+def figures_of(replayed: Sequence[Replayed]) -> Figures:
+    """Return the figures of some conversations, with equal weight for each question and message."""
+    messages = sum(len(it.conversation.messages) for it in replayed)
+    found = [pair for it in replayed for pair in zip(it.conversation.questions, it.found, strict=True)]
+    usage = [usage for it in replayed for usage in it.usage]
+    names = "prompt_tokens", "full_history_tokens", "saved_tokens"
+    tokens = {name: sum(of_turn[name] for of_turn in usage) for name in names}
+    full = tokens["full_history_tokens"]
     return {
         "messages": messages,
-        "sessions": sum(len(one.conversation.sessions) for one in replayed),
+        "sessions": sum(len(it.conversation.sessions) for it in replayed),
         "questions": len(found),
-        "recall": {str(depth): recall_at(depth, found) for depth in DEPTHS},
+        "recall": {str(depth): _recall_at(depth, found) for depth in DEPTHS},
         "recall_at_10_by_category": {
-            str(key): recall_at(10, of)
+            str(key): _recall_at(10, those)
             for key in CATEGORIES
-            if (of := [(question, ids) for question, ids in found if question.category == key])
+            if (those := [(question, ids) for question, ids in found if question.category == key])
         },
         "import_per_second": {
-            "sessions": round(messages / sum(one.import_seconds for one in replayed), 1),
-            "one_session": round(messages / sum(one.one_session_seconds for one in replayed), 1),
+            "sessions": round(messages / sum(it.import_seconds for it in replayed), 1),
+            "one_session": round(messages / sum(it.one_session_seconds for it in replayed), 1),
         },
-        "search_ms": percentiles([ms for one in replayed for ms in one.search_ms]),
-        "took_ms": percentiles([ms for one in replayed for ms in one.took_ms]),
+        "search_ms": percentiles([ms for it in replayed for ms in it.search_ms]),
+        "took_ms": percentiles([ms for it in replayed for ms in it.took_ms]),
         "chat": {
-            "turns": sum(len(one.usage) for one in replayed),
-            "turn_ms": percentiles([ms for one in replayed for ms in one.turn_ms]),
-            "prompt_tokens": sent,
-            "full_history_tokens": full,
-            "saved_tokens": saved,
-            "saved_percent": round(100 * saved / full, 1) if full else 0.0,
-            "last_prompt_tokens": max((one.usage[-1]["prompt_tokens"] for one in replayed if one.usage), default=0),
+            "turns": len(usage),
+            "turn_ms": percentiles([ms for it in replayed for ms in it.turn_ms]),
+            **tokens,
+            "saved_percent": round(100 * tokens["saved_tokens"] / full, 1) if full else 0.0,
+            "last_prompt_tokens": max((it.usage[-1]["prompt_tokens"] for it in replayed if it.usage), default=0),
         },
     }
 
 
-def recall_at(depth: int, found: Sequence[tuple[Question, Sequence[str | None]]]) -> float:
-    """Percent of each question's evidence among the first `depth` ids found for it, averaged over the questions."""
+def _recall_at(depth: int, found: Sequence[tuple[Question, Sequence[str | None]]]) -> float:
+    """Return the percentage of each question's evidence among its first `depth` ids, averaged over the questions."""
     shares = [len(question.evidence.intersection(ids[:depth])) / len(question.evidence) for question, ids in found]
     return round(100 * mean(shares), 2) if shares else 0.0
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A column for each conversation, and one for all if there are several."""
-    columns = by_conversation(results)
-    width = width_of(columns)
-    lines = [
-        f"{'':24}" + "".join(name.rjust(width) for name in columns),
-        *rows(_ROWS, [*columns.values()], 24, width),
-        "",
-        f"Model: {results['model']['main']} (built in, because no model is configured)",
-        machine_line(results["machine"]),
-    ]
-    return "\n".join(lines)
+    """Return a column for each conversation, and one for all if there are several."""
+    columns, width, heads = by_conversation(results, 24)
+    model = f"Model: {results['model']['main']} (built in, because no model is configured)"
+    return "\n".join([heads, *rows(_ROWS, [*columns.values()], 24, width), "", model])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -178,11 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.takes_conversations()
     command.add_argument("--turns", type=int, default=50, help="turns to chat")
     options = command.parse_args(arguments)
-    conversations = [one.with_evidence() for one in command.loaded(options.conversations)]
-    results = about_now()
-    with breaking_off():
-        results |= run(conversations, options.turns)
-    command.publish(options.results, results, table)
+    conversations = [conversation.with_evidence() for conversation in command.load(options.conversations)]
+    command.report(options, lambda: run(conversations, options.turns), table)
 
 
 if __name__ == "__main__":

@@ -22,18 +22,38 @@ Ctrl-C or SIGTERM stops the benchmark early.  It then prints what it has measure
 
 from __future__ import annotations
 
+import random
 import sys
+import threading
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
-from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.filling import Filled, Person
+from benchmarks.harness import (
+    Command,
+    Connection,
+    Figures,
+    Row,
+    TurnTimes,
+    changed_settings,
+    database_bytes,
+    exit_on_failure,
+    folder_bytes,
+    percentiles,
+    progress,
+    rows,
+    run_info,
+    worker_memory,
+)
 from benchmarks.model import ModelProcess, Script
-from benchmarks.resources import database_bytes, folder_bytes, worker_memory
-from benchmarks.results import load_line, machine_line, rows, settings_told
+from benchmarks.notes import answer, note
 from benchmarks.serving import Server, temporary_server, terminable
+from benchmarks.turns import overheads
 
 OWNERS = 1_000
 MESSAGES = (1_000, 10_000, 100_000, 1_000_000)
@@ -41,105 +61,254 @@ SINGLE = (1_000, 10_000, 100_000)
 WORKERS = 2
 UNEVEN = 0.7  # a person's share is 1 / rank to this power
 FACTS = 1  # in each digest at most: most messages state no lasting fact
+USUAL_RATE = 1_500  # messages stored in a second on two cores, for the first estimate of the duration
+FILLERS = 2  # connections
+SESSION = 100  # messages
+SEARCHES = 200
+TURNS = 40
+PAUSE = 0.01  # seconds between turns
+BEGIN = datetime(2018, 1, 1, 8)
 ENOUGH_MS = 250.0
 """The highest p95 of a search, and of a turn without the model, at which Whoosh counts as fast enough.
 
 Both delay the reply.  Users keep their attention if the first words come within a second, and models take 300 to 700 ms
 of that second.
 """
-USUAL_RATE = 1_500  # messages stored in a second on two cores, for the first estimate of the duration
 
-Figures = dict[str, Any]
 
-_TURN = (("turn overhead, ms: median", "{:.1f}", ("overhead_ms", "p50")), ("  p95", "{:.1f}", ("overhead_ms", "p95")))
-_SIZE = (
+def _p50_p95(label: str, name: str) -> tuple[Row, ...]:
+    return (f"{label}: p50", "{:.1f}", (name, "p50")), ("  p95", "{:.1f}", (name, "p95"))
+
+
+TOP = (("messages", "{:,}", ("messages",)), ("filled a second", "{:,.0f}", ("filled_per_second",)))
+BOTTOM = (
     ("index, bytes a message", "{:,.0f}", ("index_bytes",)),
     ("database, bytes a message", "{:,.0f}", ("database_bytes",)),
     ("memory of a worker, MB: PSS", "{:.0f}", ("memory_mb", "pss")),
     ("  RSS", "{:.0f}", ("memory_mb", "rss")),
 )
 MANY_ROWS = (
-    ("messages", "{:,}", ("messages",)),
+    *TOP,
     ("people with messages", "{:,}", ("people",)),
-    ("filled a second", "{:,.0f}", ("filled_per_second",)),
-    *_TURN,
-    ("search, median person, ms: p50", "{:.1f}", ("search_ms", "p50")),
-    ("  p95", "{:.1f}", ("search_ms", "p95")),
-    ("search, largest person, ms: p50", "{:.1f}", ("search_most_ms", "p50")),
-    ("  p95", "{:.1f}", ("search_most_ms", "p95")),
-    *_SIZE,
+    *_p50_p95("turn overhead, ms", "overhead_ms"),
+    *_p50_p95("search, median person, ms", "search_ms"),
+    *_p50_p95("search, largest person, ms", "search_most_ms"),
+    *BOTTOM,
     ("start, s", "{:.1f}", ("start_seconds",)),
 )
 SINGLE_ROWS = (
-    ("messages", "{:,}", ("messages",)),
-    ("filled a second", "{:,.0f}", ("filled_per_second",)),
-    *_TURN,
-    ("search, ms: p50", "{:.1f}", ("search_ms", "p50")),
-    ("  p95", "{:.1f}", ("search_ms", "p95")),
-    ("search in one session, ms: p50", "{:.1f}", ("search_session_ms", "p50")),
-    ("  p95", "{:.1f}", ("search_session_ms", "p95")),
-    *_SIZE,
+    *TOP,
+    *_p50_p95("turn overhead, ms", "overhead_ms"),
+    *_p50_p95("search, ms", "search_ms"),
+    *_p50_p95("search in one session, ms", "search_session_ms"),
+    *BOTTOM,
     ("rebuild, s", "{:.1f}", ("rebuild_seconds",)),
 )
 
 
+# -- filling a server with messages as an application would; `benchmarks.cluster` does so as well
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person, and how many messages they have: notes and the answers to them, SESSION a day."""
+
+    name: str
+    messages: int
+
+    def session(self, number: int) -> str:
+        return f"{self.name}-{number}"
+
+    def question(self, rng: random.Random) -> tuple[str, str]:
+        """Return a question about one of the person's notes, and the session of the note."""
+        number = rng.randrange(max(1, self.messages // 2))
+        about = note(self.name, number)
+        return rng.choice((about.question, about.reminder)), self.session(2 * number // SESSION)
+
+    def batches_after(self, count: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
+        """Yield the messages after the first `count`, one batch for each call: a session, and its next messages."""
+        while count < self.messages:
+            number = count // SESSION
+            end = min(self.messages, (number + 1) * SESSION)
+            yield self.session(number), [self._message(at) for at in range(count, end)]
+            count = end
+
+    def _message(self, at: int) -> dict[str, str]:
+        text = note(self.name, at // 2).text
+        session, within = divmod(at, SESSION)
+        return {
+            "role": "assistant" if at % 2 else "user",
+            "content": answer(text) if at % 2 else text,
+            "created_at": (BEGIN + timedelta(days=session, minutes=within)).isoformat(),
+        }
+
+
 def spread(owners: int, messages: int) -> list[Person]:
-    """People with about `messages` messages in total, the one with most first.  A larger total gives nobody fewer."""
+    """Return people with about `messages` messages in total, the largest first.  A larger total gives nobody fewer."""
     weights = [1 / rank**UNEVEN for rank in range(1, owners + 1)]
-    return [
-        Person(f"person-{number}", round(messages * weight / sum(weights))) for number, weight in enumerate(weights)
-    ]
+    return [Person(f"person-{number}", round(messages * it / sum(weights))) for number, it in enumerate(weights)]
 
 
-def many(filled: Filled, owners: int, messages: int) -> Figures:
-    """The figures with `messages` messages of `owners` people."""
+def median_people(people: Sequence[Person]) -> Sequence[Person]:
+    """Return the middle fifth of people, sorted by their messages."""
+    return people[len(people) * 2 // 5 : len(people) * 3 // 5 + 1]
+
+
+class Filled:
+    """A server, and the people with messages on it."""
+
+    def __init__(self, server: Server, model: ModelProcess, bar: Any) -> None:
+        self.server = server
+        self.people: dict[str, Person] = {}
+        self._model = model
+        self._bar = bar
+
+    @property
+    def messages(self) -> int:
+        return sum(person.messages for person in self.people.values())
+
+    def fill(self, people: Sequence[Person]) -> float:
+        """Add the messages that each person lacks, and wait for the jobs.  Return messages per second.
+
+        Raises ValueError if a call is refused, OSError if the server is unreachable, RuntimeError if jobs fail.
+        """
+        before, started, stopping = self.messages, time.monotonic(), threading.Event()
+
+        def bring(person: Person) -> None:
+            count = self.people.get(person.name, Person(person.name, 0)).messages
+            with Connection(self.server.url) as connection:
+                for session, batch in person.batches_after(count):
+                    if stopping.is_set():
+                        return
+                    body = {"user_id": person.name, "messages": batch}
+                    connection.call("POST", f"/api/sessions/{session}/messages", body)
+                    count += len(batch)
+                    self.people[person.name] = Person(person.name, count)
+                    self._bar.update(len(batch))
+
+        with ThreadPoolExecutor(FILLERS) as pool:
+            futures = [pool.submit(bring, person) for person in people]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                stopping.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+        new = self.messages - before
+        self.server.settle(600 + new / 10)
+        return new / (time.monotonic() - started)
+
+    def searches(self, people: Sequence[Person], *, in_session: bool = False) -> dict[str, float]:
+        """Return the milliseconds of searches at the client, over all messages of a person or in one session."""
+        rng, took = random.Random(1), list[float]()  # nosec B311 # the same at each run
+        with Connection(self.server.url) as connection:
+            for number in range(SEARCHES):
+                person = people[number % len(people)]
+                words, session = person.question(rng)
+                query = {"q": words, "user_id": person.name, "limit": 10}
+                if in_session:
+                    query["session_id"] = session
+                started = time.monotonic()
+                found = connection.call("GET", f"/api/search?{urlencode(query)}")
+                took.append(1000 * (time.monotonic() - started))
+                if not found["results"]:
+                    raise RuntimeError(f"no results for {words!r} among {person.messages:,} messages")
+        return percentiles(took)
+
+    def turns(self, people: Sequence[Person]) -> dict[str, float]:
+        """Return the overhead of turns in milliseconds.  The turns of a person go into one new session."""
+        turns, before = list[TurnTimes](), len(self._model.calls())
+        with Connection(self.server.url) as connection:
+            for number in range(TURNS):
+                name = people[number % len(people)].name
+                session = f"{name}-among-{self.messages}"
+                body = {"user_id": name, "session_id": session, "message": note(session, number).text}
+                turns.append(connection.turn("/api/chat", body))
+                time.sleep(PAUSE)
+        overhead: dict[str, float] = overheads(turns, self._model.calls()[before:])["overhead_ms"]
+        return overhead
+
+    def sizes(self) -> Figures:
+        data = self.server.data_dir
+        return {
+            "index_bytes": round(folder_bytes(data / "index") / self.messages),
+            "database_bytes": round(database_bytes(data) / self.messages),
+        }
+
+
+# -- the two parts of the benchmark
+
+
+def measure_many(filled: Filled, owners: int, messages: int) -> Figures:
+    """Return the figures with `messages` messages of `owners` people."""
     people = spread(owners, messages)
     rate = filled.fill(people)
-    own = [person for person in people if person.messages]
-    middle = own[len(own) * 2 // 5 : len(own) * 3 // 5 + 1]
-    sizes = _sizes(filled)
+    people = [person for person in people if person.messages]
+    middle, sizes = median_people(people), filled.sizes()
     figures = {
         "messages": filled.messages,
-        "people": len(own),
+        "people": len(people),
         "filled_per_second": round(rate, 1),
         "search_ms": filled.searches(middle),
-        "search_most_ms": filled.searches(own[:1]),
+        "search_most_ms": filled.searches(people[:1]),
         "overhead_ms": filled.turns(middle),
         **sizes,
-        "memory_mb": _memory(filled.server),
+        "memory_mb": worker_memory(filled.server.pid),
     }
     filled.server.stop()
-    begun = time.monotonic()
+    started = time.monotonic()
     filled.server.start()
-    return {**figures, "start_seconds": round(time.monotonic() - begun, 2)}
+    return {**figures, "start_seconds": round(time.monotonic() - started, 2)}
 
 
-def single(filled: Filled, messages: int) -> Figures:
-    """The figures with `messages` messages of one person.  Raises RuntimeError if the index cannot be rebuilt."""
+def measure_single(filled: Filled, messages: int) -> Figures:
+    """Return the figures with `messages` messages of one person.  Raises RuntimeError if the rebuild fails."""
     person = Person("one", messages)
-    rate = filled.fill([person])
     figures = {
+        "filled_per_second": round(filled.fill([person]), 1),
         "messages": filled.messages,
-        "filled_per_second": round(rate, 1),
         "search_ms": filled.searches([person]),
         "search_session_ms": filled.searches([person], in_session=True),
-        **_sizes(filled),
+        **filled.sizes(),
         "overhead_ms": filled.turns([person]),
-        "memory_mb": _memory(filled.server),
+        "memory_mb": worker_memory(filled.server.pid),
     }
-    begun = time.monotonic()
+    started = time.monotonic()
     done = filled.server.flask("index", "rebuild", seconds=600 + messages / 10)
     if done.returncode:
         raise RuntimeError(f"flask index rebuild failed:\n{done.stderr}")
-    return {**figures, "rebuild_seconds": round(time.monotonic() - begun, 1)}
+    return {**figures, "rebuild_seconds": round(time.monotonic() - started, 1)}
+
+
+def measure(options: Namespace, results: Figures) -> None:
+    """Add the figures of each size to `results` as soon as they are measured."""
+    parts: tuple[tuple[str, Sequence[int], Callable[[Filled, int], Figures]], ...] = (
+        ("many", options.messages, lambda filled, size: measure_many(filled, options.owners, size)),
+        ("single", options.single, measure_single),
+    )
+    total = sum(max(sizes, default=0) for _, sizes, _ in parts)
+    minutes = f"about {total / USUAL_RATE / 60:,.0f} minutes on two cores; the progress bar is more exact."
+    print(f"{total:,} messages: {minutes}", file=sys.stderr)
+    settings = {"WEB_WORKERS": str(WORKERS), **results["settings"]}
+    with terminable(), progress(total, "message") as bar:
+        for name, sizes, measure_size in parts:
+            if not sizes:
+                continue
+            with ModelProcess() as model, temporary_server(model.url, **settings) as server:
+                model.follow(Script(facts=FACTS, keeps=False))
+                filled = Filled(server, model, bar)
+                for size in sorted(sizes):
+                    bar.set_postfix_str(f"{name}, {size:,}")
+                    results[name].append(measure_size(filled, size))
 
 
 def verdict(columns: Sequence[Mapping[str, Any]]) -> str:
-    """At how many messages of one person Whoosh becomes too slow.
+    """Say at how many messages of one person Whoosh becomes too slow.
 
     Both searches and turns count: a turn searches with its whole message, which takes longer than a short question.
     """
-    p95 = {one["messages"]: max(one["search_ms"]["p95"], one["overhead_ms"]["p95"]) for one in columns}
+    p95 = {it["messages"]: max(it["search_ms"]["p95"], it["overhead_ms"]["p95"]) for it in columns}
     slow = sorted(messages for messages, ms in p95.items() if ms > ENOUGH_MS)
     most = max(p95)
     if not slow:
@@ -156,97 +325,34 @@ def verdict(columns: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _sizes(filled: Filled) -> Figures:
-    data = filled.server.data_dir
-    return {
-        "index_bytes": round(folder_bytes(data / "index") / filled.messages),
-        "database_bytes": round(database_bytes(data) / filled.messages),
-    }
-
-
-def _memory(server: Server) -> Figures:
-    memory = worker_memory(server.pid)
-    return {"pss": memory.pss, "rss": memory.rss} if memory else {}
-
-
-@contextmanager
-def _filling(bar: Any, settings: Mapping[str, str]) -> Iterator[Filled]:
-    """An empty server and its scripted model."""
-    with ModelProcess() as model, temporary_server(model.url, **{"WEB_WORKERS": str(WORKERS), **settings}) as server:
-        model.follow(Script(facts=FACTS, keeps=False))
-        yield Filled(server, model, bar)
-
-
-def measured(owners: int, messages: Sequence[int], one: Sequence[int], results: dict[str, Any]) -> None:
-    """Add the figures of each size to `results` as soon as they are measured."""
-    parts: tuple[tuple[str, Sequence[int], Callable[[Filled, int], Figures]], ...] = (
-        ("many", messages, lambda filled, size: many(filled, owners, size)),
-        ("single", one, single),
-    )
-    total = sum(max(sizes, default=0) for _, sizes, _ in parts)
-    minutes = total / USUAL_RATE / 60
-    print(
-        f"{total:,} messages: about {minutes:,.0f} minutes on two cores; the progress bar is more exact.",
-        file=sys.stderr,
-    )
-    with terminable(), progress(total, "message") as bar:
-        for name, sizes, measure in parts:
-            if not sizes:
-                continue
-            with _filling(bar, results["settings"]) as filled:
-                for size in sorted(sizes):
-                    bar.set_postfix_str(f"{name}, {size:,}")
-                    results[name].append(measure(filled, size))
-
-
 def table(results: Mapping[str, Any]) -> str:
-    """A column for each size; a block for many people, and one for the single person."""
-    blocks = (
-        (f"{results['owners']:,} people", results["many"], MANY_ROWS),
-        ("one person", results["single"], SINGLE_ROWS),
-    )
+    """Return a column for each size; a block for many people, and one for the single person."""
     lines: list[str] = []
-    for title, columns, of in blocks:
-        if columns:
-            lines += [title, *(f"  {line}" for line in rows(of, columns, 34, 12)), ""]
+    blocks = (f"{results['owners']:,} people", "many", MANY_ROWS), ("one person", "single", SINGLE_ROWS)
+    for title, name, labels in blocks:
+        if results[name]:
+            lines += [title, *(f"  {line}" for line in rows(labels, results[name], 34, 12)), ""]
     if results["single"]:
         lines += [verdict(results["single"]), ""]
     if results["ended_early"]:
         lines += ["The benchmark was stopped early: larger sizes were not measured.", ""]
-    lines += [
-        f"{WORKERS} workers{settings_told(results['settings'])}. {load_line(results['load'])}",
-        machine_line(results["machine"]),
-    ]
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{WORKERS} workers{changed_settings(results['settings'])}."])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("scale", __doc__)
-    command.add_argument(
-        "--messages",
-        nargs="*",
-        type=int,
-        default=MESSAGES,
-        help="numbers of messages of many people (default: %(default)s)",
-    )
-    command.add_argument("--owners", type=int, default=OWNERS, help="number of people (default: %(default)s)")
-    command.add_argument(
-        "--single", nargs="*", type=int, default=SINGLE, help="numbers of messages of one person (default: %(default)s)"
-    )
+    command.add_argument("--messages", nargs="*", type=int, default=MESSAGES, help="numbers of messages of many people")
+    command.add_argument("--owners", type=int, default=OWNERS, help="number of people")
+    command.add_argument("--single", nargs="*", type=int, default=SINGLE, help="numbers of messages of one person")
     command.takes_settings()
     options = command.parse_args(arguments)
     if min([*options.messages, *options.single, options.owners]) < 1 or not [*options.messages, *options.single]:
         command.error("there is nothing to measure: sizes must be 1 or more")
-    results = about_now() | {
-        "owners": options.owners,
-        "settings": dict(options.set),
-        "many": [],
-        "single": [],
-        "ended_early": False,
-    }
-    with breaking_off():
+    results = run_info() | {"owners": options.owners, "settings": dict(options.set), "many": [], "single": []}
+    results["ended_early"] = False
+    with exit_on_failure():
         try:
-            measured(options.owners, options.messages, options.single, results)
+            measure(options, results)
         except (KeyboardInterrupt, SystemExit):
             results["ended_early"] = True
     command.publish(options.results, results, table)

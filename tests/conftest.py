@@ -20,7 +20,7 @@ from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy import create_engine, text
 
 from app import build_app, engine_of
-from benchmarks.postgres import server_in
+from benchmarks.serving import start_postgres
 from config import Settings
 from memory.engine import Engine
 from memory.llm.openai import OpenAIModel
@@ -79,7 +79,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def postgres_server() -> Iterator[Any]:
     """A PostgreSQL server of this run's own, in a folder whose parents let the server's user in."""
     with TemporaryDirectory(prefix="recap-postgres-") as folder:
-        running = server_in(Path(folder) / "data")
+        running = start_postgres(Path(folder) / "data")
         yield running
         running.cleanup()
 

@@ -11,11 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_benchmarks_use_what_users_can() -> None:
     """But for those that measure the ranking, which run the search index in their own process, one that runs a job on a
     clock of its own, and two that count what turns show that ask for little or nothing."""
-    ranking = {
-        name: {"memory", "models", "search_index"} for name in ("latency.py", "rankings.py", "recall.py", "tuning.py")
-    }
     inside = {
-        **ranking,
+        "recall.py": {"memory", "models", "search_index"},
         "consolidation.py": {"app", "memory", "models"},
         "meaning.py": {"app", "memory", "models"},
         "references.py": {"app"},

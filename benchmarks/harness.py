@@ -1,0 +1,391 @@
+"""What benchmarks share: the command line, results and their tables, a server's resources, and connections to it.
+
+    command = Command("turns", __doc__)                        # a benchmark's docstring is its help
+    command.add_argument("--turns", type=int, default=200)
+    options = command.parse_args(arguments)
+    command.report(options, lambda: measure(options.turns), table)
+
+Results are stored before they are printed.  Invalid options exit with 2, a failed measurement with 1 and one sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import platform
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from math import ceil
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import psutil
+from tqdm import tqdm
+
+from benchmarks.conversation import Conversation, RecordedMessage
+from config import Settings
+
+RESULTS_FOLDER = Path(__file__).parent / "results"
+PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
+CHECKPOINT_SECONDS = 20.0  # to wait for transactions that keep the write-ahead log from being merged
+READ_SECONDS = 180.0  # without a byte, after which a call counts as failed
+JOBS_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
+BATCH = 1_000  # messages in one call: the API's maximum
+FAILURES = (OSError, http.client.HTTPException, ValueError)  # raised by calls; see Connection
+
+Figures = dict[str, Any]
+Table = Callable[[Mapping[str, Any]], str]
+Row = tuple[str, str, tuple[str, ...]]
+"""A row of a table: its label, the format of its figures, and the path to them."""
+
+
+# -- the command line
+
+
+class _Help(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
+    """Print the docstring as it is, and the default of each option."""
+
+
+class Command(argparse.ArgumentParser):
+    """The options of a benchmark: its own, and those that several benchmarks share."""
+
+    def __init__(self, name: str, docstring: str | None) -> None:
+        description, _, details = (docstring or "").partition("\n\n")
+        super().__init__(f"python -m benchmarks.{name}", None, description, details, formatter_class=_Help)
+        self._name = name
+        self.add_argument("--results", type=Path, default=RESULTS_FOLDER, help="folder for the JSON")
+
+    def takes_settings(self) -> None:
+        """Add the option `--set`, which changes settings of Recap; `options.set` is a list of (name, value)."""
+        text = "a setting of Recap, such as EMBEDDINGS=off; can be repeated"
+        self.add_argument("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help=text)
+
+    def takes_conversations(self) -> None:
+        """Add the argument for recorded conversations.  Pass `options.conversations` to `load`."""
+        self.add_argument("conversations", nargs="+", type=Path, metavar="CONVERSATION.json | FOLDER")
+
+    def load(self, paths: Sequence[Path]) -> list[Conversation]:
+        """Load the conversations in these files and folders, which need different names."""
+        try:
+            files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+            conversations = [conversation for file in files for conversation in Conversation.load(file)]
+        except (OSError, ValueError) as error:
+            self.error(str(error))
+        if len({conversation.name for conversation in conversations}) < len(conversations):
+            self.error("two of the conversations have the same name")
+        return conversations
+
+    def report(self, options: argparse.Namespace, measure: Callable[[], Mapping[str, Any]], table: Table) -> None:
+        """Measure, store the results and print their table."""
+        results = run_info()
+        with exit_on_failure():
+            results |= measure()
+        self.publish(options.results, results, table)
+
+    def publish(self, folder: Path, results: Mapping[str, Any], table: Table) -> None:
+        """Store the results and print their table."""
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{self._name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+        file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+        print(f"{table(results)}\n{footer(results)}\n\nAs JSON: {file}")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or name not in Settings.variables():
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE with the name of a setting")
+    return name, value
+
+
+@contextmanager
+def exit_on_failure() -> Iterator[None]:
+    """End the benchmark with one sentence if the measurement within the block fails."""
+    try:
+        yield
+    except (RuntimeError, httpx2.HTTPError, *FAILURES) as error:
+        raise SystemExit(f"The benchmark failed: {error}") from error
+
+
+def progress(total: int, unit: str, label: str | None = None) -> Any:
+    """Return a progress bar on standard error: `with progress(10, "turn") as bar: bar.update()`."""
+    return tqdm(total=total, unit=unit, desc=label, file=sys.stderr, dynamic_ncols=True)
+
+
+# -- results and tables
+
+
+def run_info() -> Figures:
+    """Return the time, the machine with the versions of the main packages, and its load before the measurement."""
+    machine = {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "memory_gb": round(psutil.virtual_memory().total / 1024**3, 1),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+    return {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine, "load": os.getloadavg()[0]}
+
+
+def footer(results: Mapping[str, Any]) -> str:
+    """Return the last lines of a table."""
+    return (
+        f"The machine's load before the run was {results['load']:.1f}; other load makes the times longer.\n"
+        "Measured on {cores} cores, {memory_gb} GB, {system}, Python {python}.".format(**results["machine"])
+    )
+
+
+def rows(labels: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, width: int) -> list[str]:
+    """Return the lines of a table: a label of width `label`, then a figure of width `width` for each column."""
+    return [
+        f"{title:{label}}" + "".join(cell(figures, shape, path).rjust(width) for figures in columns)
+        for title, shape, path in labels
+    ]
+
+
+def by_name(title: str, heads: Sequence[Row], lines: Mapping[str, Figures], label: int, width: int) -> list[str]:
+    """Return the lines of a table the other way round: a line for each name, and a column for each figure."""
+    top = f"{title:{label}}" + "".join(head.rjust(width) for head, _, _ in heads)
+    return [top] + [
+        f"{name:{label}}" + "".join(cell(figures, shape, path).rjust(width) for _, shape, path in heads)
+        for name, figures in lines.items()
+    ]
+
+
+def by_conversation(results: Mapping[str, Any], label: int) -> tuple[Figures, int, str]:
+    """Return the columns of a table with one for each conversation, and one for all if there are several; their width
+    and the line of their names."""
+    columns: Figures = results["conversations"]
+    if len(columns) > 1:
+        columns = {**columns, "all": results["all"]}
+    width = max(12, *(len(name) + 2 for name in columns))
+    return columns, width, " " * label + "".join(name.rjust(width) for name in columns)
+
+
+def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table for a page of the documentation."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines))
+
+
+def changed_settings(settings: Mapping[str, str]) -> str:
+    """Return the changed settings, to be appended to the description of the server."""
+    return "".join(f", {name}={value}" for name, value in settings.items())
+
+
+def cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
+    """Return the figure at `path`, formatted with `shape`; a dash if there is none."""
+    value: Any = figures
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return "-" if value is None else shape.format(value)
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """Return the median and the 95th percentile; nothing without values."""
+    return {f"p{share}": round(quantile(values, share), 2) for share in (50, 95)} if values else {}
+
+
+def quantile(values: Sequence[float], percent: int) -> float:
+    """Return the smallest value that is not exceeded by `percent` % of the values."""
+    return sorted(values)[ceil(len(values) * percent / 100) - 1]
+
+
+# -- resources of a server
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """Return the CPU time of a process and its descendants, ended ones included; None if the process has ended."""
+    if not psutil.pid_exists(pid):
+        return None
+    process, seconds = psutil.Process(pid), 0.0
+    for member in (process, *process.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            seconds += sum(member.cpu_times()[:4])
+    return seconds
+
+
+def worker_memory(pid: int) -> dict[str, float]:
+    """Return the megabytes of the largest worker of the gunicorn master process `pid`; nothing where PSS is unknown.
+
+    `pss` divides shared pages among the processes that share them, so a sum over processes is exact.  `rss` counts
+    shared pages in full.
+    """
+    if not psutil.LINUX:
+        return {}
+    workers = [worker.memory_full_info() for worker in psutil.Process(pid).children(recursive=True)]
+    largest = max(workers, key=lambda memory: memory.rss)
+    return {"pss": round(largest.pss / 1024**2, 1), "rss": round(largest.rss / 1024**2, 1)}
+
+
+def database_bytes(data_dir: Path) -> int:
+    """Return the size of the SQLite database with its write-ahead log merged.  Raises RuntimeError if it stays."""
+    database, deadline = data_dir / "recap.db", time.monotonic() + CHECKPOINT_SECONDS
+    with closing(sqlite3.connect(database, timeout=CHECKPOINT_SECONDS)) as connection:
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1: a reader still needs the log
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"The write-ahead log of {database} could not be merged: others kept reading.")
+            time.sleep(0.05)
+    return folder_bytes(data_dir, "recap.db*")
+
+
+def folder_bytes(folder: Path, pattern: str = "*") -> int:
+    """Return the total size of all files below `folder` whose names match `pattern`."""
+    total = 0
+    for file in folder.rglob(pattern):
+        with suppress(FileNotFoundError):  # a merge of the index deleted it meanwhile
+            total += file.stat().st_size if file.is_file() else 0
+    return total
+
+
+# -- connections that time turns, with Recap or directly with its model server
+
+
+@dataclass(frozen=True)
+class TurnTimes:
+    """The times of a turn by `time.monotonic`: its start, its first text (only if streamed), its end."""
+
+    started: float
+    first: float | None
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.started
+
+
+class Connection:
+    """A kept-alive connection to one server, for one thread; `http.client` takes little time itself.
+
+    Its calls raise FAILURES: OSError and HTTPException from the client, ValueError for a status of 300 or more and for
+    a stream that breaks off.
+    """
+
+    def __init__(self, url: str, key: str = "", seconds: float = READ_SECONDS) -> None:
+        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=seconds)
+        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._http.close()
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Make a call and return the JSON of the response."""
+        return json.loads(self._send(method, path, body).read())
+
+    def turn(self, path: str, body: Mapping[str, Any]) -> TurnTimes:
+        """Send a message and read the whole reply, event by event if `body` requests a stream."""
+        started, first = time.monotonic(), None
+        response = self._send("POST", path, body)
+        if not body.get("stream"):
+            json.loads(response.read())
+            return TurnTimes(started, None, time.monotonic())
+        done = False
+        for line in response:
+            first = first or (time.monotonic() if _text_of(line) else None)
+            done = done or line.strip() == b"data: [DONE]"
+        if not done or first is None:
+            raise ValueError(f"the reply broke off: {line.decode('utf-8', 'replace')[:300]}")
+        return TurnTimes(started, first, time.monotonic())
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> http.client.HTTPResponse:
+        content = None if body is None else json.dumps(body).encode()
+        try:
+            self._http.request(method, path, content, self._headers)
+            response = self._http.getresponse()
+            if response.status >= 300:
+                text = response.read(1000).decode("utf-8", "replace")
+                raise ValueError(f"{method} {path} answered {response.status}: {text}")
+        except BaseException:
+            self._http.close()  # part of a response may be unread; the next call opens a new connection
+            raise
+        return response
+
+
+def _text_of(line: bytes) -> str:
+    """Return the text in one line of a stream of chat.completion.chunk events, of Recap or of a model."""
+    event = line.removeprefix(b"data: ").strip()
+    choices = json.loads(event).get("choices") if event.startswith(b"{") else None
+    text: str = (choices[0]["delta"].get("content") or "") if choices else ""
+    return text
+
+
+@dataclass(frozen=True)
+class Conversed:
+    """Conversations at once: their turns, the errors of turns that failed, and the seconds of each conversation."""
+
+    turns: list[TurnTimes]
+    errors: list[str]
+    seconds: list[float]
+
+
+def converse_at_once(
+    urls: Sequence[str], path: str, conversations: Sequence[Sequence[Mapping[str, Any]]], bar: Any, over: float = 0.0
+) -> Conversed:
+    """Send the turns of conversations, each on its own connection, to the servers in turn.
+
+    over: the seconds at the beginning in which the conversations begin, evenly.
+    """
+    done = Conversed([], [], [])
+
+    def converse(number: int) -> None:
+        time.sleep(over * number / len(conversations))
+        started = time.monotonic()
+        with Connection(urls[number % len(urls)]) as connection:
+            for body in conversations[number]:
+                try:
+                    done.turns.append(connection.turn(path, body))
+                except FAILURES as error:
+                    done.errors.append(f"{type(error).__name__}: {error}")
+                bar.update()
+        done.seconds.append(time.monotonic() - started)
+
+    with ThreadPoolExecutor(len(conversations)) as pool:
+        list(pool.map(converse, range(len(conversations))))
+    return done
+
+
+# -- a client that stores conversations
+
+
+class Recap:
+    """A client of the HTTP API, for the benchmark's own users."""
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx2.Client(base_url=url, timeout=READ_SECONDS, trust_env=False)
+
+    def call(self, method: str, path: str, **more: Any) -> Figures:
+        """Make a call and return the JSON of the response.  Raises RuntimeError."""
+        response = self._http.request(method, path, **more)
+        if not response.is_success:
+            raise RuntimeError(f"{method} {path} answered {response.status_code}: {response.text[:1000]}")
+        body: Figures = response.json()
+        return body
+
+    def append(self, user: str, session: str, messages: Sequence[RecordedMessage]) -> None:
+        for start in range(0, len(messages), BATCH):
+            batch = [message.to_import() for message in messages[start : start + BATCH]]
+            self.call("POST", f"/api/sessions/{session}/messages", json={"user_id": user, "messages": batch})
+
+    def chat(self, user: str, message: str, **more: Any) -> Figures:
+        return self.call("POST", "/api/chat", json={"user_id": user, "message": message, **more})
+
+    def wait_for_jobs(self, user: str, *kinds: str) -> None:
+        """Wait until the user has no job of these kinds.  Raises RuntimeError if a job fails or takes too long."""
+        deadline, query = time.monotonic() + JOBS_SECONDS, {"user_id": user, "limit": 100}
+        while jobs := [job for job in self.call("GET", "/api/jobs", params=query)["items"] if job["kind"] in kinds]:
+            if time.monotonic() > deadline or any(job["state"] == "failed" for job in jobs):
+                raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
+            time.sleep(0.01)
