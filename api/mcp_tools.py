@@ -20,7 +20,6 @@ from memory.erasing import erasing
 from memory.errors import InvalidRequest
 from memory.knowledge.current_facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
-from memory.llm import DigestMaterial
 from memory.paging import slice_page
 from memory.quoting import message_lines, normalize
 from memory.turn.values import TurnRequest
@@ -28,7 +27,6 @@ from models.facts import FACT_CATEGORIES, Fact, FactDraft
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
-from models.sections import Sections
 from schemas import facts, sessions
 from schemas.facts import TEXT_CHARS_MAX
 from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, describe, flat, integer, limit, one_of, page_of
@@ -309,7 +307,7 @@ def _ground(engine: Engine, caller: Caller, params: dict[str, Any]) -> Sequence[
     known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, params["text"], params["quote"]
     message = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
     try:
-        Grounding(DigestMaterial(Sections(), [message], known)).check(FactDraft(text, message.position, quote))
+        Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
     except Ungrounded as reason:
         text = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
         raise InvalidRequest("ungrounded", text, param="text") from None

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from memory import tokens
 from memory.examples import Example
 from memory.languages import analysis_in
-from memory.llm import ChatMessage, LanguageModel, ModelRequest, ReplyMaterial
+from memory.llm import ChatMessage, LanguageModel, ModelRequest
 from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, to_prompt_message
 from memory.recall.recall import LATEST, MISSING, QUERY_CHARS, RecallResult
 from memory.recall.search import SearchFlags
@@ -30,7 +30,6 @@ from memory.recall.triggers import MessageReading, about
 from memory.transcripts.transcript import client_messages, unmodified
 from memory.turn.head import FRAME_TOKENS
 from memory.turn.values import Admitted, MemoryReport
-from models.sections import Sections
 
 if TYPE_CHECKING:
     from memory.engine import Engine
@@ -160,17 +159,8 @@ def compose(engine: Engine, admitted: Admitted, found: MemoryReport) -> Composed
         recalled=replace(found.recalled, excerpts=excerpts),
         examples=tuple(fitting[: len(shown)]),
     )
-    material = ReplyMaterial(
-        question=question,
-        now=now,
-        summary=head.stored.summary,
-        facts=(*head.told_facts, *head.facts, *facts),
-        excerpts=excerpts,
-        tail=(*admitted.tail, *admitted.exchange[1:]),
-    )
     asked = ModelRequest(
         _messages(admitted, quoted),
-        material,
         stream=admitted.request.stream,
         client=None if admitted.request.client is None else admitted.request.client.parameters,
         cancel=admitted.cancel,
@@ -185,12 +175,9 @@ def as_it_came(engine: Engine, admitted: Admitted, problem: str | None) -> Compo
     assert request.client is not None
     report = replace(admitted.report, head_version=0, tail_messages=0, recalled=RecallResult((), "off", PASSED_ON))
     now = engine.now()
-    material = ReplyMaterial(request.message, now, Sections(), (), (), ())
     left_out = [sent for message_id, sent in admitted.sent.items() if message_id in admitted.unshown]
     messages = unmodified(request.client.conversation, left_out)
-    asked = ModelRequest(
-        messages, material, stream=request.stream, client=request.client.parameters, cancel=admitted.cancel
-    )
+    asked = ModelRequest(messages, stream=request.stream, client=request.client.parameters, cancel=admitted.cancel)
     return Composed(asked, report, now, admitted.full_history_tokens, problem=problem)
 
 
