@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +18,8 @@ from memory.engine import Engine
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
 from memory.ops import logs
-from memory.turn.values import TurnEvent, TurnFinished, TurnRequest, TurnStarted
+from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
+from memory.turn.turn import run_turn
 from models.keys import CHAT
 from schemas.chat import ChatReply, ChatRequest, _memory, _usage
 
@@ -86,19 +87,19 @@ def answer(
 
     A failure before the first word still has its own status.
     """
-    turn = engine.pipeline.turn(asked)
+    turn = run_turn(engine, asked)
     started = next(turn)
     assert isinstance(started, TurnStarted)
     encoder = encoder_for(started)
     if asked.stream:
-        return _streamed(turn, encoder), started
+        return _streamed(turn, asked, encoder), started
     events = list(turn)
     end = events[-1]
     assert isinstance(end, TurnFinished)
     return jsonify(encoder.encode(events)), end.started
 
 
-def _streamed(turn: Generator[TurnEvent, None, None], encoder: ReplyEncoder) -> Response:
+def _streamed(turn: Iterator[TurnEvent], request: TurnRequest, encoder: ReplyEncoder) -> Response:
     """The response that streams the turn.
 
     The status is sent before the first event.  So a later error comes as an event, and no `[DONE]` follows it.
@@ -122,14 +123,17 @@ def _streamed(turn: Generator[TurnEvent, None, None], encoder: ReplyEncoder) -> 
 
     response = Response(stream_with_context(lines()), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
-    response.call_on_close(lambda: _close(turn))
+    response.call_on_close(lambda: _drain(turn, request))
     return response
 
 
-def _close(turn: Generator[TurnEvent, None, None]) -> None:
-    """Let the turn of a client that has left finish.  The log alone is told when it fails."""
+def _drain(turn: Iterator[TurnEvent], request: TurnRequest) -> None:
+    """End a turn whose reader has left, or let it finish.  The log alone is told when it fails."""
+    if request.on_disconnect == "interrupt":
+        request.cancel.cancel()
     try:
-        turn.close()
+        for _ in turn:
+            pass
     except RecapError as error:
         log.warning("a turn failed after its listener had gone", extra=logs.fields(code=error.code))
 

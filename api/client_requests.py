@@ -20,7 +20,7 @@ from api.identity import caller, idempotency_key
 from api.resource import LIMITED, current_engine
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest
-from memory.turn.values import TurnRequest, TurnStarted
+from memory.turn.request import TurnRequest, TurnStarted
 from models.owners import USER_CHARS
 from schemas.fields import ID, PARTS_MAX, UNSTORABLE, describe
 
@@ -160,7 +160,7 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
         idempotency_key=idempotency_key(),
         on_disconnect="interrupt" if stream else "finish",
         lock_timeout=LOCK_TIMEOUT_SECONDS,
-        client=TranscriptRequest(
+        transcript=TranscriptRequest(
             conversation,
             parameters,
             fingerprint=known.hexdigest(),

@@ -20,13 +20,16 @@ from memory.erasing import erasing
 from memory.errors import InvalidRequest
 from memory.knowledge.current_facts import READ_MAX
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
+from memory.llm import DigestMaterial
 from memory.paging import slice_page
 from memory.quoting import message_lines, normalize
-from memory.turn.values import TurnRequest
+from memory.turn.prompt import memory_block
+from memory.turn.request import TurnRequest
 from models.facts import FACT_CATEGORIES, Fact, FactDraft
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
+from models.sections import Sections
 from schemas import facts, sessions
 from schemas.facts import TEXT_CHARS_MAX
 from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, describe, flat, integer, limit, one_of, page_of
@@ -39,7 +42,7 @@ _PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Mu
 
 
 class RpcMessage(Schema):
-    """Message of JSON-RPC 2.0: a request, a notification, or an answer with its result or error."""
+    """A message of JSON-RPC 2.0: a request, a notification, or an answer with its result or error."""
 
     jsonrpc = fields.String(required=True)
     id = fields.Raw(allow_none=True)
@@ -146,7 +149,7 @@ CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "it
 
 @dataclass(frozen=True)
 class Entry:
-    """Tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function."""
+    """A tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function."""
 
     tool: Tool
     takes: Schema
@@ -262,7 +265,7 @@ def recall(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     A block that is ready for a prompt: instructions, profile, facts, and excerpts of earlier conversations that the
     message brings back. Use it at the start of a conversation.
     """
-    block = engine.blocks.make(TurnRequest(caller, **params, block_tokens=TOKENS_MAX, temporary=True))
+    block = memory_block(engine, TurnRequest(caller, **params, block_tokens=TOKENS_MAX, temporary=True))
     return block.text or "Nothing is remembered."
 
 
@@ -307,7 +310,7 @@ def _ground(engine: Engine, caller: Caller, params: dict[str, Any]) -> Sequence[
     known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, params["text"], params["quote"]
     message = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
     try:
-        Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
+        Grounding(DigestMaterial(Sections(), [message], known)).check(FactDraft(text, message.position, quote))
     except Ungrounded as reason:
         text = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
         raise InvalidRequest("ungrounded", text, param="text") from None

@@ -1,4 +1,4 @@
-"""Models there are to choose from, and the model server."""
+"""The models there are to choose from, and the model server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Person's profile and its versions, and the schema of a tenant's profiles."""
+"""A person's profile and its versions, and the schema of a tenant's profiles."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
 from memory.engine import utc_now
 from memory.erasing import erasing
-from memory.turn.values import TurnRequest
+from memory.turn.prompt import memory_block
+from memory.turn.request import TurnRequest
 from models.keys import CHAT, READ
 from schemas import recall as schema
 from schemas.fields import CallerQuery, Receipt
@@ -27,7 +28,7 @@ def recall(body: dict[str, Any]) -> Any:
     It has instructions, profile and facts, the summary of the session if one is named, and excerpts of earlier
     conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it.
     """
-    return current_engine().blocks.make(TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
+    return memory_block(current_engine(), TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
 
 
 @blueprint.post("/recall/unhelpful", scope=CHAT)

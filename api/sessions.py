@@ -7,6 +7,7 @@ from typing import Any
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
 from memory.erasing import erasing, message
+from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas import chat
 from schemas import sessions as schema
@@ -69,11 +70,11 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
 
     With `around`, the page shows the messages before and after one message, with a cursor for each direction.
     """
-    owner, around = caller(query.pop("user_id")), query.pop("around")
+    whose, around = caller(query.pop("user_id")), query.pop("around")
     if around is not None:
-        return current_engine().sessions.messages_around(owner, session_id, around, query["limit"])
+        return current_engine().sessions.messages_around(whose, session_id, around, query["limit"])
     newest_first = query.pop("order") == "desc"
-    return current_engine().sessions.messages(owner, session_id, newest_first=newest_first, **query)
+    return current_engine().sessions.messages(whose, session_id, newest_first=newest_first, **query)
 
 
 @blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})
@@ -170,7 +171,7 @@ def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again to
     get a reply.
     """
-    return {"stopping": current_engine().turns.stop(caller(query["user_id"]), session_id)}
+    return {"stopping": TurnHistory(current_engine()).stop(caller(query["user_id"]), session_id)}
 
 
 turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
@@ -185,7 +186,9 @@ def list_turns(query: dict[str, Any], session_id: str) -> Any:
     Turns of messages that were replaced are left out.
     """
     newest_first = query.pop("order") == "desc"
-    return current_engine().turns.page(caller(query.pop("user_id")), session_id, newest_first=newest_first, **query)
+    return TurnHistory(current_engine()).page(
+        caller(query.pop("user_id")), session_id, newest_first=newest_first, **query
+    )
 
 
 @turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>")
@@ -193,4 +196,4 @@ def list_turns(query: dict[str, Any], session_id: str) -> Any:
 @turns_blueprint.response(200, chat.TurnWithMemory)
 def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Read one turn, named by its message or its reply, with the memory its prompt showed"""
-    return current_engine().turns.get(caller(query["user_id"]), session_id, message_id)
+    return TurnHistory(current_engine()).get(caller(query["user_id"]), session_id, message_id)

@@ -32,6 +32,7 @@ from memory.store import documents
 from models import Database, OwnerRow, SessionRow, Transaction
 from models.messages import Message
 from models.owners import Caller
+from models.sessions import SessionState
 from models.store import OWN, Put
 from search_index.caches import cached
 
@@ -82,12 +83,16 @@ class ConversationType:
 
 @dataclass(frozen=True)
 class TurnSettings:
-    """How a turn is taken: the `type` of its conversation, what the head says for it, and the settings with it."""
+    """How a turn is taken: the `type` of its conversation, what the prefix says for it, and the settings with it.
+
+    prefix_type: the type that the prefix is for, as it was at the last compaction.
+    """
 
     type: str | None
     prompt: str
     settings: Settings
     emphasis: Sequence[str] = ()
+    prefix_type: str | None = None
 
 
 class ConversationTypes:
@@ -160,11 +165,11 @@ class ConversationTypes:
             )
 
     def settings_for(
-        self, row: SessionRow, stored: Mapping[str, Any], line: Sequence[Message], *, choosing: bool
+        self, row: SessionState, stored: Mapping[str, Any], line: Sequence[Message], *, choosing: bool
     ) -> TurnSettings:
         """How to take a turn at the end of this line, with the types that are `stored`.
 
-        `choosing`: the head is chosen now.
+        choosing: the prefix is chosen now.
         """
         types = {name: ConversationType(name, **value) for name, value in stored.items()}
         said = [message.content for message in line if message.role == "user"]
@@ -176,14 +181,13 @@ class ConversationTypes:
             name = recognised or None
         else:
             name = self._recognise(said[-LAST:], types.values())
-        if choosing:
-            row.head_type = name
-        of_turn, of_head = (known.get(one or "", ConversationType("")) for one in (name, given or row.head_type))
+        prefix_type = name if choosing else row.head_type
+        of_turn, of_head = (known.get(one or "", ConversationType("")) for one in (name, given or prefix_type))
         changed, default = of_turn.settings, self._settings.recall
         if "tools" in (of_turn.recall or default, of_head.recall or default):
             changed["recall"] = of_head.recall or default
         settings = self._settings.model_copy(update=changed) if changed else self._settings
-        return TurnSettings(name, of_head.prompt, settings, of_head.emphasis)
+        return TurnSettings(name, of_head.prompt, settings, of_head.emphasis, prefix_type)
 
     def choices(self, stored: Iterable[str]) -> Sequence[str]:
         """Return the types among which the mini model chooses. stored: the names of the person's and the tenant's."""

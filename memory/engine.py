@@ -33,10 +33,10 @@ from memory.knowledge.graph import Graph
 from memory.knowledge.profile import Profiles
 from memory.knowledge.summaries import Summaries
 from memory.knowledge.summary_job import SummaryJob
-from memory.knowledge.summary_update import SummaryInput, prompt_variables, read, summary_request
+from memory.knowledge.summary_update import prompt_variables, read
 from memory.languages import analysis_in
 from memory.leases import Leases
-from memory.llm import LanguageModel, complete
+from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.json_answers import MiniModel
 from memory.llm.model_server import ModelServer
@@ -53,9 +53,6 @@ from memory.recall.search import Search
 from memory.recall.unhelpful import Unhelpful
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
-from memory.turn.block import Blocks
-from memory.turn.pipeline import ChatPipeline
-from memory.turn.turns import Turns
 from models import Database
 from models.messages import Message
 from models.sections import Sections
@@ -151,9 +148,6 @@ class Engine:
         self.feedback = Feedback(settings, database, prompts, job_queue, instructions, mini, now)
         self.examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
-        self.pipeline = ChatPipeline(self)
-        self.blocks = Blocks(self)
-        self.turns = Turns(database, leases)
 
     @property
     def has_started(self) -> bool:
@@ -191,7 +185,7 @@ class Engine:
 
 def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
-    text, _ = complete(BuiltinModel(), summary_request("", SummaryInput(Sections(), messages, ())))
+    text, _ = complete(BuiltinModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
     return tuple(fact.text for fact in read(text, Sections()).facts)
 
 

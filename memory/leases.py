@@ -42,7 +42,7 @@ RELEASE_TIMEOUT_SECONDS = 2.0  # seconds that giving a lease back may wait for t
 WAIT_SECONDS = 30.0  # that a request waits for a session; most replies end sooner
 WAITING_MAX = 3  # requests of a process that wait for one session; more would hold threads that others need
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that another process holds
-_LEASE = timedelta(seconds=LEASE_SECONDS)
+LEASE_DURATION = timedelta(seconds=LEASE_SECONDS)
 
 Leased = SessionRow | JobRow
 _NOTED = select(SessionRow.stop_token).where(SessionRow.id.in_(bindparam("rows", expanding=True)))
@@ -88,7 +88,7 @@ class Leases:
         if not self.is_free(row):
             return None
         token = secrets.token_hex(16)
-        row.lease_token, row.lease_until = token, self._now() + _LEASE
+        row.lease_token, row.lease_until = token, self._now() + LEASE_DURATION
         return Lease(type(row), row.id, token)
 
     def give_back(self, row: Leased) -> None:
@@ -189,12 +189,12 @@ class Leases:
         The clock was put back since it was written.  A living holder renews the lease, a dead one's runs out.
         """
         now = self._now()
-        if row.lease_token is None or row.lease_until is None or row.lease_until <= now + 2 * _LEASE:
+        if row.lease_token is None or row.lease_until is None or row.lease_until <= now + 2 * LEASE_DURATION:
             return
         ahead = (row.lease_until - now).total_seconds()
         log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
         with self._database.write(durable=False) as tx:
-            _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + _LEASE)
+            _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + LEASE_DURATION)
 
     def close(self) -> None:
         """Stop renewing.  Leases still held run out by themselves."""
@@ -223,7 +223,7 @@ class Leases:
         if not held:
             return
         with self._database.write(durable=False) as tx:
-            until = self._now() + _LEASE  # read inside the transaction, since waiting for it takes time
+            until = self._now() + LEASE_DURATION  # read inside the transaction, since waiting for it takes time
             # Rows of jobs are locked last, those of one kind in the order of their ids.
             for lease, work in sorted(held.items(), key=lambda one: (one[0].kind is JobRow, one[0].row_id)):
                 _change(tx, lease, lease_until=until)

@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from models.base import Base
-from models.sqlite_file import BUSY_TIMEOUT_MS, Opened, SQLiteFile
+from models.sqlite_file import BUSY_TIMEOUT_MS, SQLiteFile
 from models.sqlite_memory import OPTIONS_IN_MEMORY, SQLiteMemory, is_in_memory
 
 LOCK_TIMEOUT_SECONDS = (
@@ -76,16 +76,20 @@ class Database:
             self._relaxed: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="NORMAL")
         else:
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
-            self._durable = self._relaxed = engine
+            self._durable = self._relaxed = engine.execution_options(locks_rows=True)
             event.listen(engine, "connect", _set_up)
 
     def read(self) -> Transaction:
-        """A consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
+        """Open a consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
         return self._session(bind=self._reading)
+
+    def connect(self) -> Connection:
+        """Open a snapshot as `read` does, for Core statements alone."""
+        return self._reading.connect()
 
     @contextmanager
     def write(self, lock_timeout: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:
-        """A transaction that commits at the end of the block, or rolls back when the block raises.
+        """Run a transaction that commits at the end of the block, or rolls back when the block raises.
 
         A durable commit survives a power cut.  One that is not `durable` survives a kill, and a power cut only after a
         later durable commit: use it for what nobody is told of before that.
@@ -93,43 +97,55 @@ class Database:
         Raises OperationalError when other writers keep it waiting for `lock_timeout` seconds (LOCK_TIMEOUT_SECONDS),
         and DatabaseLost when SQLite's files were removed or replaced, also after the commit, which may be kept.
         """
+        with self.begin(lock_timeout, durable=durable) as connection, self.orm(connection) as tx:
+            yield tx
+
+    @contextmanager
+    def orm(self, connection: Connection) -> Iterator[Transaction]:
+        """Load and change rows as objects in the transaction of `connection`; flush them at the end of the block."""
+        with self._session(bind=connection) as tx:
+            yield tx
+            tx.commit()  # the connection's own transaction stays open
+
+    @contextmanager
+    def begin(self, lock_timeout: float | None = None, *, durable: bool = True) -> Iterator[Connection]:
+        """Run a transaction as `write` does, for Core statements alone."""
         # On SQLite this process's writers queue in memory: that is fair, and its lock is polled by one thread only.
-        alone = self._file is not None
-        if alone and not self._queue.acquire(timeout=LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout):
+        queues = self._file is not None
+        if queues and not self._queue.acquire(timeout=LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            engine = self._durable if durable else self._relaxed
-            with self._session(bind=engine, info={"locks": not alone}) as tx:
-                opened = self._begin(tx, lock_timeout, durable)
+            with (self._durable if durable else self._relaxed).connect() as connection:
+                self._start(connection, lock_timeout, durable)
                 callbacks = self._thread.callbacks = list[Callable[[], None]]()
-                yield tx
-                tx.flush()
+                opened = connection.info.get("opened")  # the files that SQLite has open
+                yield connection
                 try:
-                    tx.commit()
+                    connection.commit()
                 except DBAPIError:
-                    tx.invalidate()  # SQLAlchemy would pool the connection with the transaction still open
+                    connection.invalidate()  # SQLAlchemy would pool it with the transaction still open
                     raise
             for callback in callbacks:
                 callback()
             if self._file is not None:
                 self._file.check_file(opened)
         finally:
-            if alone:
+            if queues:
                 self._queue.release()
 
-    def _begin(self, tx: Transaction, lock_timeout: float | None, durable: bool) -> Opened | None:
-        """Begin the transaction, on SQLite with its write lock.  Returns the files that SQLite has open."""
+    def _start(self, connection: Connection, lock_timeout: float | None, durable: bool) -> None:
+        """Begin the transaction, on SQLite with its write lock."""
         if self._file is None:
             changed = {} if lock_timeout is None else {"lock_timeout": str(max(1, int(lock_timeout * 1000)))}
             changed |= {} if durable else {"synchronous_commit": "off"}
             if changed:
-                tx.execute(select(*(func.set_config(name, value, True) for name, value in changed.items())))
-            return None
+                connection.execute(select(*(func.set_config(name, value, True) for name, value in changed.items())))
+            return
         until = time.monotonic() + (LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout)
         while True:
             try:
-                opened: Opened | None = tx.connection().info["opened"]
-                return opened
+                connection.begin()
+                return
             except OperationalError as error:
                 if not _is_busy(error) or time.monotonic() >= until:
                     raise
@@ -194,12 +210,12 @@ def for_update(tx: Transaction, query: Query, *rows: type[Base], skip: bool = Fa
 
     It waits for whoever has locked one, or does `skip` it.
     """
-    return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if tx.info.get("locks") else query
+    return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if has_row_locks(tx) else query
 
 
 def has_row_locks(tx: Transaction) -> bool:
     """Return whether a write locks rows, as on PostgreSQL; SQLite has one write at a time."""
-    return bool(tx.info.get("locks"))
+    return bool(tx.connection().get_execution_options().get("locks_rows"))
 
 
 def retry_on_conflict(work: Callable[Given, Result]) -> Callable[Given, Result]:

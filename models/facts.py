@@ -16,9 +16,10 @@ _WITH_LINKS = text("links IS NOT NULL")
 
 
 class FactRow(Base):
-    """Statement, valid from `valid_from` until `valid_to`; a correction invalidates it and names its successor.
+    """One statement.  It holds from `valid_from` until `valid_to`; a correction closes it and names its successor.
 
-    merged: it says the same as its successor. links: the fields of each Relation that it has.
+    One that was `merged` says the same as its successor.  `links` are what it ties together, each as the fields of a
+    `Link`.
     """
 
     __tablename__ = "facts"
@@ -48,7 +49,7 @@ class FactRow(Base):
 
 
 class FactRevisionRow(Base):
-    """Fact as it was after a change. `author` is `model` or `person`.
+    """A fact as it was after a change.  `author` is `model` or `person`.
 
     `action` is `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened`
     when that is undone.
@@ -79,7 +80,7 @@ ENTITY_KINDS = ("person", "place", "organisation", "thing")
 
 @dataclass(frozen=True)
 class FactScore:
-    """Rank of a fact: the weighted parts and their sum. Pinned facts come before all others."""
+    """Why a fact is ranked where it is: the weighted parts and their sum.  Pinned facts come before all others."""
 
     total: float = 0.0
     importance: float = 0.0
@@ -90,9 +91,9 @@ class FactScore:
 
 @dataclass(frozen=True)
 class Fact:
-    """Statement with its source, valid from `valid_from` until `valid_to` (None: still).
+    """One statement with its source.  It holds from `valid_from` until `valid_to` (None: it still holds).
 
-    merged: it says the same as its successor, and is one of the successor's `merged_facts` (where these are read).
+    One that was `merged` says the same as its successor, and is one of its `merged_facts` (where these are read).
     """
 
     id: int
@@ -116,7 +117,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class FactRevision:
-    """Fact as it was after one change."""
+    """A fact as it was after one change."""
 
     fact_id: int
     action: str
@@ -130,7 +131,7 @@ class FactRevision:
 
 @dataclass(frozen=True)
 class Relation:
-    """Relation of a fact between two entities, known by their names (see `knowledge.entities`)."""
+    """A relation between two entities, known by their names (see `facts.entities`).  A link belongs to a fact."""
 
     subject: str
     relation: str
@@ -144,9 +145,9 @@ class Relation:
 
 @dataclass(frozen=True)
 class FactDraft:
-    """Fact as the mini model proposes it, not yet checked against its source.
+    """A fact as the mini model proposes it, not yet checked against its source.
 
-    source: position of the message it rests on. supersedes: ids of the facts that it corrects.
+    `source` is the position of the message it rests on, `supersedes` the ids of known facts that it corrects.
     """
 
     text: str

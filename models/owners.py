@@ -15,7 +15,7 @@ USER_CHARS = 256
 
 
 class OwnerRow(Base):
-    """Owner: a tenant's user, a session that was made without a user, or the tenant itself.
+    """A tenant's user, a session that was made without a user and so is its own owner, or the tenant itself.
 
     `kind` is `user`, `session` or `tenant`, `name` the user_id, the session's id, or nothing: a session called `ada`
     and a user called `ada` are different owners.
@@ -40,17 +40,21 @@ class OwnerRow(Base):
 
     @property
     def index_key(self) -> str:
-        """Return the owner's name for the search index.
+        """The owner's name for the search index."""
+        return index_key(self.tenant, self.kind, self.name, self.id, self.created_at)
 
-        It includes the row's id and creation time, so that no owner inherits the index of an erased owner, or of
-        one in another database that was at this place before.
-        """
-        created_at = self.created_at.isoformat()
-        return hashlib.sha256(f"{self.tenant}\0{self.kind}\0{self.name}\0{self.id}\0{created_at}".encode()).hexdigest()
+
+def index_key(tenant: str, kind: str, name: str, owner_id: int, created_at: datetime) -> str:
+    """Return an owner's name for the search index.
+
+    It includes the row's id and creation time, so that no owner inherits the index of an erased owner, or of one in
+    another database that was at this place before.
+    """
+    return hashlib.sha256(f"{tenant}\0{kind}\0{name}\0{owner_id}\0{created_at.isoformat()}".encode()).hexdigest()
 
 
 class SpendingRow(Base):
-    """Tokens of an owner's model calls on one day of UTC, the main model's and the mini model's."""
+    """The tokens an owner's model calls took on one day of UTC, the main model's and the mini model's."""
 
     __tablename__ = "spending"
 
@@ -61,7 +65,7 @@ class SpendingRow(Base):
 
 @dataclass(frozen=True)
 class Caller:
-    """Caller: a tenant, and within it the user that the application named, if any."""
+    """On whose behalf a call is made: a tenant, and within it a user where the application named one."""
 
     tenant: str = "default"
     user_id: str | None = None

@@ -1,4 +1,4 @@
-"""Schema that this code needs, and the one that a database has: revisions of the migrations."""
+"""The schema that this code needs, and the one that a database has: revisions of the migrations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Store sessions."""
+"""Store sessions, and hold what a turn reads of one."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
@@ -12,10 +13,11 @@ from models.owners import OwnerRow
 
 
 class SessionRow(Base):
-    """A thread of messages, what its prompt's head shows, and who is taking a turn in it.
+    """A thread of messages, what the prefix of its prompts shows, and who is taking a turn in it.
 
-    The head shows summary version `head_version` (0: none yet) and the facts `head_facts`; the tail is every message
-    after position `head_through`.  They change together, when the tail folds.  All figures are of the current line.
+    The prefix shows summary version `head_version` (0: none yet) and the facts `head_facts`.  The recent messages,
+    which follow it word for word, are those after position `head_through`.  Both change together, at a compaction.  All
+    figures are of the active branch.
     """
 
     __tablename__ = "sessions"
@@ -57,3 +59,38 @@ class SessionRow(Base):
     stop_token: Mapped[str | None] = mapped_column(String(64))  # the lease whose turn is to end now
 
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
+
+
+class SessionState(NamedTuple):
+    """The columns of a session that a turn reads, as they were at one moment, and its owner's `index_key`.
+
+    A temporary turn may have a session that is not stored: its `id` is 0, and so is the `owner_id` of a new person.
+    """
+
+    id: int
+    tenant: str
+    public_id: str
+    owner_id: int
+    system_prompt: str | None
+    type: str | None
+    recognised_type: str | None
+    message_count: int
+    tokens: int
+    summary_version: int
+    summary_through: int
+    head_version: int
+    head_through: int
+    head_tokens: int
+    head_facts: list[int] | None
+    head_type: str | None
+    head_at: datetime | None
+    index_key: str
+
+    @classmethod
+    def of(cls, row: SessionRow) -> SessionState:
+        columns = {name: getattr(row, name) for name in STATE_COLUMNS}
+        columns |= {"id": row.id or 0, "owner_id": row.owner_id or 0}
+        return cls(**columns, index_key=row.owner.index_key)
+
+
+STATE_COLUMNS = SessionState._fields[:-1]

@@ -1,5 +1,4 @@
-"""Shape and limits of every request and response.
+"""The shape of every request and response.  Whether a thing exists or may be done is for the services to say.
 
-Requests load into values that the engine takes; responses are dumped from values that it returns. The engine checks
-that a thing exists, and that the caller may have it done.
+Requests load into values that the services take; responses are dumped from values that they return.
 """

@@ -1,4 +1,4 @@
-"""Turn: the request, the reply with what it tells about its memory, and turns of the past."""
+"""A turn: the request, the reply with what it tells about its memory, and turns of the past."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from schemas.sessions import MESSAGE_CHARS_MAX, Message
 
 
 class Open(Schema):
-    """Object to which the model server may add fields."""
+    """What the model server may add to."""
 
     class Meta:
         unknown = INCLUDE
 
 
 class Completion(Open):
-    """Model server's chat.completion, or with `stream` its chat.completion.chunk events."""
+    """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
 
     id = fields.String()
     object = fields.String()
@@ -62,7 +62,7 @@ _HISTORY = describe(
 
 
 class MessageText(Text):
-    """Message: a string, or `{"role": "user", "content": "..."}`."""
+    """The message: a string, or `{"role": "user", "content": "..."}`."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if isinstance(value, Mapping):
@@ -76,7 +76,7 @@ class MessageText(Text):
 
 
 class Said(ValueSchema):
-    """Message of a temporary chat."""
+    """A message of a temporary chat."""
 
     value = MessageDraft
 
@@ -85,7 +85,7 @@ class Said(ValueSchema):
 
 
 class Question(Input):
-    """Message for which the memory is read, and the person whose memory it is."""
+    """A message that the memory is looked at for, and whose memory that is."""
 
     long = True
 
@@ -96,7 +96,7 @@ class Question(Input):
 
 
 class ChatRequest(Question):
-    """Message to answer."""
+    """A message to answer."""
 
     session_id = SessionId(**OPTIONAL, metadata=describe("Without it, a session is created."))
     name = optional_text(128)
@@ -112,7 +112,9 @@ class ChatRequest(Question):
             "taken from it, and it is not recalled. A search still finds it."
         ),
     )
-    prompt = optional_text(64, metadata=describe("The name of the prompt for this turn's summary."))
+    prompt = optional_text(
+        64, attribute="summary_prompt", metadata=describe("The name of the prompt for this turn's summary.")
+    )
     system_prompt = optional_text(20_000)
     temporary = fields.Boolean(load_default=False, metadata=describe("Use the memory, but store nothing of this turn."))
     replaces = integer(1, **OPTIONAL, metadata=describe("The id of the message it replaces."))
@@ -129,19 +131,19 @@ class ChatRequest(Question):
 
 
 class ShownFact(Fact):
-    """Fact as a prompt showed it."""
+    """A fact as a prompt showed it."""
 
     class Meta:
         fields = ("id", "text", "category", "pinned", "session_id", "source_message_id", "valid_from", "score")
 
     def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
-        """Dump by hand: field by field it would be most of a reply's work. Excerpts do the same."""
+        """Not field by field, which would be most of a reply's work.  So with excerpts."""
         shown = {name: getattr(obj, name) for name in self.Meta.fields}
         return {**shown, "valid_from": obj.valid_from.isoformat(), "score": obj.score and vars(obj.score)}
 
 
 class ExcerptMessage(Message):
-    """Message within an excerpt."""
+    """A message within an excerpt."""
 
     class Meta:
         fields = ("id", "position", "role", "name", "content", "created_at")
@@ -155,7 +157,7 @@ class Gist(Schema):
 
 
 class Excerpt(Schema):
-    """Part of an earlier conversation that was recalled: messages, its summary, or both."""
+    """A part of an earlier conversation that was recalled: messages, its summary, or both."""
 
     session_id = fields.String()
     title = fields.String()
@@ -173,14 +175,14 @@ class Excerpt(Schema):
             | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
-        values = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
+        told = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
         gist = obj.gist
         summary = gist and {"text": "\n".join(gist.lines), "updated_at": gist.updated_at.isoformat()}
-        return {**values, "messages": messages, "summary": summary}
+        return {**told, "messages": messages, "summary": summary}
 
 
 class RecallCall(Schema):
-    """Search that the model made. Its words are not stored, so `query` is null in the answer to a retry."""
+    """A search that the model made.  Its words are not stored, so `query` is null in the answer to a retry."""
 
     name = fields.String()
     query = fields.String()
@@ -194,23 +196,19 @@ _recall_call = RecallCall()
 
 
 def _recall(report: Any) -> dict[str, Any]:
-    recall = {name: getattr(report.recalled, name) for name in ("mode", "reason", "kind")}
-    return {**recall, "calls": _recall_call.dump(report.calls, many=True)} if recall["mode"] == "tools" else recall
+    told = {name: getattr(report.recalled, name) for name in ("mode", "reason", "kind")}
+    return {**told, "calls": _recall_call.dump(report.calls, many=True)} if report.recalled.mode == "tools" else told
 
 
 class Memory(Schema):
-    """Memory that the prompt of a turn showed, and why."""
+    """What the prompt of a turn showed of the past, and why."""
 
     summary = fields.Function(
-        lambda report: {
-            "version": report.summary_version,
-            "state": report.state,
-            "head_version": report.head_version,
-        },
+        lambda told: {"version": told.summary_version, "state": told.state, "head_version": told.head_version},
         metadata=describe("The version and state of the stored summary, and the version that was shown."),
     )
     profile = fields.Function(
-        lambda report: {"version": report.profile_version},
+        lambda told: {"version": told.profile_version},
         metadata=describe("The version of the profile that was shown instead of the facts it contains; 0: none."),
     )
     type = fields.String(allow_none=True, metadata=describe("The type of the conversation, if its words tell one."))
@@ -244,7 +242,7 @@ class ChatUsage(Schema):
 
 
 class ChatReply(Completion):
-    """OpenAI chat.completion object, with the session, the text of the reply and the memory added.
+    """An OpenAI chat.completion object, with the session, the text of the reply and the memory added.
 
     The choice's `finish_reason` is the model's (`stop`, `length`, ...), `interrupted` for a reply that was stopped,
     or `cut_off` for one in whose middle the model failed: what it said is kept.
@@ -268,7 +266,7 @@ _memory, _usage = Memory(), ChatUsage()
 
 
 class Turn(Schema):
-    """Message and its reply: how the turn ended, and what it cost."""
+    """A message and its reply: how the turn ended, and what it cost."""
 
     user_message_id = fields.Integer()
     message_id = fields.Integer(allow_none=True, metadata=describe("The id of the reply; null if there is none (yet)."))
@@ -294,7 +292,7 @@ TurnPage = page_of(Turn)
 
 
 class TurnWithMemory(Turn):
-    """Turn, and what its prompt showed of the memory, except what was erased since."""
+    """A turn, and what its prompt showed of the memory, except what was erased since."""
 
     memory = fields.Nested(Memory, allow_none=True)
 

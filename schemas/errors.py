@@ -1,4 +1,4 @@
-"""Shape of errors, and of Anthropic's."""
+"""The one shape of errors, and those of the protocols that clients speak."""
 
 from __future__ import annotations
 

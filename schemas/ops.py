@@ -12,7 +12,7 @@ class Live(Schema):
 
 
 class Ready(Live):
-    """Readiness to serve requests, and the models that answer."""
+    """Whether requests can be served, and by which models."""
 
     database = fields.String()
     data_dir = fields.String()

@@ -8,7 +8,7 @@ from schemas.fields import Input, Text, UtcDateTime, describe, list_of
 
 
 class Prompt(Schema):
-    """Named prompt in use."""
+    """A named prompt in use."""
 
     name = fields.String()
     version = fields.Integer(metadata=describe("Stored versions count from 1; 0 is the text of a file."))
@@ -21,7 +21,7 @@ PromptList = list_of(Prompt)
 
 
 class PromptDeleted(Schema):
-    """Prompt whose stored versions were deleted."""
+    """What was deleted."""
 
     name = fields.String()
     versions = fields.Integer(metadata=describe("How many stored versions there were."))

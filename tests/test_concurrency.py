@@ -175,7 +175,7 @@ def test_a_place_is_given_back_however_the_answer_ends(
 
 
 @pytest.mark.parametrize(
-    "what", ["memory.turn.pipeline._record", "memory.turn.pipeline.admit", "api.middleware.log_request"]
+    "what", ["memory.turn.turn.record", "memory.turn.turn.begin_turn", "api.middleware.log_request"]
 )
 @pytest.mark.parametrize("streaming", [False, True])
 def test_a_place_is_given_back_when_what_nobody_expects_happens(

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time, timedelta
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -43,7 +43,7 @@ class Budgets:
         self._database = database
         self._now = now
 
-    def check(self, tx: Transaction, owner_id: int | None) -> None:
+    def check(self, tx: Transaction | Connection, owner_id: int | None) -> None:
         """Raise LimitReached when the owner's day is spent. An owner without a row (None) has spent nothing."""
         now = self._now()
         if not self._limit or owner_id is None or spent_today(tx, owner_id, now) < self._limit:
@@ -66,7 +66,7 @@ class Budgets:
             with self._database.read() as tx:
                 self.check(tx, owner_of(tx, caller, session_id))
 
-    def add_usage(self, tx: Transaction, owner_id: int, usages: Sequence[Usage]) -> None:
+    def add_usage(self, tx: Transaction | Connection, owner_id: int, usages: Sequence[Usage]) -> None:
         """Count calls in the transaction that stores their result."""
         tokens = sum(usage.total_tokens for usage in usages)
         if tokens:
@@ -103,7 +103,7 @@ class Budgets:
         return find_or_make_owner(tx, caller, self._now()).id
 
 
-def spent_today(tx: Transaction, owner_id: int, now: datetime) -> int:
+def spent_today(tx: Transaction | Connection, owner_id: int, now: datetime) -> int:
     """Return the tokens of the owner's model calls on the day of `now`."""
     return tx.scalar(_SPENT, {"owner": owner_id, "on": now.date()}) or 0
 

@@ -1,6 +1,6 @@
 """Logs: one line an event, in logfmt or JSON, on standard error; structlog renders them.
 
-    time=2026-05-12T09:30:00.123456Z level=info logger=memory.turn.running event=turn request=5f1c owner=9a3e...
+    time=2026-05-12T09:30:00.123456Z level=info logger=memory.turn.turn event=turn request=5f1c owner=9a3e...
 
 A line says which request or job it belongs to and, as a hash, on whose behalf: `add` and `about` set that for all
 lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Pseudonym`.

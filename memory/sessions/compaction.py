@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from config import Settings
-from memory.sessions.messages import CURRENT, SessionCounts
+from memory.sessions.messages import CURRENT
 from models import JobRow, MessageRow, SessionRow, Transaction
 from models.messages import Message
+from models.sessions import SessionState
 
 TURN = 2  # messages: a question and its answer
 
@@ -33,7 +34,7 @@ _LAST_QUESTION = select(func.max(_M.position)).where(
 _BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 
 
-def summary_is_urgent(tx: Transaction, session: SessionRow | SessionCounts, settings: Settings) -> bool:
+def summary_is_urgent(tx: Transaction | Connection, session: SessionRow | SessionState, settings: Settings) -> bool:
     """Whether the summary must be updated now, without waiting for a pause in the talk.
 
     So it is when one more turn makes the tail too long, and no newer summary is stored or being made.  Asked for one
@@ -48,7 +49,7 @@ def summary_is_urgent(tx: Transaction, session: SessionRow | SessionCounts, sett
     return full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
 
 
-def summary_state(row: SessionRow, job_state: str | None) -> str:
+def summary_state(row: SessionRow | SessionState, job_state: str | None) -> str:
     """How the newest summary stands while the job that updates it is in this state (None: there is no such job)."""
     if job_state in ("failed", "running"):
         return "failed" if job_state == "failed" else "updating"
@@ -57,19 +58,23 @@ def summary_state(row: SessionRow, job_state: str | None) -> str:
     return "current" if row.summary_version else "none"
 
 
-def compact(
-    tx: Transaction, row: SessionRow, settings: Settings, exchange: Sequence[Message], *, force: bool = False
-) -> bool:
-    """Advance the head before a turn on `exchange` if the tail has outgrown its limits, or with `force`, when it is too
-    large for the prompt.  Whether a summary was there to stand in for the tail's start.
+def is_compaction_due(row: SessionRow | SessionState, settings: Settings, new_messages: Sequence[Message]) -> bool:
+    """Return whether the recent messages have outgrown their limits; the `new_messages` to answer do not count."""
+    messages = row.message_count - row.head_through - len(new_messages)
+    size = row.tokens - row.head_tokens - sum(message.tokens for message in new_messages)
+    return messages > settings.tail_messages_max or size > settings.tail_tokens_max
 
-    The last messages, the `exchange` to be answered, are no part of the tail.
+
+def compact(
+    tx: Transaction, row: SessionRow, settings: Settings, new_messages: Sequence[Message], *, force: bool = False
+) -> bool:
+    """Let the newest summary stand in for the start of the recent messages, before a turn on `new_messages`.
+
+    Returns whether there is a summary for that.  force: also where the recent messages are within their limits.
     """
-    messages = row.message_count - row.head_through - len(exchange)
-    size = row.tokens - row.head_tokens - sum(message.tokens for message in exchange)
-    if messages <= settings.tail_messages_max and size <= settings.tail_tokens_max and not force:
+    if not (force or is_compaction_due(row, settings, new_messages)):
         return False
-    through = _through(tx, row, settings, exchange[0].position - 1)
+    through = _through(tx, row, settings, new_messages[0].position - 1)
     if through <= row.head_through:
         return False
     _use_newest_summary(tx, row, through)

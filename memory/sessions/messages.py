@@ -12,19 +12,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, case, func, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, func, insert, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
-from memory.errors import Conflict, InvalidRequest, NotFound, TooLarge
-from memory.leases import Lease
+from memory.errors import InvalidRequest, NotFound, TooLarge
 from models import MessageRow, SessionRow, Transaction, TurnRow
 from models.messages import Message, MessageDraft
 from models.owners import Caller
 from schemas.sessions import MESSAGE_CHARS_MAX
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
-_INSERT = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
+INSERT_MESSAGE = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
 COLUMNS = (
     _M.id,
     _S.public_id,
@@ -63,39 +62,7 @@ _LINE = MESSAGES.where(_M.session_id == bindparam("session"), _M.position > bind
 RECENT_MESSAGES = _LINE.where(*VISIBLE)
 """What is shown of a session's current line after a position."""
 
-RECENT_WITH_REFUSED = _LINE.where(*CURRENT, _M.hidden_at.is_(None))
-"""The same with refused messages, one of which may be sent again."""
-
 TITLE_CHARS = 60
-
-
-class SessionCounts(NamedTuple):
-    """What a `SessionRow` has of a session's length and how far its summaries reach, without the row."""
-
-    id: int
-    tenant: str
-    owner_id: int
-    message_count: int
-    tokens: int
-    summary_through: int
-    head_through: int
-    head_tokens: int
-
-
-_END_TURN = (
-    update(SessionRow.__table__)
-    .where(_S.id == bindparam("session"), _S.lease_token == bindparam("token"))
-    .values(
-        message_count=_S.message_count + 1,
-        tokens=_S.tokens + bindparam("size"),
-        updated_at=case((_S.updated_at < bindparam("now"), bindparam("now")), else_=_S.updated_at),
-        opening=func.coalesce(bindparam("begun"), _S.opening),
-        lease_token=None,
-        lease_until=None,
-        stop_token=None,
-    )
-    .returning(*(_S[name] for name in SessionCounts._fields))
-)
 
 
 def require_message_size(content: str, param: str) -> None:
@@ -113,7 +80,7 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
     """Store the next messages of a session.  Its figures count them from now on."""
     new = []
     for draft in drafts:
-        values = _columns(draft, now)
+        values = message_values(draft, now)
         created_at = values["created_at"]
         row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
         row.created_at = min(row.created_at, created_at)
@@ -122,42 +89,21 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
         if not row.title and draft.role == "user":
             row.title = title_from(values["content"])
         new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
-    ids = tx.scalars(_INSERT, new).all() if new else ()
+    ids = tx.scalars(INSERT_MESSAGE, new).all() if new else ()
     return [
         Message(id, row.public_id, **{name: values[name] for name in Message._fields[2:]})
         for id, values in zip(ids, new, strict=True)
     ]
 
 
-def find(tx: Transaction, message_id: int) -> Message | None:
+def find(tx: Transaction | Connection, message_id: int) -> Message | None:
     """The message of this id, unless it was replaced or erased."""
     found = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
     return None if found is None else Message._make(found)
 
 
-def store_reply(
-    tx: Transaction, lease: Lease, draft: MessageDraft, now: datetime, opening: str | None
-) -> tuple[int, SessionCounts]:
-    """Store the reply of the turn that holds the session's lease, and give the lease back; the reply's id.
-
-    Raises Conflict when the lease was lost.
-    """
-    values = _columns(draft, now)
-    ended = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now, "begun": opening}
-    row = tx.execute(_END_TURN, ended).first()
-    if row is None:
-        raise Conflict(
-            "turn_lost",
-            "The session was erased, or this process was suspended and another took its turn. "
-            "The reply was not stored; read the session again.",
-        )
-    session = SessionCounts._make(row)
-    place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
-    return tx.scalars(_INSERT, {**values, **place}).one(), session
-
-
-def _columns(draft: MessageDraft, now: datetime) -> dict[str, Any]:
-    """The columns that a message brings itself."""
+def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
+    """Return the columns that a message brings itself."""
     values: dict[str, Any] = {
         "role": draft.role,
         "name": draft.name,

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnDefault, and_, or_, select
+from sqlalchemy import ColumnDefault, Connection, and_, or_, select
 
 from config import Settings
 from memory.access.owners import find_session, get_session, visible_to
@@ -28,7 +28,6 @@ from memory.sessions.messages import (
     CURRENT,
     MESSAGES,
     QUOTABLE,
-    SessionCounts,
     append,
     require_message_size,
     title_from,
@@ -38,6 +37,7 @@ from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Trans
 from models.jobs import JobRequest
 from models.messages import Message, MessageDraft
 from models.owners import Caller
+from models.sessions import SessionState
 
 INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 
@@ -250,8 +250,8 @@ class Sessions:
 
     def enqueue_follow_ups(
         self,
-        tx: Transaction,
-        session: SessionRow | SessionCounts,
+        tx: Transaction | Connection,
+        session: SessionRow | SessionState,
         *,
         index_delay: float = INDEX_DELAY,
         summarise: bool = True,

@@ -107,7 +107,7 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
     return bool(question) and asked != question and question in asked and line[-1].words in asked
 
 
-def repeated(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:
+def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:
     """The session's last turn, if this request is the one that began it, sent again."""
     turn = tx.scalar(
         select(TurnRow)

@@ -110,6 +110,11 @@ class TranscriptRequest:
     is_declared_retry: bool = False
     temporary: bool = False
 
+    @property
+    def keys(self) -> list[MessageKey]:
+        """The messages that count, as they are compared."""
+        return [message.key for message in self.conversation.messages]
+
 
 def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
     """A message as it is compared; `cut`: it is an answer that was interrupted."""

@@ -27,7 +27,7 @@ from memory.engine import Engine
 from memory.knowledge.fact_writes import as_fact, as_relations, as_revision
 from memory.knowledge.summaries import SummaryVersion, as_version
 from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
-from memory.turn.values import TurnUsage
+from memory.turn.request import TurnUsage
 from models import (
     ArchiveRow,
     FactRevisionRow,

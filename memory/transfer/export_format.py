@@ -25,7 +25,7 @@ from memory.knowledge.summaries import SummaryVersion as SummaryVersionValue
 from memory.knowledge.summary_update import LINKS_MAX
 from memory.quoting import format_time, normalize, one_line
 from memory.transfer.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
-from memory.turn.values import TurnUsage
+from memory.turn.request import TurnUsage
 from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Relation
 from models.facts import Fact as FactValue
 from models.facts import FactRevision as FactRevisionValue

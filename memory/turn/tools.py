@@ -8,7 +8,7 @@ a tool makes the prompt larger than CONTEXT_TOKENS.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Any
@@ -21,8 +21,7 @@ from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_promp
 from memory.quoting import block, escape, excerpt_block, normalize, one_line
 from memory.recall.recall import QUERY_CHARS, Recall
 from memory.recall.search import SearchScope
-from memory.turn.prompt import within
-from memory.turn.values import RecallToolCall
+from memory.turn.request import RecallToolCall
 from models.messages import Excerpt
 from search_index import Query
 
@@ -40,7 +39,7 @@ class ToolError(ValueError):
     """What is wrong with a call, as a sentence for the model."""
 
 
-class Tools:
+class RecallTools:
     """The tools of one turn, bound to the `past` that it may look into.
 
     Times without a zone are taken for the person's `zone`.  `reports` tell of the calls so far.
@@ -62,16 +61,16 @@ class Tools:
         offering = replace(request, tools=self.specs)
         return offering if self._rounds and self._room(offering) >= ROOM_MIN else replace(request, tools=())
 
-    def look_back(
-        self, request: ModelRequest, said: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]
+    def search(
+        self, request: ModelRequest, text: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]
     ) -> ModelRequest:
-        """The request that goes on from what the model `said` and its `calls`, with what they bring.
+        """Return the request that goes on from the `text` and `calls` of the model, with what they bring.
 
         thoughts: the fields that go back beside the calls, see `StreamEnd`.
         """
         calls = calls[:CALLS_A_ROUND]
-        asked = ChatMessage("assistant", said, calls, thoughts=thoughts)
-        request = replace(request, messages=(*request.messages, asked))
+        message = ChatMessage("assistant", text, calls, thoughts=thoughts)
+        request = replace(request, messages=(*request.messages, message))
         for call in calls:
             room = self._room(request) - tokens.MESSAGE_OVERHEAD
             text, report = self.run(call, room)
@@ -93,7 +92,7 @@ class Tools:
             excerpts = self._look(asked, budget - FRAME_TOKENS)
         except ToolError as error:
             return f"Error: {error}", replace(asked, error=str(error))
-        blocks, _ = within(room - FRAME_TOKENS, [excerpt_block(one, self._settings.public_url) for one in excerpts])
+        blocks, _ = fit_budget(room - FRAME_TOKENS, [excerpt_block(one, self._settings.public_url) for one in excerpts])
         return block("memory", blocks) or NOTHING, replace(asked, excerpts=len(blocks))
 
     def _look(self, asked: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
@@ -123,6 +122,17 @@ class Tools:
         if moment is None:
             return None
         return (moment.replace(tzinfo=self._zone) if moment.tzinfo is None else moment).astimezone(UTC)
+
+
+def fit_budget(room: int, texts: Sequence[str]) -> tuple[list[str], int]:
+    """Return the texts up to the first that does not fit into `room` tokens, and the room that is left."""
+    kept: list[str] = []
+    for text, size in zip(texts, map(tokens.estimate, texts), strict=True):
+        room -= size
+        if room < 0:
+            break
+        kept.append(text)
+    return kept, room
 
 
 def _moment(value: object) -> datetime | None:

@@ -11,35 +11,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from memory.access.owners import get_session
 from memory.errors import Conflict, NotFound
 from memory.examples import shown
 from memory.knowledge.fact_writes import as_fact
-from memory.leases import Lease, Leases
+from memory.leases import Lease
 from memory.paging import Page, page_of, rows_of_page
 from memory.recall.endings import read_gists
 from memory.recall.excerpts import truncate_message
 from memory.recall.recall import RecallResult
 from memory.sessions.messages import MESSAGES, QUOTABLE, tombstone
 from memory.transcripts.transcript import calls_of
-from memory.turn.values import MemoryReport, RecallToolCall, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import Database, FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, for_update
+from memory.turn.request import MemoryReport, RecallToolCall, Turn, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models import FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, for_update
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
 from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
 
+if TYPE_CHECKING:
+    from memory.engine import Engine
+
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
 _UPDATE = update(_T).where(_T.c.id == bindparam("turn"))
-_SO_FAR = bindparam("said", type_=_T.c.so_far.type)
-_NOTE = _UPDATE.where(_T.c.lease_token == bindparam("token"), _T.c.so_far.is_distinct_from(_SO_FAR)).values(
-    so_far=_SO_FAR
+_BY_MESSAGE = select(_T.c.id).where(_T.c.user_message_id == bindparam("message"))
+_PARTIAL = bindparam("text", type_=_T.c.so_far.type)
+_SAVE_PARTIAL = _UPDATE.where(_T.c.lease_token == bindparam("token"), _T.c.so_far.is_distinct_from(_PARTIAL)).values(
+    so_far=_PARTIAL
 )
 
 
@@ -66,11 +70,10 @@ class TurnInfo:
 
 
 @dataclass(frozen=True)
-class Turns:
+class TurnHistory:
     """Reads and stops turns on behalf of callers."""
 
-    database: Database
-    leases: Leases
+    engine: Engine
 
     def page(
         self,
@@ -82,7 +85,7 @@ class Turns:
         newest_first: bool = True,
     ) -> Page[TurnInfo]:
         """A session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
-        with self.database.read() as tx:
+        with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             query = rows_of_page(_of_line(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
             found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
@@ -90,7 +93,7 @@ class Turns:
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
         """The turn of a message, its own or its reply, with its memory.  Raises NotFound."""
-        with self.database.read() as tx:
+        with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
             found = tx.execute(_of_line(row).where(either)).first()
@@ -106,7 +109,7 @@ class Turns:
 
     def stop(self, caller: Caller, session_id: str) -> bool:
         """End the reply that is being written in a session; whether there is one.  Raises NotFound."""
-        return self.leases.stop(lambda tx: get_session(tx, caller, session_id))
+        return self.engine.leases.stop(lambda tx: get_session(tx, caller, session_id))
 
     def _info(
         self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
@@ -128,7 +131,7 @@ class Turns:
         if turn.finished_at is not None:
             return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
         taken = turn.lease_token is not None and turn.lease_token == row.lease_token
-        if taken and not self.leases.is_free(row):
+        if taken and not self.engine.leases.is_free(row):
             return "answering"
         return "broken_off" if refused is None else "refused"
 
@@ -148,8 +151,8 @@ def _of_line(row: SessionRow) -> Any:
 # -- for the steps of a turn
 
 
-def of_key(tx: Transaction, request: TurnRequest) -> TurnRow | None:
-    """The turn that this request's Idempotency-Key began.  Raises Conflict when the key was another request's."""
+def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
+    """Return the turn that the Idempotency-Key began.  Raises Conflict when the key was another request's."""
     assert request.idempotency_key is not None
     keys = [request.idempotency_key, tombstone(request.idempotency_key)]
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
@@ -166,46 +169,41 @@ def of_key(tx: Transaction, request: TurnRequest) -> TurnRow | None:
 
 
 def begin(
-    tx: Transaction,
-    request: TurnRequest,
-    row: SessionRow,
-    message: Message,
-    lease: Lease,
-    now: datetime,
-    *,
-    keyed: TurnRow | None,
-    known: bool,
+    tx: Connection, turn: Turn, message: Message, now: datetime, *, keyed: TurnRow | None, is_stored: bool
 ) -> int:
-    """The id of the turn that answers `message`: a new one, or if the message is `known` the one that broke off.
+    """Store that `message` is being answered, and return the turn's id.
 
-    The Idempotency-Key of the request, which began the turn `keyed`, belongs to it from now on.
+    is_stored: the message may have a turn that broke off, which is taken up.
+    keyed: the turn that the Idempotency-Key of the request began; the key belongs to the new turn from now on.
     """
-    begun: dict[str, Any] = {"started_at": now, "lease_token": lease.token, "so_far": None}
+    request, session = turn.request, turn.session
+    assert session is not None and turn.lease is not None
+    values: dict[str, Any] = {"started_at": now, "lease_token": turn.lease.token, "so_far": None}
     if request.idempotency_key is not None:
-        begun["idempotency_key"] = request.idempotency_key
-    if request.idempotency_key is not None or request.client is not None:
-        begun["fingerprint"] = request.fingerprint
-    turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id)) if known else None
-    if keyed is not None and keyed is not turn:  # its message was replaced by the same words again
+        values["idempotency_key"] = request.idempotency_key
+    if request.idempotency_key is not None or request.transcript is not None:
+        values["fingerprint"] = request.fingerprint
+    turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if is_stored else None
+    if keyed is not None and keyed.id != turn_id:  # its message was replaced by the same words again
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
-    if turn is not None:
-        tx.execute(_UPDATE, {"turn": turn.id, **begun})
-        return turn.id
-    begun |= {"tenant": row.tenant, "session_id": row.id, "user_message_id": message.id}
-    return tx.scalars(_INSERT, begun).one()
+    if turn_id is not None:
+        tx.execute(_UPDATE, {"turn": turn_id, **values})
+        return int(turn_id)
+    values |= {"tenant": session.tenant, "session_id": session.id, "user_message_id": message.id}
+    return int(tx.execute(_INSERT, values).scalar_one())
 
 
-def note(tx: Transaction, turn_id: int, lease: Lease, said: str) -> None:
-    """Store what was said so far, for whoever does not hear it, unless the turn was taken from this lease.
+def save_partial(tx: Transaction, turn_id: int, lease: Lease, text: str) -> None:
+    """Store the reply so far, for whoever does not hear it, unless the turn was taken from this lease.
 
     Writes nothing while nothing more is said.
     """
-    tx.execute(_NOTE, {"turn": turn_id, "token": lease.token, "said": said or None})
+    tx.execute(_SAVE_PARTIAL, {"turn": turn_id, "token": lease.token, "text": text or None})
 
 
-def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
+def finish(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
     """Store how a turn ended."""
-    ended = {
+    values = {
         "reply_message_id": reply_id,
         "so_far": None,
         "completion_id": finished.started.completion_id,
@@ -216,11 +214,11 @@ def finish(tx: Transaction, turn_id: int, reply_id: int, finished: TurnFinished,
         "started_at": finished.started.created_at,  # so that a retry shows the same time
         "finished_at": now,
     }
-    tx.execute(_UPDATE, {"turn": turn_id, **ended})
+    tx.execute(_UPDATE, {"turn": turn_id, **values})
 
 
-def begun(tx: Transaction, message: Message) -> TurnStarted | None:
-    """How the turn began that has answered `message`."""
+def find_started(tx: Transaction, message: Message) -> TurnStarted | None:
+    """Return how the turn began that has answered `message`."""
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
     return _started(tx, turn, message.session_id) if turn is not None and turn.memory is not None else None
 

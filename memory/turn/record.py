@@ -1,0 +1,162 @@
+"""Record how a turn ended: its reply, or that a model server refused the message.
+
+A server that refuses a prompt names no part of it.  The new messages are taken for the reason: without them the
+session's last prompt was answered.  They are marked, and a later reply to the same words clears the mark.
+
+Invariant: a reply is stored only under the lease of its turn, together with all that follows from it (test_kill).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, bindparam, case, func, null, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.access.owners import lock_session
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, Conflict, ModelError
+from memory.forgetting import forget_messages
+from memory.hidden_messages import follow_shown
+from memory.knowledge.fact_writes import delete_with_history
+from memory.leases import RELEASE_TIMEOUT_SECONDS
+from memory.llm.passthrough import to_openai
+from memory.ops import logs
+from memory.sessions.messages import INSERT_MESSAGE, message_values
+from memory.sessions.refusals import mark_refused, reason_of
+from memory.sessions.sessions import renaming
+from memory.transcripts.matching import conversation_fingerprint
+from memory.transcripts.transcript import message_key
+from memory.turn import turns
+from memory.turn.context import PrefixChoice
+from memory.turn.request import Turn, TurnFinished
+from models import FactRow, MessageRow, SessionRow, retry_on_conflict
+from models.messages import UNREMEMBERED, Message, MessageDraft
+from models.sessions import STATE_COLUMNS, SessionState
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
+
+log = logging.getLogger(__name__)
+
+LARGEST_SHARE = 0.5  # of the model's window: a longer message leaves too little room for all else
+
+_S = SessionRow.__table__
+_END_TURN = (
+    update(_S)
+    .where(_S.c.id == bindparam("session"), _S.c.lease_token == bindparam("token"))
+    .values(
+        message_count=_S.c.message_count + 1,
+        tokens=_S.c.tokens + bindparam("size"),
+        updated_at=case((_S.c.updated_at < bindparam("now"), bindparam("now")), else_=_S.c.updated_at),
+        opening=func.coalesce(bindparam("fingerprint"), _S.c.opening),
+        lease_token=None,
+        lease_until=None,
+        stop_token=None,
+    )
+    .returning(*(_S.c[name] for name in STATE_COLUMNS))
+)
+
+
+@retry_on_conflict
+def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: PrefixChoice | None) -> int:
+    """Store the reply and what follows from it, give the lease back, and return the reply's id.
+
+    Raises Conflict when the lease was lost.
+    """
+    request, lease, now = turn.request, turn.lease, engine.now()
+    assert lease is not None and turn.session is not None and turn.turn_id is not None
+    extra: dict[str, Any] | None = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
+    draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
+    values, fingerprint = message_values(draft, now), None
+    if request.transcript is not None and request.session_id is None:
+        fingerprint = conversation_fingerprint(request.caller, [*request.transcript.keys, message_key(draft)])
+    params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
+    with engine.database.begin(request.lock_timeout) as tx:
+        row = tx.execute(_END_TURN, {**params, "fingerprint": fingerprint}).first()
+        if row is None:
+            raise Conflict(
+                "turn_lost",
+                "The session was erased, or this process was suspended and another took its turn. "
+                "The reply was not stored; read the session again.",
+            )
+        session = SessionState._make([*row, turn.session.index_key])
+        place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
+        reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
+        turns.finish(tx, turn.turn_id, reply_id, finished, now)
+        if choice is not None and (session.head_facts, session.head_version) == (None, choice.version):
+            chosen = {"head_facts": choice.fact_ids, "head_type": choice.type, "head_at": choice.at}
+            tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))
+        if any(message.refused is not None for message in turn.new_messages):
+            session = _clear_refusals(tx, engine, session, turn.new_messages)
+        # An exchange that goes on with calls of tools is summarised when it is over.
+        summarise = not finished.calls
+        engine.sessions.enqueue_follow_ups(tx, session, summarise=summarise, prompt=request.summary_prompt)
+        engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
+    engine.leases.forget(lease)
+    return reply_id
+
+
+# -- messages that a model server refuses
+
+
+def mark_if_refused(engine: Engine, turn: Turn, error: ModelError) -> bool:
+    """Mark the new messages of a turn that ended with `error`, if that refuses them; return whether it does.
+
+    The first call of the model failed before a word of the reply came.  Facts that were taken from the messages in an
+    earlier try go, with what long-term memory has of them.
+    """
+    last = max((place for place, message in enumerate(turn.new_messages) if message.role == "assistant"), default=-1)
+    unanswered = turn.new_messages[last + 1 :]  # a question, or the results of tools
+    is_too_long = sum(message.tokens for message in unanswered) > LARGEST_SHARE * (error.window or float("inf"))
+    if error.code != CONTENT_REFUSED and not (error.code == CONTEXT_EXCEEDED and is_too_long):
+        return False
+    try:
+        return _mark(engine, turn, [message.id for message in unanswered], error.code, reason_of(error))
+    except SQLAlchemyError as failure:  # the same words sent again are refused, and marked, once more
+        log.error("a refused message could not be marked", extra=logs.fields(error=logs.safe_message(failure)))
+        return False
+
+
+@retry_on_conflict
+def _mark(engine: Engine, turn: Turn, ids: Sequence[int], code: str, reason: str) -> bool:
+    assert turn.lease is not None
+    with engine.database.write(RELEASE_TIMEOUT_SECONDS) as tx:
+        row = lock_session(tx, turn.lease.row_id)
+        if row is None or row.lease_token != turn.lease.token:
+            return False  # erased, or another process took the turn
+        now = engine.now()
+        mark_refused(tx, ids, code, reason, now)
+        delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))))
+        forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
+        engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
+        return True
+
+
+def _clear_refusals(tx: Connection, engine: Engine, session: SessionState, answered: Sequence[Message]) -> SessionState:
+    """Take the marks from messages that a model has answered; return how their session is then."""
+    marked = {message.id: message for message in answered if message.refused is not None}
+    with engine.database.orm(tx) as rows:
+        row = rows.get_one(SessionRow, session.id)
+        with renaming(rows, row):
+            rows.execute(update(MessageRow).where(MessageRow.id.in_(marked)).values(refused=null(), indexed_in=None))
+        if row.summary_version:
+            since = min(message.refused.at for message in marked.values() if message.refused is not None)
+            positions = [message.position for message in marked.values()]
+            follow_shown(rows, row, positions, since, engine.settings, engine.now())
+        rows.flush()
+        return SessionState.of(row)
+
+
+def advice(turn: Turn, session_id: str | None) -> str:
+    """Return what the caller can do about a message that was marked."""
+    if turn.request.transcript is not None:
+        return (
+            " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it in "
+            "other words, or remove it."
+        )
+    return (
+        f" Your message is kept in session {session_id}, and left out of later prompts: the conversation goes on "
+        f"without it. Replace it (`replaces`: {turn.new_messages[-1].id}), or erase it."
+    )

@@ -1,0 +1,202 @@
+"""The values of a turn: what is asked, the turn that has begun, what is reported of it, and the events of the reply."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Literal
+
+from memory.errors import ModelError
+from memory.examples import Example
+from memory.leases import Lease
+from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
+from memory.recall.recall import RecallResult
+from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
+from models.facts import Fact
+from models.messages import Message, MessageDraft
+from models.owners import Caller, Usage
+from models.sessions import SessionState
+
+_STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """A message to answer, on behalf of `caller`.
+
+    recall: the mode; None: the setting RECALL. model: None for the main model.
+    remember: if not, no fact is taken from the turn and no other session recalls it.
+    summary_prompt: the name of the prompt for this turn's summary.
+    timezone: where the person's days begin.
+    temporary: nothing is stored. history: the earlier messages of a temporary chat, which nobody else keeps.
+    replaces: the id of the user message of this session that this one replaces, with all after it.
+    on_disconnect: what becomes of the reply when the reader leaves: it is finished, or interrupted and kept so far.
+    transcript: the whole request of an OpenAI client, whose last user message is `message`.
+    block_tokens: the most tokens of a memory block; the caller's own model answers then.
+    lock_timeout: seconds that each write waits for the database, if not its own limit.
+    cancel: ends the reply early when it is cancelled.
+    """
+
+    caller: Caller
+    message: str
+    session_id: str | None = None
+    name: str | None = None
+    recall: str | None = None
+    model: str | None = None
+    remember: bool = True
+    summary_prompt: str | None = None
+    system_prompt: str | None = None
+    stream: bool = False
+    timezone: tzinfo = UTC
+    temporary: bool = False
+    history: tuple[MessageDraft, ...] = ()
+    idempotency_key: str | None = None
+    replaces: int | None = None
+    on_disconnect: Literal["finish", "interrupt"] = "finish"
+    transcript: TranscriptRequest | None = None
+    block_tokens: int | None = None
+    lock_timeout: float | None = None
+    cancel: CancelToken = field(default_factory=CancelToken, compare=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """What two requests with one Idempotency-Key must have in common to be the same request."""
+        if self.transcript is not None:
+            return self.transcript.fingerprint
+        replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
+        parts = (self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt, *replaces)
+        return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class RecallToolCall:
+    """A model's call of a recall tool, its arguments as far as they were understood, and what it got.
+
+    query: None when the words are not kept. excerpts: how many it was given. error: the sentence it was sent instead.
+    """
+
+    name: str
+    query: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    limit: int | None = None
+    excerpts: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """The `memory` of a reply.
+
+    summary_version, state: the version stored when the turn began, and how it stood.
+    head_version, profile_version: the versions that the prompt showed (0: none).
+    tail_dropped: messages that did not fit CONTEXT_TOKENS.
+    calls: the model's own searches; their words are not stored.
+    """
+
+    summary_version: int = 0
+    head_version: int = 0
+    profile_version: int = 0
+    type: str | None = None
+    state: str = "none"
+    facts: tuple[Fact, ...] = ()
+    recalled: RecallResult = RecallResult()
+    examples: tuple[Example, ...] = ()
+    tail_messages: int = 0
+    tail_dropped: int = 0
+    calls: tuple[RecallToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn that has begun: its session as it was then, and what keeps others out of it.
+
+    session: None where memory takes no part. session_id: None where the caller has no session.
+    new_messages: the message to answer; in a client's conversation followed by calls of tools and their results.
+    history: the earlier messages of a temporary turn, which are not stored.
+    sent: messages as the client sent them, by their ids. continued_turn: the turn that calls of tools go on from.
+    lease, turn_id: of the session and of the turn's row; a turn that stores nothing has neither.
+    is_appended: this turn stored its message, at the end of the session. is_new_session: and its session.
+    problem: why a client's request goes on without memory. finished: the end that this request has come to before.
+    """
+
+    request: TurnRequest
+    session: SessionState | None = None
+    session_id: str | None = None
+    new_messages: tuple[Message, ...] = ()
+    history: tuple[Message, ...] = ()
+    sent: Mapping[int, TranscriptMessage] = field(default_factory=dict)
+    continued_turn: TurnStarted | None = None
+    lease: Lease | None = None
+    turn_id: int | None = None
+    is_appended: bool = False
+    is_new_session: bool = False
+    problem: str | None = None
+    finished: TurnFinished | None = None
+
+
+@dataclass(frozen=True)
+class TurnUsage:
+    """Tokens of the main model.
+
+    full_history_tokens: what sending every message would have cost, but for hidden and refused ones, in this model's
+    tokens.
+    """
+
+    spent: Usage
+    full_history_tokens: int
+
+    @property
+    def saved_tokens(self) -> int:
+        """Below zero while a conversation is short."""
+        return self.full_history_tokens - self.spent.prompt_tokens
+
+    def to_stored(self) -> dict[str, Any]:
+        kept = {name: getattr(self.spent, name) for name in _STORED}
+        return kept | {"full_history_tokens": self.full_history_tokens}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:
+        return cls(Usage(**{name: stored[name] for name in _STORED}), stored["full_history_tokens"])
+
+
+@dataclass(frozen=True)
+class TurnStarted:
+    """The model has begun to answer `user_message_id`, which may be the result of a tool.
+
+    session_id: None for a temporary turn without a session. user_message_id: None where nothing is stored.
+    saved_tokens: an estimate. problem: why a client's request was answered without all of its memory.
+    """
+
+    completion_id: str
+    session_id: str | None
+    user_message_id: int | None
+    model: str
+    created_at: datetime
+    memory: MemoryReport
+    saved_tokens: int = 0
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class TurnFinished:
+    """The turn is over and stored.
+
+    finish_reason: the model's, or `interrupted` or `cut_off`. failure: why the reply was cut off; its words are kept.
+    calls: the reply's calls of a client's tools.
+    """
+
+    started: TurnStarted
+    reply: str
+    reply_message_id: int | None
+    finish_reason: str
+    model: str
+    usage: TurnUsage
+    replayed: bool = False
+    calls: tuple[ToolCall, ...] = ()
+    failure: ModelError | None = None
+
+
+TurnEvent = TurnStarted | TextDelta | Thought | Waiting | RawChunk | TurnFinished
