@@ -42,7 +42,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 
     The newest summary says its new words where it said just the old ones, and the profile says the old ones no longer.
     """
-    return current_engine().summaries.change_fact(caller(query["user_id"]), fact_id, body)
+    return current_engine().facts.change(caller(query["user_id"]), fact_id, body)
 
 
 @blueprint.delete("/facts/<int64:fact_id>")

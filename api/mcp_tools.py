@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -19,17 +19,14 @@ from memory.engine import Engine, utc_now
 from memory.erasing import erasing
 from memory.errors import InvalidRequest
 from memory.knowledge.current_facts import READ_MAX
-from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
-from memory.llm import DigestMaterial
 from memory.paging import slice_page
 from memory.quoting import message_lines, normalize
 from memory.turn.prompt import memory_block
 from memory.turn.request import TurnRequest
-from models.facts import FACT_CATEGORIES, Fact, FactDraft
+from models.facts import FACT_CATEGORIES
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
-from models.sections import Sections
 from schemas import facts, sessions
 from schemas.facts import TEXT_CHARS_MAX
 from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, describe, flat, integer, limit, one_of, page_of
@@ -202,9 +199,7 @@ def add_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     may say only what the `quote` says: numbers, names and negations are compared. What is known already is answered
     with the memory that says it.
     """
-    known = _ground(engine, caller, params)
-    same = next((fact for fact in known if is_duplicate(params["text"], words_of(fact))), None)
-    return same or engine.facts.add(caller, **params)
+    return engine.facts.add_quoted(caller, **params)
 
 
 @_tool(Words(), MEMORIES)
@@ -245,8 +240,8 @@ def update_memory(engine: Engine, caller: Caller, changes: dict[str, Any]) -> An
     """
     fact_id = changes.pop("id")
     if "text" in changes:
-        _ground(engine, caller, changes)
-    return engine.summaries.change_fact(caller, fact_id, changes)
+        return engine.facts.change_quoted(caller, fact_id, **changes)
+    return engine.facts.change(caller, fact_id, changes)
 
 
 @_tool(MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
@@ -303,18 +298,6 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     else:
         page = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
     return {"id": params["id"], "session_id": session_id, "title": title, "page": page}
-
-
-def _ground(engine: Engine, caller: Caller, params: dict[str, Any]) -> Sequence[Fact]:
-    """Return the facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
-    known, text, quote = engine.facts.page(caller, limit=READ_MAX).items, params["text"], params["quote"]
-    message = Message(0, "", 1, "user", quote, utc_now(), tokens.estimate(quote))
-    try:
-        Grounding(DigestMaterial(Sections(), [message], known)).check(FactDraft(text, message.position, quote))
-    except Ungrounded as reason:
-        text = f"Nothing was stored: {reason}. State what the person said and no more, and quote their own words."
-        raise InvalidRequest("ungrounded", text, param="text") from None
-    return known
 
 
 def _json(answer: Any) -> str:

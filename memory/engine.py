@@ -19,7 +19,6 @@ from memory.access.keys import Keys
 from memory.conversation_types import ConversationTypes
 from memory.examples import Examples
 from memory.feedback import Feedback
-from memory.forgetting import forget_facts
 from memory.hidden_messages import HiddenMessages
 from memory.instructions import Instructions
 from memory.job_listing import Jobs
@@ -119,11 +118,11 @@ class Engine:
         self.hiding = HiddenMessages(settings, sessions, leases, now)
         ranking = Ranking(settings, index.nearness)
         self.current_facts = current_facts = CurrentFacts()
-        self.facts = facts = Facts(database, ranking, now)
+        self.facts = facts = Facts(settings, database, ranking, now)
         self.graph = Graph(database)
         self.related = RelatedSessions(database, index)
         self.items = Items(database, index, job_queue, now)
-        self.summaries = Summaries(settings, database, job_queue, budgets, facts, now, forget_facts)
+        self.summaries = Summaries(settings, database, job_queue, budgets, now)
         self.backlogs = Backlogs(database, job_queue, budgets, now)
         self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)

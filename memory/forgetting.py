@@ -17,14 +17,11 @@ from typing import Any
 from sqlalchemy import Select
 
 from memory import instructions
-from memory.knowledge.grounding import stems
-from memory.knowledge.profile import KEY
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.store import documents
 from models import ItemRow, Transaction
-from models.facts import Fact
-from models.store import Namespace, Put, Source
+from models.store import Namespace, Source
 
 
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
@@ -41,23 +38,6 @@ def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Co
         others = documents.sources_of(tx, [item.id])[item.id]
         gone += documents.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
     return gone
-
-
-def forget_facts(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
-    """Take the values that say no more than these facts out of the person's profile.  Earlier versions of it stay."""
-    item = documents.read(tx, owner_id, PROFILE, KEY, now)
-    if item is None:
-        return
-    profile = Profile.of(item.value)
-    told = [(fact.valid_from.isoformat(), set(stems(fact.text))) for fact in facts]
-    gone = [
-        one.source
-        for one in profile.values()
-        if any(one.source["since"] == since and words.issuperset(stems(str(one.value))) for since, words in told)
-    ]
-    if gone:
-        left = asdict(profile.without(lambda source: source in gone))
-        documents.write(tx, owner_id, Put(PROFILE, KEY, left), now, author="erasure")
 
 
 def _of_profile(others: Collection[Source], value: Any) -> Any:

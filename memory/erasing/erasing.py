@@ -14,7 +14,7 @@ Invariants:
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,12 +23,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, delete, or_, select
 
 from memory import examples
-from memory.access.owners import get_session, get_user, visible_to
+from memory.access.owners import get_session, get_user
 from memory.engine import Engine
 from memory.errors import NotFound, RecapError
-from memory.forgetting import forget_facts, forget_messages
-from memory.knowledge.fact_writes import as_fact, delete_with_history, supersession_chain
-from memory.knowledge.summaries import replace_texts_in_newest
+from memory.forgetting import forget_messages
+from memory.knowledge.fact_writes import delete_with_history
 from memory.recall import unhelpful
 from memory.store import documents
 from memory.store.store import item_not_found
@@ -49,7 +48,6 @@ from models import (
     for_update,
     retry_on_conflict,
 )
-from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import Delete
@@ -119,23 +117,11 @@ def erase_facts(engine: Engine, caller: Caller, fact_ids: Sequence[int], *, rest
 
     The receipt also counts superseded facts; its `forgotten` does not.
     """
-    query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
     with engine.database.write() as tx:
-        ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
-        chain = supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
-        revisions = count_of(tx, select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(chain)))
-        by_owner: dict[int, list[Fact]] = defaultdict(list)
-        for row in tx.scalars(select(FactRow).where(FactRow.id.in_(chain))):
-            by_owner[row.owner_id].append(as_fact(row, None))
-        for owner_id, facts in by_owner.items():
-            nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
-            replace_texts_in_newest(tx, of_owner, nothing, "erasure", engine.settings, engine.now())
-            forget_facts(tx, owner_id, facts, engine.now())
-        delete_with_history(tx, chain)
-        if ids:
+        count, erased = engine.facts.forget(tx, caller, fact_ids, restore=restore)
+        if count:
             engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
-    erased = {"facts": len(chain), "fact_revisions": revisions}
-    return receipt_of(engine, erased, (FILES,) if ids else (), forgotten=len(ids))
+    return receipt_of(engine, erased, (FILES,) if count else (), forgotten=count)
 
 
 def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:

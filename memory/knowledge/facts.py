@@ -1,22 +1,21 @@
-"""Facts: ranked statements, each resting on words that somebody said.
-
-Guarantee: a fact taken from a conversation is grounded in the person's own message (see `grounding`), which holds its
-quote.  A correction closes the old fact's validity and never deletes it: reads show what holds now, with `as_of` what
-held then.
-"""
+"""Facts on behalf of callers: ranked statements about a person, each with the quote that it rests on."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, select
+from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import aliased
 
+from config import Settings
+from memory import tokens
 from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
 from memory.errors import InvalidRequest, NotFound
+from memory.knowledge.current_facts import READ_MAX
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_writes import (
     FACTS,
@@ -25,12 +24,16 @@ from memory.knowledge.fact_writes import (
     as_relations,
     as_revision,
     count_recalls,
+    delete_with_history,
     edit_fact,
     in_scope,
     relations_within,
     supersession_chain,
     valid_at,
 )
+from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
+from memory.knowledge.profile import remove_values
+from memory.knowledge.summaries import replace_texts_in_newest
 from memory.paging import Page, page_of, rows_of_page
 from models import (
     Database,
@@ -42,8 +45,10 @@ from models import (
     Transaction,
     TurnRow,
     for_update,
+    retry_on_conflict,
 )
-from models.facts import Fact, FactRevision, FactScore
+from models.facts import Fact, FactDraft, FactRevision, FactScore
+from models.messages import Message
 from models.owners import Caller
 
 _QUESTION = aliased(MessageRow)
@@ -59,8 +64,9 @@ _REPORTS = (
 class Facts:
     """Reads and writes facts on behalf of callers."""
 
-    def __init__(self, database: Database, ranking: Ranking, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Settings, database: Database, ranking: Ranking, now: Callable[[], datetime]) -> None:
         self.ranking = ranking
+        self._settings = settings
         self._database = database
         self._now = now
 
@@ -121,30 +127,84 @@ class Facts:
             used = [fact_id for fact_id, *score in report["facts"] if self.ranking.is_used(FactScore(*score))]
             count_recalls(tx, used)
 
-    def change(
-        self, tx: Transaction, caller: Caller, fact_id: int, changes: Mapping[str, Any]
-    ) -> tuple[FactRow, Fact, Fact]:
+    def add_quoted(self, caller: Caller, *, text: str, quote: str, **columns: Any) -> Fact:
+        """Store what a quote of the person says for all of their sessions; return the fact that says it already.
+
+        Raises InvalidRequest for a text that does not rest on its quote, and when no user is named.
+        """
+        known = self._check_quote(caller, text, quote)
+        same = next((fact for fact in known if is_duplicate(text, words_of(fact))), None)
+        return same or self.add(caller, text=text, quote=quote, **columns)
+
+    @retry_on_conflict
+    def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
         """Set the text, category, importance, scope or pin, as the person does.
 
-        Return the fact's row, and the fact as it was and is now.  Raises NotFound, InvalidRequest.
+        Where the fact is valid, the newest summaries say its new words instead of the old, and the profile says the
+        old ones no longer. Raises NotFound, InvalidRequest.
         """
-        row, session_id = _find(tx, caller, fact_id)
-        if changes.get("scope") == "session" and row.session_id is None:
-            raise InvalidRequest(
-                "fact_has_no_session",
-                "This fact was stated outside any session, so it can't be narrowed to one. State it anew with a "
-                "session_id, and forget this one.",
-                param="scope",
-            )
-        old, columns, now = as_fact(row, session_id), dict(changes), self._now()
-        new = replace(old, **changes)
-        if new.text != old.text:
-            new = replace(new, valid_from=now)  # the new words hold from now on: nothing said earlier takes them back
-            relations = relations_within(as_relations(row.links), new.text)
-            columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
-        if changes:
-            edit_fact(tx, row.owner_id, row.id, now, **columns)
-        return row, old, self.ranking.scored(_with_merged(tx, [new]), "", now)[0]
+        with self._database.write() as tx:
+            row, session_id = _find(tx, caller, fact_id)
+            if changes.get("scope") == "session" and row.session_id is None:
+                raise InvalidRequest(
+                    "fact_has_no_session",
+                    "This fact was stated outside any session, so it can't be narrowed to one. State it anew with a "
+                    "session_id, and forget this one.",
+                    param="scope",
+                )
+            old, columns, now = as_fact(row, session_id), dict(changes), self._now()
+            new = replace(old, **changes)
+            if new.text != old.text:
+                new = replace(new, valid_from=now)  # nothing that was said earlier takes the new words back
+                relations = relations_within(as_relations(row.links), new.text)
+                columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
+            if changes:
+                edit_fact(tx, row.owner_id, row.id, now, **columns)
+            if new.text != old.text:
+                where = (
+                    SessionRow.id == row.session_id if new.scope == "session" else SessionRow.owner_id == row.owner_id
+                )
+                replace_texts_in_newest(tx, where, {old: new.text}, "correction", self._settings, now)
+                remove_values(tx, row.owner_id, [old], now)
+            return self.ranking.scored(_with_merged(tx, [new]), "", now)[0]
+
+    def change_quoted(self, caller: Caller, fact_id: int, *, text: str, quote: str, **changes: Any) -> Fact:
+        """Change a fact as `change` does, to what a quote of the person says. Raises InvalidRequest as `add_quoted`."""
+        self._check_quote(caller, text, quote)
+        return self.change(caller, fact_id, {"text": text, "quote": quote, **changes})
+
+    def forget(
+        self, tx: Transaction, caller: Caller, fact_ids: Collection[int], *, restore: bool = False
+    ) -> tuple[int, dict[str, int]]:
+        """Delete facts with their histories and the facts that they superseded.
+
+        The newest summaries and the profile lose what says the same. restore: superseded facts are valid again instead.
+        Return how many of the facts there were, and counts of the rows that were deleted.
+        """
+        query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+        ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
+        chain = supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
+        revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
+        by_owner: dict[int, list[Fact]] = defaultdict(list)
+        for row in tx.scalars(select(FactRow).where(FactRow.id.in_(chain))):
+            by_owner[row.owner_id].append(as_fact(row, None))
+        for owner_id, facts in by_owner.items():
+            nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
+            replace_texts_in_newest(tx, of_owner, nothing, "erasure", self._settings, self._now())
+            remove_values(tx, owner_id, facts, self._now())
+        delete_with_history(tx, chain)
+        return len(ids), {"facts": len(chain), "fact_revisions": revisions}
+
+    def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
+        """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
+        known = self.page(caller, limit=READ_MAX).items
+        message = Message(0, "", 1, "user", quote, self._now(), tokens.estimate(quote))
+        try:
+            Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
+        except Ungrounded as reason:
+            advice = "State what the person said and no more, and quote their own words."
+            raise InvalidRequest("ungrounded", f"Nothing was stored: {reason}. {advice}", param="text") from None
+        return known
 
 
 def _with_merged(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:

@@ -267,7 +267,26 @@ def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
     return block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 
 
-# -- in the head of a prompt
+def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
+    """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay."""
+    item = documents.read(tx, owner_id, NAMESPACE, KEY, now)
+    if item is None:
+        return
+    profile = Profile.of(item.value)
+    forgotten = [(fact.valid_from.isoformat(), set(stems(fact.text))) for fact in facts]
+    sources = [
+        value.source
+        for value in profile.values()
+        if any(
+            value.source["since"] == since and words.issuperset(stems(str(value.value))) for since, words in forgotten
+        )
+    ]
+    if sources:
+        left = asdict(profile.without(lambda source: source in sources))
+        documents.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="erasure")
+
+
+# -- in the prefix of a prompt
 
 
 @dataclass(frozen=True)

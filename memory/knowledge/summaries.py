@@ -5,7 +5,7 @@ Guarantee: every version is kept, and an edit can be made conditional on the ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
@@ -18,14 +18,13 @@ from memory.access.budgets import Budgets
 from memory.access.owners import get_session
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs import JobQueue
-from memory.knowledge.facts import Facts
 from memory.knowledge.grounding import strip_framing, words_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
 from memory.sessions.sessions import name_after
-from models import Database, JobRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
+from models import Database, JobRow, SessionRow, SummaryRow, Transaction
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
@@ -77,9 +76,7 @@ class Summaries:
     database: Database
     job_queue: JobQueue
     budgets: Budgets
-    facts: Facts
     now: Callable[[], datetime]
-    forget: Callable[[Transaction, int, Collection[Fact], datetime], None]  # takes an owner's facts out of the profile
 
     def get(self, caller: Caller, session_id: str) -> SummaryState:
         """Raises NotFound."""
@@ -150,22 +147,6 @@ class Summaries:
             self.job_queue.enqueue(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, force=True))
             return state_of(tx, row)
 
-    @retry_on_conflict
-    def change_fact(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
-        """Change a fact.  Where it holds, the newest summaries say its new words instead of the old, and the profile
-        says the old ones no longer.
-
-        Raises NotFound, InvalidRequest.
-        """
-        with self.database.write() as tx:
-            row, old, new = self.facts.change(tx, caller, fact_id, changes)
-            if new.text != old.text:
-                own, all_of_them = SessionRow.id == row.session_id, SessionRow.owner_id == row.owner_id
-                where = own if new.scope == "session" else all_of_them
-                replace_texts_in_newest(tx, where, {old: new.text}, "correction", self.settings, self.now())
-                self.forget(tx, row.owner_id, [old], self.now())
-            return new
-
 
 # -- versions, in the caller's transaction
 
@@ -226,13 +207,13 @@ def replace_texts_in_newest(
     settings: Settings,
     now: datetime,
 ) -> None:
-    """`reword` the newest summaries of these sessions."""
+    """Replace texts in the newest summaries of these sessions."""
     newest = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
     for row, version in tx.execute(select(SessionRow, SummaryRow).join(SummaryRow, newest).where(which)).all():
         sections = Sections.from_dict(version.sections)
-        reworded = replace_texts(sections, instead)
-        if reworded != sections:
-            add_version(tx, row, reworded, row.summary_through, now, author=author)
+        replaced = replace_texts(sections, instead)
+        if replaced != sections:
+            add_version(tx, row, replaced, row.summary_through, now, author=author)
             use_newest_summary(tx, row, settings)
 
 
