@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,7 +40,7 @@ from config import Settings
 from config.parsers import When
 from memory.background import register_jobs
 from memory.engine import Engine
-from memory.llm import ConsolidationMaterial, LanguageModel, ModelEvent, ModelRequest, StreamEnd, TextDelta
+from memory.llm import LanguageModel, ModelEvent, ModelRequest, StreamEnd, TextDelta
 from memory.llm.builtin import BuiltinModel
 from models.owners import Caller, Usage
 
@@ -113,6 +114,9 @@ def make_texts(rng: random.Random, facts: int) -> tuple[list[str], Truth, Mappin
     return rng.sample(list(texts), facts), texts, pairs
 
 
+_PAIR = re.compile(r"^\[(\d+)\] older: - (.*) \(said .*\n\[\1\] newer: - (.*) \(said", re.M)
+
+
 @dataclass(frozen=True)
 class Judge:
     """A mini model that says of a pair of facts what `same` says of their texts."""
@@ -123,9 +127,8 @@ class Judge:
     window = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
-        assert isinstance(request.material, ConsolidationMaterial)
-        pairs = enumerate(request.material.pairs, 1)
-        found = [number for number, (older, newer) in pairs if self.same(older.text, newer.text)]
+        pairs = _PAIR.findall(unescape(request.messages[-1].content))
+        found = [int(number) for number, older, newer in pairs if self.same(older, newer)]
         yield TextDelta(json.dumps({"same": found, "contradicts": []}))
         yield StreamEnd("stop", self.name, Usage(0, 0))
 

@@ -20,10 +20,10 @@ from cli import Commands
 from memory import tokens
 from memory.engine import extract_facts
 from memory.errors import SummaryRefused
-from memory.knowledge.grounding import Grounding, Ungrounded
-from memory.knowledge.summary_update import update_summary
+from memory.knowledge.grounding import Ungrounded
+from memory.knowledge.summary_update import SummaryInput, update_summary
 from memory.languages import analysis_in
-from memory.llm import DigestMaterial, LanguageModel
+from memory.llm import LanguageModel
 from memory.llm.json_answers import ask
 from memory.prompts.prompts import Prompt
 from models.facts import Fact
@@ -128,12 +128,12 @@ def compare(
     spent, facts, unread = list[Usage](), list[Fact](), list[Message]()
     for start in range(0, len(messages), every):
         unread += messages[start : start + every]
-        material = DigestMaterial(summary, unread, facts[-KNOWN_FACTS_MAX:])
+        source = SummaryInput(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            made = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, material).value
+            made = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, source).value
         except SummaryRefused:
             continue
-        grounding = Grounding(material)
+        grounding = source.grounding()
         for draft in made.facts:
             try:
                 said = grounding.check(draft).created_at

@@ -32,10 +32,10 @@ from memory.knowledge.graph import Graph
 from memory.knowledge.profile import Profiles
 from memory.knowledge.summaries import Summaries
 from memory.knowledge.summary_job import SummaryJob
-from memory.knowledge.summary_update import prompt_variables, read
+from memory.knowledge.summary_update import SummaryInput, prompt_variables, read, summary_request
 from memory.languages import analysis_in
 from memory.leases import Leases
-from memory.llm import DigestMaterial, LanguageModel, ModelRequest, complete
+from memory.llm import LanguageModel, complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.json_answers import MiniModel
 from memory.llm.model_server import ModelServer
@@ -184,7 +184,7 @@ class Engine:
 
 def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
-    text, _ = complete(BuiltinModel(), ModelRequest((), DigestMaterial(Sections(), messages, ())))
+    text, _ = complete(BuiltinModel(), summary_request("", SummaryInput(Sections(), messages, ())))
     return tuple(fact.text for fact in read(text, Sections()).facts)
 
 

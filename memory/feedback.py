@@ -25,7 +25,6 @@ from memory.access.owners import lock_owner
 from memory.instructions import Instructions, check_name
 from memory.jobs import JobQueue
 from memory.knowledge.grounding import contains_quote, stems
-from memory.llm import FeedbackMaterial
 from memory.llm.json_answers import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, strip_markup, without_blocks
@@ -104,9 +103,9 @@ class Feedback:
         message, reply = readable
         thumbs, text = item.value["thumbs"], item.value["text"]
         asked, answered = _own_words(message.content)[:MATERIAL_CHARS], reply.content[:MATERIAL_CHARS]
-        material = FeedbackMaterial(before, asked, answered, thumbs, _own_words(text))
-        request = request_for(prompt.render(), _blocks(material), material, SCHEMA)
-        usable = partial(_proposal, material, f"{message.content}\n{reply.content}\n{text}", room)
+        read = _Reviewed(before, asked, answered, thumbs, _own_words(text))
+        request = request_for(prompt.render(), _blocks(read), SCHEMA)
+        usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
         proposed, state, reason = None, "unchanged", ""
         try:
             proposed = self.mini.ask(owner.id, request, repair, usable).value
@@ -145,7 +144,18 @@ class Feedback:
         return sorted((one for one in given if one.value["state"] == WAITING), key=lambda one: one.updated_at)
 
 
-def _blocks(read: FeedbackMaterial) -> list[str]:
+@dataclass(frozen=True)
+class _Reviewed:
+    """An instruction's text, an exchange, and what the person thinks of the reply."""
+
+    instruction: str
+    message: str
+    reply: str
+    thumbs: str | None
+    feedback: str
+
+
+def _blocks(read: _Reviewed) -> list[str]:
     """What the mini model reads."""
     thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
     parts = {
@@ -157,7 +167,7 @@ def _blocks(read: FeedbackMaterial) -> list[str]:
     return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
 
 
-def _proposal(read: FeedbackMaterial, said: str, room: int, answer: str) -> dict[str, str] | None:
+def _proposal(read: _Reviewed, said: str, room: int, answer: str) -> dict[str, str] | None:
     """The proposal in an answer; None when it changes nothing.
 
     `said` are the exchange and the feedback with what they quote, `room` the characters that the instruction may have.

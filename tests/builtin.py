@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memory.llm import DigestMaterial, ModelRequest, ReplyMaterial, complete
+from memory.knowledge.summary_update import SummaryInput, summary_request
+from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
+from memory.quoting import block, excerpt_block, fact_line, format_time, summary_block, to_prompt_message
 from models.facts import Fact
 from models.messages import Excerpt, Message
 from models.sections import Sections
@@ -57,7 +59,7 @@ How many members do we need to support? | 200 ;; When is the kickoff? | Tuesday 
 What is my client's name? | Marta Silva ;; Where do we launch first? | Lisbon
 How much does the server cost? | 40 euros ;; Who is our designer? | Tom ;; Do I prefer tabs or spaces? | tabs
 [TRIP]
-When are we flying to Japan? | 3 to 17 April ;; Who is my wife? | Ana ;; Can I eat meat? | vegetarian
+When are we flying to Japan? | 3 to 17 April ;; Who is my wife? | Ana ;; Can I eat meat? | egetarian
 How much is the ryokan? | 140 euros ;; When is my dentist appointment? | Wednesday at 3 pm
 Which language am I learning? | Japanese ;; How long have I been playing the guitar? | six years
 What's my favourite dish? | ramen ;; Which club did I join? | hiking ;; Where did I grow up? | Porto
@@ -82,8 +84,6 @@ The kickoff was pushed to Thursday. | When is the kickoff? | Thursday | Tuesday
 Our designer is Tina, not Tom. | Who is our designer? | Tina | "Our designer is Tom.
 The server costs 55 euros now. | How much does the server cost? | 55 euros | 40 euros
 [TRIP]
-Actually, we changed the dates: 10 to 24 April. | When are we flying to Japan? | 10 to 24 April | 3 to 17
-I'm no longer vegetarian. | Can I eat meat? | no longer vegetarian | "I'm vegetarian
 The dentist was rescheduled to Friday at 2 pm. | When is the dentist? | Friday at 2 pm | Wednesday
 My flight number changed to TP 553. | What's my flight number? | 553 | 551
 My favourite dish is udon now. | What's my favourite dish? | udon | ramen
@@ -113,23 +113,31 @@ def fact(number: int, text: str, quote: str, day: int = 0, category: str = "iden
     return Fact(number, text, at, at, category, 4, "user", "s", 1, quote)
 
 
-def reply(
+def prompt(
     question: str,
     tail: Sequence[str | Message] = (),
     facts: Sequence[Fact] = (),
     excerpts: Sequence[Excerpt] = (),
     summary: Sections | None = None,
-) -> str:
+) -> ModelRequest:
+    """Return the request of a turn, as Recap composes it."""
     messages = [message(n, said) if isinstance(said, str) else said for n, said in enumerate(tail, 1)]
-    material = ReplyMaterial(question, START, summary or Sections(), facts, excerpts, messages)
-    return complete(MODEL, ModelRequest((), material))[0]
+    system = "\n\n".join(filter(None, ["Be brief.", summary_block(summary or Sections())]))
+    body = "\n".join([*map(excerpt_block, excerpts), block("facts", map(fact_line, facts))])
+    memory = f'<memory now="{format_time(START)} UTC, Friday">\n{body}\n</memory>'
+    spoken = [ChatMessage(*to_prompt_message(one)) for one in messages]
+    return ModelRequest((ChatMessage("system", system), *spoken, ChatMessage("user", f"{memory}\n\n{question}")))
+
+
+def reply(question: str, *shown: Any, **more: Any) -> str:
+    return complete(MODEL, prompt(question, *shown, **more))[0]
 
 
 def request(
     said: Sequence[str | Message], previous: Sections | None = None, known: Sequence[Fact] = ()
 ) -> ModelRequest:
     messages = [message(n, text) if isinstance(text, str) else text for n, text in enumerate(said, 1)]
-    return ModelRequest((), DigestMaterial(previous or Sections(), messages, known))
+    return summary_request("Summarise.", SummaryInput(previous or Sections(), messages, known, links=True))
 
 
 def digest(

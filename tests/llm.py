@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from config import Settings
 from memory.errors import ModelError
-from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
+from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.openai import OpenAIModel, ProviderClient
-from models.sections import Sections
 from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
@@ -22,7 +20,6 @@ both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 Make = Callable[..., OpenAIModel]
 KEY = "sk-test-0123456789abcdef"
 SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
-MATERIAL = ReplyMaterial("", datetime.now(UTC), Sections(), (), (), ())
 
 
 @contextmanager
@@ -42,7 +39,7 @@ def connected(
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:
-    return ModelRequest((ChatMessage("system", "Be brief."), ChatMessage("user", content)), MATERIAL, schema, stream)
+    return ModelRequest((ChatMessage("system", "Be brief."), ChatMessage("user", content)), schema, stream)
 
 
 def failure(model: OpenAIModel, request: ModelRequest) -> ModelError:

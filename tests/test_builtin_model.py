@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory import tokens
 from memory.knowledge.summary_update import read
-from memory.llm import ChatMessage, DigestMaterial, ModelRequest, ReplyMaterial, StreamEnd, TextDelta, complete
+from memory.llm import StreamEnd, TextDelta, complete, estimate_prompt
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import Excluded, Sections
@@ -20,12 +19,12 @@ from tests.builtin import (
     ADA,
     MODEL,
     MOVE,
-    START,
     cases,
     chat_of,
     digest,
     fact,
     message,
+    prompt,
     quotations,
     reply,
     request,
@@ -88,20 +87,27 @@ def test_a_fact_quotes_its_source_and_says_what_it_replaces() -> None:
     ("known", "quote", "said", "text"),
     [
         ("Name: Ada", "My name is Ada", "Not Ada, Ida", "Name: Ida"),
-        ("User's name is Ada", "I'm Ada", "My name is Ida", "Name: Ida"),
         ("Lives in Tallinn", "I live in Tallinn", "We moved: I live in Lyon now.", "Lives in Lyon"),
-        ("Budget: 800 euros", "The budget is 800 euros", "make that 1,000", "Budget: 1,000 euros"),
-        ("Vet: Dr. Malik", "Our vet is Dr. Malik", "We go with Dr. Shaw instead of Dr. Malik", "Vet: Dr. Shaw"),
-        ("Pup called Luna", "A pup called Luna", "We named her Nala in the end, not Luna", "Pup called Nala"),
-        ("Max 10 people per class", "Max 10 people per class", "make that 15", "Max 15 people per class"),
-        ("Use Redis for jobs", "Let's use Redis for jobs", "Let's use Kafka instead", "Use Kafka for jobs"),
-        ("预算：5000元", "我的预算是5000元", "不是5000，而是8000元", "预算：8000元"),
+        ("Budget: 800 euros", "The budget is 800 euros", "make that 1,000", "Budget: 1,000"),
+        ("Budget: 2000 euro", "budget is about 2000 euro", "sorry i meant 2500 euro", "Budget: 2500 euro"),
+        ("Vet: Dr. Malik", "Our vet is Dr. Malik", "No, Dr. Shaw, not Dr. Malik", "Vet: Dr. Shaw"),
+        ("Use Redis for jobs", "Let's use Redis for jobs", "Let's use Kafka instead", "Use Kafka"),
+        ("Works at Acme", "I work at Acme", "I don't work there any more", "I don't work there any more"),
+        ("Has a dog named Bruno", "I have a dog named Bruno", "Bruno died :(", "Bruno died :("),
+        ("Boss's name: Tomek", "My boss is Tomek", "Tomek left, Kasia now", "Tomek left, Kasia now"),
         ("住在上海", "我住在上海", "我搬到北京了", "住在北京"),
     ],
 )  # fmt: skip
 def test_corrections_of_known_facts(known: str, quote: str, said: str, text: str) -> None:
     _, facts = digest([said], known=[fact(3, known, quote)])
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, [3])]
+
+
+@pytest.mark.parametrize("said", ["make that 15", "I meant Thursday", "We named her Nala in the end, not Luna"])
+def test_no_sentence_is_put_into_another_one(said: str) -> None:
+    facts = [fact(3, "Max 10 people per class", ""), fact(4, "Pup called Luna", "")]
+    assert digest([said], known=facts)[1] == []
+    assert "can't tell" in reply(said, facts=facts)
 
 
 ASIDE = ["make me a cake", "let's say goodbye", "not today, thanks", "I have 15 chairs", "Now the budget has 36 people"]
@@ -215,8 +221,8 @@ I'm Ada. What's your name? | Noted: name Ada.
 Write me a poem about cats | I am Recap's built-in model
 Translate into French: I live in Rome. | I am Recap's built-in model
 我叫小明，住在上海。 | 记下了：叫小明；住在上海。
-I don't want to fly, it's too stressful. | Noted: ruled out flying. ;; No PHP, please. | Noted: ruled out PHP.
-The sky looks odd this evening | Noted. I keep it word for word; ask me about it any time.
+I don't want to fly, it's too stressful. | Noted: ruled out: to fly. ;; No PHP, please. | Noted: ruled out: PHP.
+The sky looks odd this evening | I keep that word for word, but I made no fact of it.
 What's the capital of Peru? | You have not told me anything yet.
 My name is Ada and I live in Tallinn. I'm allergic to nuts. | Noted: name Ada; lives in Tallinn; allergic to nuts.
 """
@@ -229,17 +235,15 @@ def test_acknowledges_greets_and_says_what_is_beyond_it(_: list[str], said: str,
 
 
 def test_answers_what_holds_now() -> None:
-    assert reply("Where do I live?", ADA) == 'You told me on 20 November 2026: "I live in Tallinn."'
+    assert reply("Where do I live?", ADA) == 'You told me: "I live in Tallinn."'
     answered = reply("No, I moved to Lyon", facts=[fact(1, "Lives in Tallinn", "I live in Tallinn")])
-    assert answered == (
-        'Noted: moved to Lyon.\nThis replaces what you told me on 20 November 2026: "I live in Tallinn"'
-    )
+    assert answered == ('Noted: moved to Lyon.\nThis takes the place of: "Lives in Tallinn"')
     recalled = Excerpt("old", "", (message(1, "I live in Tallinn"),), (1,), 1.0)
     moved = fact(2, "Moved to Lyon", "I moved to Lyon", day=5)
-    assert quotations(reply("Where do I live?", facts=[moved], excerpts=[recalled])) == ["I moved to Lyon"]
+    assert quotations(reply("Where do I live?", facts=[moved], excerpts=[recalled])) == ["Moved to Lyon"]
     assert reply("hello", facts=[fact(1, "Name: Ada", "My name is Ada")]).startswith("Hello, Ada!")
     both = reply("I have a cat called Fig. Where do I live?", ADA)
-    assert both.startswith("Noted: has a cat called Fig.\n\nYou told me on") and "I live in Tallinn" in both
+    assert both.startswith("Noted: has a cat called Fig.\n\nYou told me: ") and "I live in Tallinn" in both
 
 
 def test_lists_what_it_knows_and_what_the_summary_holds() -> None:
@@ -249,7 +253,7 @@ def test_lists_what_it_knows_and_what_the_summary_holds() -> None:
         "I don't want to fly, it's too stressful.",
     ]
     assert reply("What do you know about me?", said) == (
-        "From what you have told me:\n- Name: Ada\n- Lives in Lyon\nRuled out:\n- flying: it's too stressful"
+        "From what you have told me:\n- Name: Ada\n- Lives in Lyon\nRuled out:\n- to fly: it's too stressful"
     )
     summary = Sections(topic="Garden", data=("The fence is 12 m long",), excluded=(Excluded("plastic", "ugly"),))
     assert "The fence is 12 m long" in reply("How long is the fence?", summary=summary)
@@ -276,13 +280,12 @@ def test_says_so_rather_than_quote_what_is_beside_the_point(question: str) -> No
 
 
 def test_streams_the_same_words_in_pieces() -> None:
-    material = ReplyMaterial("Where do I live?", START, Sections(), (), (), [message(1, ADA[0])])
-    asked = ModelRequest((ChatMessage("user", "Where do I live?"),), material)
+    asked = prompt("Where do I live?", ADA[:1])
     whole, end = complete(MODEL, asked)
     *pieces, finish = MODEL.answer(replace(asked, stream=True))
     assert len(pieces) > 1 and "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)) == whole
     assert isinstance(finish, StreamEnd) and finish == end
-    assert finish.usage.estimated and finish.usage.prompt_tokens == tokens.estimate_message("Where do I live?")
+    assert finish.usage.estimated and finish.usage.prompt_tokens == estimate_prompt(asked)
 
 
 # -- whatever is said
@@ -311,16 +314,16 @@ def test_every_message_is_digested_and_answered(
     messages = [message(n, text, role) for n, (text, role) in enumerate(drawn, 1)]
     facts = [fact(n, text, text) for n, text in enumerate(known, 1)]
     previous = Sections(topic=" ".join(items), data=tuple(items), excluded=tuple(Excluded(text) for text in items))
-    text, _ = complete(MODEL, ModelRequest((), DigestMaterial(previous, messages, facts)))
+    text, _ = complete(MODEL, request(messages, previous, facts))
     text.encode()
     said = {one.position: one for one in messages}
     for one in json.loads(text)["facts"]:
         assert one["quote"] and one["quote"] in said[one["source"]].content and one["text"].strip()
         assert said[one["source"]].role == "user" and one["category"] in FACT_CATEGORIES
-    material = ReplyMaterial(question, START, previous, facts, (), messages)
-    answered, _ = complete(MODEL, ModelRequest((), material))
+    asked = prompt(question, messages, facts, summary=previous)
+    answered, _ = complete(MODEL, asked)
     answered.encode()
-    assert answered and complete(MODEL, ModelRequest((), material, stream=True))[0] == answered
+    assert answered and complete(MODEL, replace(asked, stream=True))[0] == answered
 
 
 HOSTILE = [

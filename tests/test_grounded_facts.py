@@ -15,10 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, same_text
-from memory.llm import DigestMaterial
 from models.facts import FactDraft
 from models.messages import Message
-from models.sections import Sections
 from tests.application import soon_over
 from tests.http import append, chat, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
@@ -31,9 +29,8 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     """Why a fact found in `said` is refused."""
     messages = [Message(1, "s", 1, "user", said, SAID_ON, 1)]
     messages += [Message(n, "s", n, role, content, SAID_ON, 1) for n, (role, content) in enumerate(others, 2)]
-    material = DigestMaterial(Sections(), messages, ())
     try:
-        Grounding(material).check(FactDraft(text, 1, said if quote is None else quote))
+        Grounding(messages).check(FactDraft(text, 1, said if quote is None else quote))
     except Ungrounded as reason:
         return str(reason)
     return None

@@ -31,7 +31,6 @@ from memory.knowledge.duplicates import Pair, duplicate_candidates
 from memory.knowledge.fact_writes import FACTS, invalidate, merge, revalidate, valid_at
 from memory.knowledge.grounding import DATE
 from memory.languages import table
-from memory.llm import ConsolidationMaterial
 from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import block, fact_line
@@ -176,8 +175,7 @@ class Consolidation:
             for number, pair in enumerate(pairs, 1)
             for age, fact in (("older", pair.older), ("newer", pair.newer))
         )
-        material = ConsolidationMaterial([(pair.older, pair.newer) for pair in pairs])
-        request = request_for(prompt.render(), [block("pairs", lines)], material, ANSWER)
+        request = request_for(prompt.render(), [block("pairs", lines)], ANSWER)
         try:
             answer = self.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).value
         except InvalidAnswer as problem:

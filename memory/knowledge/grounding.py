@@ -29,7 +29,6 @@ from itertools import pairwise
 
 from memory.knowledge.entities import key, named, strip_possessive
 from memory.languages import pattern, table
-from memory.llm import DigestMaterial
 from memory.quoting import normalize, one_line, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -90,14 +89,17 @@ class Ungrounded(ValueError):
 class Grounding:
     """Checks proposals against what the mini model was shown."""
 
-    def __init__(self, material: DigestMaterial, facts_through: int = 0) -> None:
-        """Messages up to position `facts_through` were read for facts before."""
-        self._material = material
+    def __init__(self, messages: Sequence[Message], known: Sequence[str] = (), facts_through: int = 0) -> None:
+        """Check against messages and texts that are known, as facts and the summary's lines.
+
+        Messages up to position `facts_through` were read for facts before.
+        """
+        self._messages, self._known = messages, known
         self._facts_through = facts_through
 
     def check(self, draft: FactDraft) -> Message:
         """Return the message that the draft rests on.  Raises Ungrounded."""
-        source = next((message for message in self._material.messages if message.position == draft.source), None)
+        source = next((message for message in self._messages if message.position == draft.source), None)
         if source is None:
             raise Ungrounded(f"no message {draft.source} was shown")
         if source.position <= self._facts_through:
@@ -157,16 +159,14 @@ class Grounding:
     @cached_property
     def _told(self) -> list[str]:
         """What the person said, in these messages or before."""
-        material = self._material
-        own = (without_blocks(message.content) for message in material.messages if message.role == "user")
-        return [*own, *(fact.text for fact in material.known_facts), *material.previous.lines()]
+        own = (without_blocks(message.content) for message in self._messages if message.role == "user")
+        return [*own, *self._known]
 
     @cached_property
     def _words(self) -> frozenset[str]:
         """All words that were shown."""
-        material = self._material
-        texts = [str(material.previous), *(fact.text for fact in material.known_facts)]
-        for message in material.messages:
+        texts = list(self._known)
+        for message in self._messages:
             texts += [message.name or "", message.content]
         return frozenset(word for text in texts for word in _words(text))
 

@@ -27,7 +27,6 @@ from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.knowledge.summary_update import BATCH_TOKENS
-from memory.llm import ProfileMaterial
 from memory.llm.json_answers import (
     INTEGER,
     TEXT,
@@ -180,8 +179,7 @@ class Profiles:
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = _profile(item).fitting(schema)
         told = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
-        material = ProfileMaterial(before.document, schema, messages)
-        request = request_for(told, _blocks(before, messages), material, ANSWER)
+        request = request_for(told, _blocks(before, messages), ANSWER)
 
         def usable(text: str) -> tuple[Profile, set[int]]:
             return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)

@@ -25,11 +25,9 @@ from jsonschema import Draft202012Validator
 
 from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, plain_apostrophes, stems
 from memory.knowledge.supersession import CORRECTS
-from memory.llm import DigestMaterial
 from memory.llm.json_answers import InvalidAnswer
 from models.facts import FactDraft
 from models.messages import Message
-from models.sections import Sections
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +122,7 @@ def apply_patch(
     """
     numbered = dict(enumerate(messages, 1))
     shown = [message._replace(position=number) for number, message in numbered.items()]
-    grounding = Grounding(DigestMaterial(Sections(), shown, ()))
+    grounding = Grounding(shown)
     used = set[int]()
     for one in operations:
         path, quote = one["path"], one["quote"]

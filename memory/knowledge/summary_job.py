@@ -47,11 +47,9 @@ from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_writes import FactScope, add_proposed
-from memory.knowledge.grounding import Grounding
 from memory.knowledge.profile import Profiles
 from memory.knowledge.summaries import replace_texts
-from memory.knowledge.summary_update import BATCH_TOKENS, CUT_OFF, SummaryUpdate, update_summary
-from memory.llm import DigestMaterial
+from memory.knowledge.summary_update import BATCH_TOKENS, CUT_OFF, SummaryInput, SummaryUpdate, update_summary
 from memory.llm.json_answers import MiniModel, ParsedAnswer
 from memory.ops import logs
 from memory.ops.metrics import Metrics
@@ -187,7 +185,7 @@ class Batch:
 
     session: Row[Any]
     last: int
-    material: DigestMaterial
+    source: SummaryInput
     prompt: Prompt
     repair: Prompt
     most: int
@@ -195,11 +193,11 @@ class Batch:
 
     @property
     def through(self) -> int:
-        return self.material.messages[-1].position
+        return self.source.messages[-1].position
 
     def of(self, messages: Sequence[Message]) -> Batch:
         """Return the batch with other messages, whose number the next parts keep to."""
-        return replace(self, material=replace(self.material, messages=messages), most=len(messages))
+        return replace(self, source=replace(self.source, messages=messages), most=len(messages))
 
 
 @dataclass(frozen=True)
@@ -316,7 +314,7 @@ class SummaryJob:
             return None
         known = self.current_facts.read(tx, session.owner_id, session.id, session.facts_revision)
         text = " ".join(message.content for message in messages)
-        material = DigestMaterial(
+        source = SummaryInput(
             Sections.from_dict(sections) if sections else Sections(),
             tuple(messages),
             self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
@@ -324,13 +322,13 @@ class SummaryJob:
             types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
         )
         repair = self.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
-        return Batch(session, last, material, prompt, repair, most)
+        return Batch(session, last, source, prompt, repair, most)
 
     # -- the model
 
     def _update(self, batch: Batch, spent: list[Usage]) -> ParsedAnswer[SummaryUpdate]:
         ask = partial(self.mini.ask, batch.session.owner_id, spent=spent)
-        return update_summary(ask, batch.prompt, batch.repair, batch.material)
+        return update_summary(ask, batch.prompt, batch.repair, batch.source)
 
     def _update_fewer(self, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
         """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError."""
@@ -338,7 +336,7 @@ class SummaryJob:
             try:
                 return batch, self._update(batch, spent)
             except ModelError as error:
-                messages = batch.material.messages
+                messages = batch.source.messages
                 if error.code not in TOO_MUCH:
                     raise
                 if len(messages) > 1:
@@ -353,14 +351,14 @@ class SummaryJob:
     def _leave_out(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
         """Go on without a batch's only message, which the model server refuses: the summary covers it unread."""
         log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=batch.through))
-        return ParsedAnswer(SummaryUpdate(batch.material.previous), self.mini.model_server.models.mini.name, ())
+        return ParsedAnswer(SummaryUpdate(batch.source.previous), self.mini.model_server.models.mini.name, ())
 
     # -- storing
 
     def _store(self, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
         """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
-        session, material, result, now = batch.session, batch.material, answer.value, self.now()
-        read = [message.id for message in material.messages]
+        session, source, result, now = batch.session, batch.source, answer.value, self.now()
+        read = [message.id for message in source.messages]
         names_session = result.sections.topic and session.title in ("", title_from(session.first_message or ""))
         params = {
             "session": session.id,
@@ -370,7 +368,7 @@ class SummaryJob:
             "last": batch.through,
             "old_title": session.title,
             "new_title": title_from(result.sections.topic) if names_session else session.title,
-            "named": result.type if material.types and result.type in (*material.types, "") else None,
+            "named": result.type if source.types and result.type in (*source.types, "") else None,
         }
         with self.database.write() as tx:
             if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
@@ -406,11 +404,11 @@ class SummaryJob:
     def _add_facts(self, tx: Transaction, batch: Batch, result: SummaryUpdate) -> Any:
         """Store the proposed facts that hold up; return counts of what became of them, and the corrected facts."""
         session, drafts = batch.session, result.facts
-        if not batch.material.links:
+        if not batch.source.links:
             drafts = tuple(replace(draft, links=()) for draft in drafts)
         known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
         scope = FactScope(session.owner_id, session.id, session.public_id)
-        grounding = Grounding(batch.material, session.facts_through)
+        grounding = batch.source.grounding(session.facts_through)
         counts, corrected, refused = add_proposed(tx, scope, drafts, grounding, known, self.now())
         if refused:
             log.info("%d facts refused: %s", len(refused), "; ".join(refused))

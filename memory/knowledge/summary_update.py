@@ -15,9 +15,9 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import SummaryRefused
-from memory.knowledge.grounding import find_quotes, plain_apostrophes
+from memory.knowledge.grounding import Grounding, find_quotes, plain_apostrophes
 from memory.languages import pattern
-from memory.llm import DigestMaterial, ModelRequest
+from memory.llm import ModelRequest
 from memory.llm.json_answers import (
     INTEGER,
     TEXT,
@@ -32,7 +32,7 @@ from memory.llm.json_answers import (
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.quoting import block, fact_line, message_lines, one_line, summary_json
-from models.facts import ENTITY_KINDS, FACT_CATEGORIES, FactDraft, Relation
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
@@ -100,6 +100,26 @@ class SummaryUpdate:
     whole: bool = field(default=False, compare=False)
 
 
+@dataclass(frozen=True)
+class SummaryInput:
+    """What a summary is made from: the previous one, the messages since then, and the known facts.
+
+    links: facts also say which people, places and things they tie together.
+    types: names of conversation types, of which the answer names one; none: it names none.
+    """
+
+    previous: Sections
+    messages: Sequence[Message]
+    known_facts: Sequence[Fact]
+    links: bool = False
+    types: Sequence[str] = ()
+
+    def grounding(self, facts_through: int = 0) -> Grounding:
+        """Return the check of the facts that are proposed from it."""
+        known = [*(fact.text for fact in self.known_facts), *self.previous.lines()]
+        return Grounding(self.messages, known, facts_through)
+
+
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
 
 
@@ -109,26 +129,21 @@ def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ())
     return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
 
 
-def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMaterial) -> ParsedAnswer[SummaryUpdate]:
+def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInput) -> ParsedAnswer[SummaryUpdate]:
     """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini`).
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
     """
-    previous = material.previous
-    said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in material.messages)
-    told = prompt.render(**prompt_variables(previous.empty, material.links, material.types))
-    blocks = (
-        block("summary_so_far", filter(None, [summary_json(previous)])),
-        block("known_facts", (fact_line(fact, number=True) for fact in material.known_facts)),
-        block("messages", message_lines(material.messages, numbered=True)),
-    )
+    previous = source.previous
+    said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
+    told = prompt.render(**prompt_variables(previous.empty, source.links, source.types))
 
     def usable(text: str) -> SummaryUpdate:
-        return read(text, previous, material.messages, may_be_empty=previous.empty and not said)
+        return read(text, previous, source.messages, may_be_empty=previous.empty and not said)
 
     try:
-        answer = ask(request_for(told, blocks, material, schema(material.links, material.types)), repair, usable)
-        if answer.cut_off and not answer.value.whole and len(material.messages) > 1:
+        answer = ask(summary_request(told, source), repair, usable)
+        if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
             raise CutOff
     except CutOff as problem:
         text = f"{str(problem)[:-1]}; until then the last good summary stays in use."
@@ -140,6 +155,16 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, material: DigestMat
             "stays in use: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL.",
         ) from None
     return answer
+
+
+def summary_request(told: str, source: SummaryInput) -> ModelRequest:
+    """Return what the mini model is asked. told: its instruction."""
+    blocks = (
+        block("summary_so_far", filter(None, [summary_json(source.previous)])),
+        block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
+        block("messages", message_lines(source.messages, numbered=True)),
+    )
+    return request_for(told, blocks, schema(source.links, source.types))
 
 
 def read(

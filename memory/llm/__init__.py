@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from memory import tokens
-from models.facts import Fact
-from models.messages import Excerpt, Message
 from models.owners import Usage
-from models.sections import Sections
 
 
 class Cancelled(Exception):
@@ -98,80 +94,15 @@ class ChatMessage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReplyMaterial:
-    """What a reply can draw on, before it is rendered into messages.  The built-in model reads this."""
-
-    question: str
-    now: datetime
-    summary: Sections
-    facts: Sequence[Fact]
-    excerpts: Sequence[Excerpt]
-    tail: Sequence[Message]
-
-
-@dataclass(frozen=True)
-class DigestMaterial:
-    """What a summary is made from: the previous summary, the messages since then, and the known facts.
-
-    With `links`, facts also say which people, places and things they tie together.
-    types: names of conversation types, of which the answer names one; none: it names none.
-    """
-
-    previous: Sections
-    messages: Sequence[Message]
-    known_facts: Sequence[Fact]
-    links: bool = False
-    types: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class ProfileMaterial:
-    """What a change of a profile is made from: its document and JSON Schema, and messages, which count from 1."""
-
-    document: Mapping[str, Any]
-    schema: Mapping[str, Any]
-    messages: Sequence[Message]
-
-
-@dataclass(frozen=True)
-class FeedbackMaterial:
-    """What a change of an instruction is made from: its text, an exchange, and what the person thinks of the reply."""
-
-    instruction: str
-    message: str
-    reply: str
-    thumbs: str | None
-    feedback: str
-
-
-@dataclass(frozen=True)
-class RankMaterial:
-    """What an order is asked of: so many messages, the best first by what a search knows."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class ConsolidationMaterial:
-    """Pairs of facts, the older one first, which may say the same or contradict each other."""
-
-    pairs: Sequence[tuple[Fact, Fact]]
-
-
-Material = ReplyMaterial | DigestMaterial | ProfileMaterial | FeedbackMaterial | RankMaterial | ConsolidationMaterial
-
-
-@dataclass(frozen=True)
 class ModelRequest:
     """A request to a model.
 
-    `material` is the prompt before it was rendered into `messages`, `schema` the JSON schema that the answer must
-    follow.  `client` holds the parameters of an OpenAI client's request, which are sent unchanged; the answer then
-    comes as `RawChunk`s too.  Requests with the same `cache_key` begin with the same prompt, which some servers cache.
+    schema: the JSON schema that the answer must follow. client: the parameters of an OpenAI client's request, which are
+    sent unchanged; the answer then comes as `RawChunk`s too. cache_key: requests that share it begin with the same
+    prompt, which some servers cache.
     """
 
     messages: tuple[ChatMessage, ...]
-    material: Material
     schema: Mapping[str, Any] | None = None
     stream: bool = False
     tools: tuple[Tool, ...] = ()

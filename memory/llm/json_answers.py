@@ -18,7 +18,7 @@ import json_repair
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
-from memory.llm import ChatMessage, LanguageModel, Material, ModelRequest, complete
+from memory.llm import ChatMessage, LanguageModel, ModelRequest, complete
 from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import without_thoughts
 from memory.ops.metrics import Metrics
@@ -134,10 +134,10 @@ def ask(
         request, repair = replace(request, messages=(*request.messages, *again)), None
 
 
-def request_for(told: str, blocks: Iterable[str], material: Material, schema: Mapping[str, Any]) -> ModelRequest:
+def request_for(told: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:
     """A request for JSON of a schema: what the model is told, and the blocks of what it reads."""
     system = ChatMessage("system", f"{told}\n\n{instruction(schema)}")
-    return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), material, schema)
+    return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), schema)
 
 
 def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:

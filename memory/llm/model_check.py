@@ -7,13 +7,11 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
-from memory.llm import ChatMessage, ModelRequest, ReplyMaterial, complete
+from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.registry import ModelRegistry
-from models.sections import Sections
 from search_index import Embedder, EmbeddingUnavailable
 
 if TYPE_CHECKING:
@@ -88,8 +86,7 @@ def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
     json_mode = task == "mini"
     system = f"Answer with one JSON object and nothing else, as {json.dumps({'answer': 'yes'})}." if json_mode else ""
     messages = ChatMessage("system", system or "Be brief."), ChatMessage("user", QUESTION)
-    material = ReplyMaterial(QUESTION, datetime.now(UTC), Sections(), (), (), ())
-    request = ModelRequest(messages, material, SCHEMA if json_mode else None, stream=not json_mode)
+    request = ModelRequest(messages, SCHEMA if json_mode else None, stream=not json_mode)
     began, error, text = time.monotonic(), None, ""
     try:
         text, _ = complete(model, request)

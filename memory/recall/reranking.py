@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from memory import tokens
 from memory.errors import ModelError
-from memory.llm import Cancelled, ModelRequest, RankMaterial, estimate_prompt
+from memory.llm import Cancelled, ModelRequest, estimate_prompt
 from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.ops import logs
 from memory.quoting import block, escape, message_line
@@ -40,7 +40,7 @@ def request_of(question: str, said: Sequence[LocatedMessage]) -> ModelRequest:
     shown = [one.message._replace(content=tokens.truncate(one.message.content, MESSAGE_TOKENS)) for one in said]
     lines = [f"[{number}] {one.created_at:%Y-%m-%d} {message_line(one)}" for number, one in enumerate(shown, 1)]
     blocks = block("question", [escape(tokens.truncate(question, QUESTION_TOKENS))]), block("messages", lines)
-    request = request_for(_TOLD, blocks, RankMaterial(len(said)), SCHEMA)
+    request = request_for(_TOLD, blocks, SCHEMA)
     return replace(request, stream=True)  # a request for a whole answer can only be stopped once that has begun
 
 

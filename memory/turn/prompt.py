@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from memory import tokens
 from memory.errors import InvalidRequest
-from memory.llm import ChatMessage, ModelRequest, ReplyMaterial
+from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, to_prompt_message
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import client_messages, unmodified
@@ -28,7 +28,6 @@ from memory.turn.begin import begin_turn
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context, PrefixChoice, read_context
 from memory.turn.request import MemoryReport, Turn, TurnRequest
 from memory.turn.tools import RecallTools, fit_budget
-from models.sections import Sections
 
 if TYPE_CHECKING:
     from memory.engine import Engine
@@ -107,17 +106,8 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
         recalled=replace(found.recalled, excerpts=excerpts),
         examples=tuple(fitting[: len(examples)]),
     )
-    material = ReplyMaterial(
-        question=question,
-        now=now,
-        summary=prefix.data.summary,
-        facts=(*prefix.profile_facts, *prefix.facts, *facts),
-        excerpts=excerpts,
-        tail=(*context.recent, *turn.new_messages[1:]),
-    )
     model_request = ModelRequest(
         _messages(turn, context, quoted),
-        material,
         stream=request.stream,
         client=None if transcript is None else transcript.parameters,
         cancel=request.cancel,
@@ -152,7 +142,6 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
     now = engine.now()
     model_request = ModelRequest(
         unmodified(conversation, left_out),
-        ReplyMaterial(request.message, now, Sections(), (), (), ()),
         stream=request.stream,
         client=request.transcript.parameters,
         cancel=request.cancel,

@@ -16,7 +16,7 @@ import pytest
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import ChatMessage, ModelRequest, TextDelta, complete
 from memory.llm.openai import OpenAIModel
-from tests.llm import MATERIAL, SCHEMA, Make, ask, both, chunk, data, failure
+from tests.llm import SCHEMA, Make, ask, both, chunk, data, failure
 from tests.model_server import Body, Json, ModelServer, Raw, Status, Text
 
 
@@ -249,7 +249,7 @@ def test_roles_go_as_the_server_takes_them(
 def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server: ModelServer, model: OpenAIModel) -> None:
     server.main.queue(Status(422, mistral_extra("messages.0.user.name")))
     named = ChatMessage("user", "Hi", raw={"role": "user", "content": "Hi", "name": "Ada"})
-    complete(model, ModelRequest((named,), MATERIAL))
+    complete(model, ModelRequest((named,)))
     assert server.requests[-1].body["messages"] == [{"role": "user", "content": "Hi"}]
 
 

@@ -1,11 +1,11 @@
 """The built-in model: rules that need no network and no key, so that Recap can be tried within a minute.
 
-`language` holds what it knows of languages, as data.  `reading` reads what a person says of themselves, `corrections`
-what they take back, and `record` keeps what holds of it all.  From that come summaries and facts (`digest`), replies
-(`replies`) and profiles (`profile`).  Only the wiring imports this package.
+`prompt` reads what Recap shows to any model, `language` holds what the rules know of languages, as data.  `reading`
+reads what a person says of themselves, and `record` keeps what holds of it all.  From that come answers to a mini
+model's tasks (`tasks`) and replies (`replies`).  Only the engine imports this package.
 
-Guarantee: the same request has the same answer, every request has one, and its words are the conversation's or one of
-a small set of fixed phrases.
+Invariant: the same request has the same answer, every request has one, and its words are the conversation's or one of a
+small set of fixed phrases (tests/test_builtin_model.py).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from memory import llm, tokens
-from memory.llm.builtin.digest import digest
-from memory.llm.builtin.profile import profile
+from memory import tokens
+from memory.llm import ModelRequest, RawChunk, StreamEnd, TextDelta, estimate_prompt
+from memory.llm.builtin.prompt import Prompt
 from memory.llm.builtin.replies import reply
+from memory.llm.builtin.tasks import answer
 from memory.llm.passthrough import to_chunks
-from memory.quoting import one_line
 from models.owners import Usage
 
 _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply
@@ -32,34 +32,19 @@ class BuiltinModel:
     supports_tools = False
     window = None
 
-    def answer(self, request: llm.ModelRequest) -> Iterator[llm.TextDelta | llm.RawChunk | llm.StreamEnd]:
+    def answer(self, request: ModelRequest) -> Iterator[TextDelta | RawChunk | StreamEnd]:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
-        text = _answer(request.material)
+        messages = request.messages
+        if request.schema is None:
+            text = reply(Prompt.read(messages))
+        else:  # "<" is escaped: the reader takes "<think>" for thoughts, and a person may write it
+            made = answer(request.schema, messages[0].content, messages[-1].content)
+            text = json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
-        prompt = llm.estimate_prompt(request)
-        end = llm.StreamEnd("stop", self.name, Usage(prompt, tokens.estimate(text), estimated=True))
+        usage = Usage(estimate_prompt(request), tokens.estimate(text), estimated=True)
+        end = StreamEnd("stop", self.name, usage)
         if request.client is None:
-            yield from map(llm.TextDelta, pieces)
+            yield from map(TextDelta, pieces)
         else:
             yield from to_chunks(pieces, end, request.client, stream=request.stream)
         yield end
-
-
-def _answer(material: llm.Material) -> str:
-    match material:
-        case llm.ReplyMaterial():
-            return reply(material)
-        case llm.DigestMaterial():
-            made = digest(material)
-        case llm.ProfileMaterial():
-            made = profile(material)
-        case llm.FeedbackMaterial():  # what the person says becomes the last line of the instruction
-            said = one_line(material.feedback)
-            text = "\n".join(filter(None, (material.instruction, said)))
-            made = {"text": text, "reason": "The person said so.", "quote": said}
-        case llm.RankMaterial():
-            made = {"best": list(range(1, material.count + 1))}
-        case llm.ConsolidationMaterial():  # rules can't tell
-            made = {"same": [], "contradicts": []}
-    # "<" is escaped: the reader takes "<think>" for a reasoning model's thoughts, and a person may write it.
-    return json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")

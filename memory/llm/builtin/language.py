@@ -1,4 +1,4 @@
-"""What the built-in model knows of languages: one file of phrases and patterns each, read once.
+"""Read what the built-in model knows of languages: one file of phrases and patterns each.
 
 Patterns of all languages count together, since people mix them; a reply is in one.
 """
@@ -6,6 +6,7 @@ Patterns of all languages count together, since people mix them; a reply is in o
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ _FILES = _EN, _ZH = [tables(Path(__file__).with_name(f"{code}.toml")) for code i
 
 
 def patterns(table: str) -> dict[str, re.Pattern[str]]:
-    """The patterns of a table by their names, each of all languages that have it."""
+    """Return the patterns of a table by their names, each of all languages that have it."""
     sources: dict[str, list[str]] = {}
     for file in _FILES:
         for name, source in file.get(table, {}).items():
@@ -25,14 +26,12 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
 
 
 def rows(table: str, columns: int) -> list[tuple[Any, ...]]:
-    """The rows of a table of all languages.  Columns stand two spaces apart; the last is a pattern."""
-    split = (row.split("  ", columns - 1) for file in _FILES for row in file[table].strip().splitlines())
+    """Return the rows of a table. Columns stand two spaces apart; the last is a pattern."""
+    split = (row.split("  ", columns - 1) for file in _FILES for row in file.get(table, "").strip().splitlines())
     return [(*columns, re.compile(source, re.I)) for *columns, source in split]
 
 
-SWAPS = [re.compile(source, re.I) for file in _FILES for source in file["swaps"]]
 THIRD_PERSONS = _EN["third_persons"]
-OF_A_KIND = frozenset(ENGLISH.terms(_EN["words"]["of_a_kind"]))
 _ASKS = patterns("asks") | {"own": pattern(lambda language: language.own)}
 _SOUGHT = patterns("sought")
 _SMALL_TALK = pattern(lambda language: language.small_talk)
@@ -40,44 +39,70 @@ _PADDING = pattern(lambda language: language.padding)
 _IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or set()) for one in LANGUAGES))
 _ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_EN["words"]["asking"])), _ZH["words"]["asking"].split()
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
+_OWN_WORDS = tuple(_EN["words"]["spelling"].split())
+_KNOWN_WORDS = (
+    frozenset(_OWN_WORDS) | _IDLE | frozenset().union(*(one.time_words | one.regular_verbs for one in LANGUAGES))
+)
+_LOWER_WORD = re.compile(r"(?<![\w'])[a-z]{3,12}(?![\w'])")
+
+
+def spelt(text: str) -> str:
+    """Return the text with words that are one letter from one of the model's own written as that, and plain quotes."""
+    return _LOWER_WORD.sub(lambda word: _own_word(word.group()), straight(text))
+
+
+@lru_cache(maxsize=4096)
+def _own_word(word: str) -> str:
+    near = (own for own in _OWN_WORDS if abs(len(own) - len(word)) < 2 and _is_near(word, own))
+    return word if word in _KNOWN_WORDS else next(near, word)
+
+
+def _is_near(word: str, own: str) -> bool:
+    """Return whether one letter is missing, too many or another one, or two neighbours changed places."""
+    at = next((at for at, (one, other) in enumerate(zip(word, own, strict=False)) if one != other), len(word))
+    rest, own_rest = word[at:], own[at:]
+    if len(own) < 5 and len(word) >= len(own):  # "fork" is no misspelt "work"
+        return sorted(rest[:2]) == sorted(own_rest[:2]) and rest[2:] == own_rest[2:]
+    swapped = rest[1::-1] + rest[2:] if len(rest) > 1 else rest
+    return own_rest in (rest[1:], swapped) or rest == own_rest[1:] or rest[1:] == own_rest[1:]
 
 
 def asks(name: str, text: str) -> set[str]:
-    """The words in a text that a pattern of the table `asks` reads; none where it asks, or holds, nothing such."""
-    return {match.group().lower() for match in _ASKS[name].finditer(straight(text))}
+    """Return the words in a text that a pattern of the table `asks` reads; none where it says nothing such."""
+    return {match.group().lower() for match in _ASKS[name].finditer(spelt(text))}
 
 
 def sought(question: str) -> set[str]:
-    """What a question asks for: keys of statements that answer, and sections of the summary."""
-    return {name for name, source in _SOUGHT.items() if source.search(straight(question))}
+    """Return what a question asks for: keys of statements that answer, and sections of the summary."""
+    return {name for name, source in _SOUGHT.items() if source.search(spelt(question))}
 
 
 def is_question(sentence: str) -> bool:
-    """Whether a sentence asks, with its question mark or without."""
-    bare = straight(sentence).rstrip("\"'”’)*_ 。.!！")
+    """Return whether a sentence asks, with its question mark or without."""
+    bare = spelt(sentence).rstrip("\"'”’)*_ 。.!！")
     return bare.endswith(("?", "？")) or _ASKS["question"].match(bare) is not None
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a text greets, thanks or nods, and says nothing else."""
-    left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", straight(text[:300])))
+    """Return whether a text greets, thanks or nods, and says nothing else."""
+    left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", straight(text[:300]))))
     words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower()))
     return words <= _IDLE and not (is_question(text) and terms(left))
 
 
 def straight(text: str) -> str:
-    """`text` with plain apostrophes, at the same length."""
+    """Return the text with plain apostrophes, at the same length."""
     return text.replace("’", "'").replace("‘", "'")
 
 
 def terms(text: str) -> list[str]:
-    """The words of `text` as the search index compares them, words of one meaning as one."""
+    """Return the words of a text as the search index compares them, words of one meaning as one."""
     for word in _CHINESE_ASKING:
         text = text.replace(word, " ")
-    return [_MEANING.get(term, term) for term in ENGLISH.terms(straight(text)) if term not in _ASKING]
+    return [_MEANING.get(term, term) for term in ENGLISH.terms(spelt(text)) if term not in _ASKING]
 
 
 def phrases_for(text: str) -> dict[str, str]:
-    """The phrases of the language in which an answer to `text` had better be."""
+    """Return the phrases of the language in which an answer to the text had better be."""
     chinese = 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text))
     return dict((_ZH if chinese else _EN)["phrases"])

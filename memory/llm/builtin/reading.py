@@ -1,38 +1,39 @@
-"""What a person says of themselves: sentences and clauses, and the statement that a clause makes.
+"""Read what a person says of themselves: sentences, clauses, and the statement that a clause makes.
 
 A row of the languages' tables is tried on a whole clause, and what it captures must be complete: nothing that only its
 context explains ("him", "the feeling"), and no loose end ("to read, especially").  A row that would be wrong in one of
 ten clauses is left out of the table: the words stay searchable, and no fact is better than a false one.
 
-Guarantee: pure, and linear in the text; sentences and clauses are verbatim parts of it.
+Invariants (tests/test_builtin_model.py): pure, linear in the text; sentences and clauses are verbatim parts of it, and
+so is the value of a statement.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, straight, terms
+from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, spelt, straight, terms
 from memory.quoting import one_line
 from models.facts import Relation
 
-MAX_READ, MAX_SENTENCE = 20_000, 400
-MOST_WORDS = 14  # of an object
+READ_CHARS_MAX, SENTENCE_CHARS_MAX, VALUE_WORDS_MAX = 20_000, 400, 14
+
+NAME_OF = "'s name"  # in the label of a fact
 
 Origin = IntEnum("Origin", "STATED OWN OTHERS SUMMARY")  # where words are from: what answers best comes first
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """What a clause states, a sentence as it stands, or an item of a summary, with where it is from and when.
+    """A statement that a clause makes, a sentence as it stands, or an item of a summary.
 
-    `key` names what it is about.  By its `mark`, one value of the key holds at a time ("!"), or the value no longer
-    holds ("-").  `section` is its place in the summary, if it has one.  Of a fact, `known` is the id; `supersedes` are
-    the ids of known facts whose place it takes, and `instead` is what they said.  `by` is the name of who said it.
+    key: what it is about. mark: one value of the key holds at a time ("!"), or the value no longer holds ("-").
+    section: its place in the summary. day, source: when it was said, and in which message. by: the name of who said it.
+    known: the id of a known fact, or 0. supersedes: ids of known facts whose place it takes.
     """
 
     text: str
@@ -44,35 +45,34 @@ class Statement:
     mark: str = ""
     origin: Origin = Origin.STATED
     section: str = ""
-    when: datetime = datetime.min.replace(tzinfo=UTC)
+    day: str = ""
     source: int = 0
-    known: int | None = None
+    known: int = 0
     supersedes: frozenset[int] = frozenset()
     by: str = ""
-    instead: str = ""
 
     @property
     def about(self) -> str:
-        """The kind of thing that it is about: "job" of the key "job:as"."""
+        """Return the kind of thing that it is about: "job" of the key "job:as"."""
         return self.key.partition(":")[0]
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words that it is found by."""
-        return frozenset(terms(f"{self.text} {self.quote} {self.key} {self.by} {self.instead}"))
+        """Return the words that it is found by."""
+        return frozenset(terms(f"{self.text} {self.quote} {self.key} {self.by}"))
 
     def overlaps(self, other: Statement) -> bool:
-        """Whether one rests on words of the other."""
+        """Return whether one rests on words of the other."""
         mine, theirs = self.quote.casefold(), other.quote.casefold()
         return bool(mine and theirs) and (mine in theirs or theirs in mine)
 
     def says(self, text: str) -> bool:
-        """Whether it is `text`, but for case, spacing and the final stop."""
+        """Return whether it is `text`, but for case, spacing and the final stop."""
         mine, theirs = (one_line(one).casefold().rstrip(" .!。") for one in (self.text, text))
         return mine == theirs
 
     def within(self, other: Statement) -> bool:
-        """Whether it says no more than `other` does, of the same thing."""
+        """Return whether it says no more than `other` does, of the same thing."""
         mine, theirs = set(terms(self.value)), set(terms(other.value))
         return bool(self.key and mine) and (self.key, self.mark) == (other.key, other.mark) and mine <= theirs
 
@@ -91,10 +91,10 @@ _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 
 
 def sentences(content: str) -> list[str]:
-    """The writer's own sentences: no code, no quoted lines, no quotations, no text to work on."""
+    """Return the writer's own sentences: no code, no quoted lines, no quotations, no text to work on."""
     out, open_quote = list[str](), False
-    for match in _SENTENCE.finditer(_BULLET.sub("", _ASIDE.sub("\n", content[:MAX_READ]))):
-        sentence = match.group().strip()[:MAX_SENTENCE]
+    for match in _SENTENCE.finditer(_BULLET.sub("", _ASIDE.sub("\n", content[:READ_CHARS_MAX]))):
+        sentence = match.group().strip()[:SENTENCE_CHARS_MAX]
         if _READING["task"].match(sentence):
             break
         if sentence and not open_quote and not _UNSEEN.search(sentence):
@@ -105,7 +105,7 @@ def sentences(content: str) -> list[str]:
 
 
 def clauses(sentence: str) -> Iterator[tuple[str, str]]:
-    """Each clause of a sentence that its writer means: verbatim, and as the patterns read it."""
+    """Yield each clause of a sentence that its writer means: verbatim, and as the patterns read it."""
     joints = _READING["joint"].finditer(straight(sentence))
     bounds = [0, *(place for joint in joints for place in joint.span()), len(sentence)]
     subject, time = "", ""
@@ -131,15 +131,51 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 def statements(sentence: str) -> Iterator[Statement]:
-    """The statements that a sentence makes about its writer."""
-    for quote, clause in clauses(sentence):
-        made = next(filter(None, (_made(quote, clause, *row) for row in _ROWS)), None)
-        if made is not None:
-            yield made
+    """Yield the statements that a sentence makes about its writer."""
+    return filter(None, (statement(quote, clause) for quote, clause in clauses(sentence)))
+
+
+def statement(quote: str, clause: str) -> Statement | None:
+    """Return the statement that a clause makes. quote: the clause as it was written."""
+    for reading in dict.fromkeys((clause, spelt(clause))):
+        made = next(filter(None, (_made(quote, reading, *row) for row in _ROWS)), None)
+        if made is not None and all(word in clause for word in made.value.split()):  # no word of it was spelt anew
+            return made
+    return None
+
+
+@lru_cache(maxsize=1)
+def _templates() -> list[tuple[str, str, re.Pattern[str]]]:
+    """Return category and importance, key, and the pattern of the text of each row that is known by its words."""
+    made = []
+    for kind, key, text, _ in _ROWS:
+        parts = re.split(r"(\{\w+\})", text)
+        if len(re.sub(r"[\W\d_]", "", "".join(parts[::2]))) > 1:
+            groups = (rf"(?P<{part[1:-1]}>.+?)" if part.startswith("{") else re.escape(part) for part in parts)
+            made.append((kind, key, re.compile("".join(groups))))
+    return made
+
+
+def known(text: str, fact_id: int = 0, day: str = "") -> Statement:
+    """Return the statement behind the text of a known fact."""
+    label, colon, value = text.partition(": ")
+    kind, key, parts = "other 3", f"{label.replace(NAME_OF, ' name')}!" if colon else "", dict[str, str]()
+    for row_kind, row_key, template in _templates():
+        match = template.fullmatch(text)
+        if match and all(checked(name, part) for name, part in match.groupdict().items()):
+            kind, key, parts = row_kind, row_key, match.groupdict()
+            value = next((parts[name] for name in reversed(parts) if name != "k"), parts.get("k", ""))
+            break
+    if not key and (read := statement(text, f"I'm {text[:1].lower()}{text[1:]}")) is not None and read.says(text):
+        return replace(read, quote="", importance=max(2, read.importance), section="", day=day, known=fact_id)
+    category, _, importance = kind.partition(" ")
+    about = key.rstrip("!-")
+    name, mark = about.format(**{"k": "", **parts}).lower(), key[len(about) :]
+    return Statement(text, "", category, max(2, int(importance)), name, value or text, mark, day=day, known=fact_id)
 
 
 def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pattern[str]) -> Statement | None:
-    """What a row of the table reads in a clause."""
+    """Return what a row of the table reads in a clause."""
     match = source.fullmatch(clause)
     found = {name: part for name, part in match.groupdict().items() if part} if match else {}
     parts = {name: checked(name, part) for name, part in found.items()}
@@ -158,29 +194,29 @@ def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pa
 
 
 def checked(name: str, part: str) -> str:
-    """What a group captured, as far as it is complete and of the group's kind; "" where it is not."""
+    """Return what a group captured, as far as it is complete and of the group's kind; "" where it is not."""
     part = part if name in _VERBATIM else _complete(part, _CUTS.get(name, _CUTS["any"]))
     must, never = _MUST.get(name), _NEVER.get(name)
     return part if (must is None or must.search(part)) and (never is None or not never.search(part)) else ""
 
 
 def _complete(part: str, cuts: re.Pattern[str]) -> str:
-    """The object without what hangs on it; "" where it is none without its context."""
+    """Return the object without what hangs on it; "" where it is none without its context."""
     if not _LIST.fullmatch(part) or len(part) > 90:
         cut = cuts.search(part)
         part = part[: cut.start()] if cut else part
         if not _LIST.fullmatch(part) and ", " in part:
             part = part.partition(", ")[0]
     part = part.strip(" ,.;:!*_'-")
-    return part if part and len(part.split()) <= MOST_WORDS and not _READING["vague"].search(part) else ""
+    return part if part and len(part.split()) <= VALUE_WORDS_MAX and not _READING["vague"].search(part) else ""
 
 
 def links(text: str) -> Iterator[Relation]:
-    """What the text of a statement ties together."""
-    for subject, relation, object, kinds, source in _LINKS:
+    """Yield what the text of a statement ties together."""
+    for subject, relation, target, kinds, source in _LINKS:
         match = source.fullmatch(text)
         parts = {name: checked(name, part) for name, part in match.groupdict().items()} if match else {}
         if parts and all(parts.values()):
             parts["k"] = parts.get("k", "").lower()
-            whose, what, whom = (text.format(**parts) for text in (subject, relation, object))
-            yield Relation(whose, what, whom, *kinds.split())
+            ends = (text.format(**parts) for text in (subject, relation, target))
+            yield Relation(*ends, *kinds.split())

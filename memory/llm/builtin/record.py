@@ -1,177 +1,255 @@
-"""The record: what holds of all that was said, as one list of statements, and the questions that are open.
+"""Keep what holds of all that was said, as one list of statements, and the questions that are open.
 
-Each sentence is kept as it stands, beside what the rules read in it.  The sentences that no rule reads are in the
-summary too: those with a figure, and of the others of a message the one that says most.
-
-Guarantee: nothing in the record was replaced or ruled out since.  Nothing takes the place of what the same words say.
+Invariants (tests/test_builtin_model.py):
+- No statement mixes the words of two sentences. A correction that is no sentence of its own replaces a whole value by
+  a whole value of its kind ("Budget: 4000 euro" and "I meant 4500 euro"), or the person is asked what it corrects.
+- An ending ("I don't work there any more") closes one statement, or the person is asked which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from heapq import merge
-from itertools import filterfalse
-from operator import attrgetter
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from memory.llm.builtin.corrections import correction, refusal, reopening
-from memory.llm.builtin.language import asks, is_question, is_small_talk, straight, terms
-from memory.llm.builtin.reading import Origin, Statement, clauses, sentences, statements
+from memory.llm.builtin.language import asks, is_question, is_small_talk, patterns, spelt, straight, terms
+from memory.llm.builtin.prompt import Known, Prompt, Said
+from memory.llm.builtin.reading import Origin, Statement, clauses, known, sentences, statement, statements
 from memory.quoting import one_line
-from models.facts import Fact
-from models.messages import Message
-from models.sections import Sections
+from models.sections import Excluded, Sections
 
 _ITEMS = ("requirements", "constraints", "excluded", "data", "discussed")
-Noted = tuple[Statement, Sequence[Statement]]  # what a clause put on record, and what that replaced
+_CHANGES, _KINDS = patterns("changes"), patterns("kinds")
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What a clause put on record, and what that ended; or, without a statement, what it may be about."""
+
+    statement: Statement | None
+    ended: Sequence[Statement] = ()
 
 
 class Record:
     """What holds, the newest last."""
 
-    def __init__(self, previous: Sections) -> None:
-        items = [(name, str(item), item) for name in _ITEMS for item in getattr(previous, name) if one_line(str(item))]
+    def __init__(self, summary: Sections) -> None:
+        items = [(name, str(item), item) for name in _ITEMS for item in getattr(summary, name) if one_line(str(item))]
         self.held = [
             Statement(text, text, value=getattr(item, "option", text), origin=Origin.SUMMARY, section=name)
             for name, text, item in items
         ]
-        self.questions = list(filter(None, map(one_line, previous.open_questions)))
+        self.questions = list(filter(None, map(one_line, summary.open_questions)))
         self._asked: list[str] = []  # by the last message
+        self.unsettled: list[Statement] = []  # what changes something, and cannot be told what
 
-    def take_up(self, messages: Iterable[Message], facts: Iterable[Fact]) -> None:
-        """Take up what was said and what is known, in the order of time: a fact counts from when it was edited."""
-        known: Sequence[Fact | Message] = sorted(facts, key=attrgetter("valid_from", "id"))
-        for one in merge(known, messages, key=lambda one: one.valid_from if isinstance(one, Fact) else one.created_at):
-            if isinstance(one, Fact):
-                self._learn(one)
-            elif one.role == "user":
-                self.read(one)
-            elif one.role == "assistant":
-                self._read_reply(one)
-
-    def read(self, message: Message) -> list[Noted]:
-        """Read a message of the person."""
-        earlier = [one for one in self.held if not one.quote or one.quote not in message.content]
-        told, self._asked = dict[Statement, list[Noted]](), []
-        for one in _told(message):
-            if is_question(one.value):
-                self._asked.append(one_line(one.value))
+    def take_up(self, entries: Sequence[Known | Said]) -> None:
+        """Take up what is known and what was said, in the order of days."""
+        for one in sorted(entries, key=lambda one: one.day):
+            if isinstance(one, Known):
+                self.learn(one)
             else:
+                self.read(one)
+
+    def learn(self, fact: Known) -> None:
+        """Take up a known fact, in the place of what it replaces."""
+        statement = known(fact.text, fact.id, fact.day)
+        self._end([old for old in self.held if _replaces(statement, old)])
+        self.held.append(statement)
+
+    def read(self, message: Said) -> list[Noted]:
+        """Read a message; return what the person's message put on record."""
+        if message.role == "assistant":
+            if not asks("unknown", message.text[:300]):
+                self.questions = [one for one in self.questions if one not in self._asked]
+                self._close_questions(" ".join(sentences(message.text)))
+            if not message.name:
+                return []
+        noted, told = list[Noted](), list(_told(message))
+        is_own = message.role == "user"
+        silent = is_own and bool(asks("keep out", message.text) or asks("forget", message.text))
+        self._asked = [one_line(one.value) for one in told if is_own and is_question(one.value) and terms(one.value)]
+        self.questions += [one for one in self._asked if one not in self.questions]
+        for one in told:
+            if is_own and not silent and not is_question(one.value):
                 self._close_questions(one.value)
-                told[one] = self._place(one.value, message, [old for old in earlier if old in self.held])
-        read = {one: set(terms(" ".join(new.text for new, _ in noted))) for one, noted in told.items()}
-        # What is read of a sentence may leave out a figure: "I live in Bristol, at 17 Marlow Road."
-        unread = [one for one in told if not read[one] or any(map(str.isdigit, set(terms(one.value)) - read[one]))]
-        self._keep(told, unread)
-        self.questions += [one for one in self._asked if terms(one) and one not in self.questions]
-        return [one for noted in told.values() for one in noted]
+                placed = self._place(one.value, message)
+                if placed:
+                    self.unsettled = [one] if placed[0].statement is None else []
+                noted += placed
+        if not silent:
+            self._keep([one for one in told if not is_question(one.value)], noted)
+        return noted
 
-    def _read_reply(self, message: Message) -> None:
-        """Read what was said to the person: by the assistant, or by a named person of an imported conversation."""
-        if not asks("unknown", message.content[:300]):
-            self.questions = [one for one in self.questions if one not in self._asked]
-            self._close_questions(" ".join(sentences(message.content)))
-        if message.name:
-            told = [one for one in _told(message) if not is_question(one.value)]
-            self._keep(told, told)
-
-    def _keep(self, told: Iterable[Statement], unread: Sequence[Statement]) -> None:
+    def _keep(self, told: Sequence[Statement], noted: Sequence[Noted]) -> None:
         """Keep sentences as they stand; of those that no rule read, some have a place in the summary."""
+        made = {one.statement.quote for one in noted if one.statement is not None}
+        unread = [one for one in told if not any(quote in one.value or one.value in quote for quote in made)]
         sections = {one: "data" for one in unread if asks("figure", one.text)}
         rest = [one for one in unread if one not in sections]
         if rest:
             sections[max(rest, key=lambda one: len(set(terms(one.text))))] = "discussed"
         self.held += [replace(one, section=sections.get(one, "")) for one in told]
 
-    def _learn(self, fact: Fact) -> None:
-        """Take up a known fact, in the place of what it replaces, corrects, or says in the words it has now."""
-        one, said = _known(fact), [old for old in self.held if old.known is None]
-        _, ended = correction(fact.quote, said) or (None, list[Statement]())
-        ended += [old for old in self.held if _replaces(one, old)]
-        if fact.valid_from > fact.created_at:  # the person edited it, so its quote does not say it
-            ended += [old for old in said if old.overlaps(one)]
-            one = replace(one, quote="")
-        self._end(ended)
-        self.held.append(one)
+    def _place(self, sentence: str, message: Said) -> list[Noted]:
+        """Put what a sentence says on record: statements, endings, options, a correction, or what to remember."""
+        noted = list[Noted]()
+        for quote, clause in clauses(sentence):
+            if (one := statement(quote, clause)) is not None:
+                noted.append(self._state(one, message, sentence))
+            elif ended := self._ending(quote):
+                noted.append(self._close(quote, message, ended))
+        if not noted:
+            noted = [self._hold(one, message, ended) for one, ended in self._options(sentence)]
+        if not noted and _CHANGES["corrects"].search(straight(sentence)):
+            noted = [self._correct(sentence, message)]
+        if not noted and (kept := _CHANGES["remember"].match(spelt(sentence))):
+            text = _clean(sentence[kept.end() :])
+            kept_fact = Statement(text, sentence, "other", 3, section="data")
+            noted = [self._hold(kept_fact, message, [])] if terms(text) else []
+        return noted
 
-    def _place(self, sentence: str, message: Message, earlier: list[Statement]) -> list[Noted]:
-        """Put what a sentence says on record; nothing when no rule reads it."""
-        if any(one.known is not None and one.quote and one.quote in sentence for one in self.held):
-            earlier = []  # what it takes back was taken back when it became a fact
-        made = [(one, [old for old in earlier if _replaces(one, old)]) for one in statements(sentence)]
-        if not any(ended for _, ended in made) and (change := correction(sentence, earlier)):
-            made = [change]
-        return [self._hold(one, message, ended) for one, ended in made or self._options(sentence)]
+    def _state(self, one: Statement, message: Said, sentence: str) -> Noted:
+        """Put a statement on record in the place of what it replaces, or ask what that is."""
+        ended = [old for old in self.held if _replaces(one, old)]
+        if not ended and asks("instead", sentence):
+            kind = one.text.split()[0]
+            stated = [old for old in self.held if old.origin == Origin.STATED and not one.says(old.text)]
+            ended = [old for old in stated if old.category == one.category and old.text.split()[0] == kind]
+            if len({old.text for old in ended}) > 1:
+                return Noted(None, ended)
+        return self._hold(one, message, ended)
+
+    def _close(self, quote: str, message: Said, ended: Sequence[Statement]) -> Noted:
+        """Put an ending on record, or ask what it ends."""
+        if len({old.text for old in ended}) > 1 and not asks("gone", quote):
+            return Noted(None, ended)
+        one = replace(ended[0], text=_clean(quote), quote=quote, mark="-", origin=Origin.STATED)
+        return self._hold(one, message, ended)
+
+    def _ending(self, sentence: str) -> list[Statement]:
+        """Return what a clause may end; nothing where it is no ending."""
+        kind = next((name for name in ("gone", "parted", "stopped") if asks(name, sentence)), None)
+        if kind is None or asks("not meant", sentence):
+            return []
+        stated = [one for one in self.held if one.origin == Origin.STATED and one.mark != "-" and one.importance > 1]
+        if kind == "parted":
+            return [one for one in stated if asks("partner", one.text)]
+        words = set(terms(_CHANGES["ending"].sub(" ", spelt(sentence))))
+        shared = {one: len(words & one.words) for one in stated}
+        if kind == "gone":
+            return [one for one in stated if one.category == "relationship" and shared[one] and _names(one) & words]
+        most = max(shared.values(), default=0)
+        return [one for one in stated if most and shared[one] == most]
+
+    def _correct(self, sentence: str, message: Said) -> Noted:
+        """Replace the whole value of one statement by another of its kind, or ask which one is meant."""
+        pair = next(
+            filter(None, (pattern.fullmatch(_bare(sentence)) for pattern in (_CHANGES["swap"], _CHANGES["value"]))),
+            None,
+        )
+        parts = {name.rstrip("_"): part for name, part in pair.groupdict().items() if part} if pair else {}
+        new, old = parts.get("new", ""), parts.get("old", "")
+        kind = next((name for name, pattern in _KINDS.items() if new and pattern.fullmatch(new)), None)
+        stated = [one for one in self.held if one.origin == Origin.STATED and ": " in one.text and one.mark != "-"]
+        fitting = [
+            one
+            for one in stated
+            if kind and _KINDS[kind].fullmatch(one.value) and one.value.lower().startswith(old.lower())
+        ]
+        if not fitting or (fitting[-1] is not stated[-1] and len(fitting) > 1):
+            return Noted(None, fitting)
+        one = fitting[-1]
+        text = f"{one.text.partition(': ')[0]}: {new}"
+        return self._hold(replace(one, text=text, quote=sentence, value=new), message, [one])
 
     def _options(self, sentence: str) -> list[tuple[Statement, list[Statement]]]:
-        """The option that a sentence rules out or puts back."""
+        """Return the option that a sentence rules out or puts back, with what that ends."""
         out = [one for one in self.held if one.section == "excluded"]
-        for clause in (straight(sentence).rstrip(" .!。"), *(clause for _, clause in clauses(sentence))):
-            if option := reopening(clause):
+        for clause in (_bare(sentence), *(clause for _, clause in clauses(sentence))):
+            if match := _CHANGES["reopens"].fullmatch(clause):
+                option = next(filter(None, match.groups()), "")
                 back = [one for one in out if set(terms(option)) & set(terms(one.value))]
-                return [(Statement(option, sentence, "reopened"), back)]
-            if item := refusal(clause):
-                ruled_out = Statement(
-                    one_line(str(item)), sentence, "excluded", value=one_line(item.option), section="excluded"
-                )
-                return [(ruled_out, [one for one in out if one.value.lower() == item.option.lower()])]
+                return [(Statement(option, sentence, "reopened"), back)] if back else []
+            if match := _CHANGES["refuses"].fullmatch(clause):
+                option, reason = [*(part.strip(" .!。") for part in match.groups() if part), ""][:2]
+                text = one_line(str(Excluded(option, reason)))
+                same = [one for one in out if one.value.lower() == option.lower()]
+                return [(Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same)]
         return []
 
-    def _hold(self, statement: Statement, message: Message, ended: Sequence[Statement]) -> Noted:
+    def _hold(self, statement: Statement, message: Said, ended: Sequence[Statement]) -> Noted:
         gone = self._end(ended)
-        known = frozenset(one.known for one in gone if one.known is not None)
-        supersedes, instead = known.union(*(one.supersedes for one in gone)), " ".join(one.text for one in ended)
-        made = replace(statement, known=None, supersedes=supersedes, instead=instead)
-        made = replace(made, when=message.created_at, source=message.position)
-        stated = [one for one in self.held if one.origin == Origin.STATED]
-        if not any(one.says(made.text) or made.within(one) for one in stated):
+        supersedes = frozenset(one.known for one in gone if one.known).union(*(one.supersedes for one in gone))
+        made = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.position)
+        if not any(one.says(made.text) or made.within(one) for one in self.held if one.origin == Origin.STATED):
             self.held.append(made)
-        return made, ended
+        return Noted(made, ended)
 
     def _end(self, ended: Sequence[Statement]) -> list[Statement]:
-        """Let go of these, of what says the same, and of the sentences that say them."""
+        """Let go of these, of what says the same, and of the sentences that say them; return what is gone."""
         gone = [one for one in self.held if any(one is old or one.says(old.text) or _tells(one, old) for old in ended)]
         self.held = [one for one in self.held if one not in gone]
         return gone
 
     def _close_questions(self, answer: str) -> None:
-        said, asked = set(terms(answer)), {one: set(terms(one)) for one in self.questions}
-        self.questions = [one for one in asked if len(said & asked[one]) < max(2, 0.6 * len(asked[one]))]
+        words, asked = set(terms(answer)), {one: set(terms(one)) for one in self.questions}
+        self.questions = [one for one in asked if len(words & asked[one]) < max(2, 0.6 * len(asked[one]))]
 
 
-def _told(message: Message) -> Iterator[Statement]:
-    """Each sentence that says something (`value`), with the one before it where it only refers to that."""
-    before = ""
-    origin = Origin.OWN if message.role == "user" else Origin.OTHERS
-    for sentence in filterfalse(is_small_talk, sentences(message.content)):
+def _bare(sentence: str) -> str:
+    return straight(sentence).strip(" .!。,")
+
+
+def _clean(sentence: str) -> str:
+    text = one_line(sentence).strip(" .!,:;。")
+    return text[:1].upper() + text[1:]
+
+
+def _names(one: Statement) -> set[str]:
+    """Return the names in a statement, as terms."""
+    names = re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w+", one.text)
+    return {term for name in names for term in terms(name)}
+
+
+def _told(message: Said) -> Iterator[Statement]:
+    """Yield each sentence that says something (`value`), with the one before it where it only refers to that."""
+    before, is_own = "", message.role == "user"
+    for sentence in (one for one in sentences(message.text) if not is_small_talk(one)):
         refers = asks("refers", sentence) and (not is_question(before) or len(terms(sentence)) < 3)
         before = f"{before} {sentence}".strip() if refers else sentence
-        text = f"{message.name}: {before}" if message.name and origin == Origin.OTHERS else before
-        made = Statement(one_line(text), before, value=sentence, origin=origin, by=message.name or "")
-        yield replace(made, when=message.created_at, source=message.position)
-
-
-def _known(fact: Fact) -> Statement:
-    """The statement behind a known fact: as its quote reads, in the words that the fact has now."""
-    read = list(statements(fact.quote or fact.text))
-    about = read[0] if read else Statement("", "")
-    said = Statement(
-        fact.text, fact.quote, fact.category, key=about.key, mark=about.mark, value=fact.text.rpartition(": ")[2]
-    )
-    one = next((one for one in read if one.says(fact.text)), said)
-    return replace(one, importance=max(2, fact.importance), section="", when=fact.valid_from, source=-1, known=fact.id)
+        text = f"{message.name}: {before}" if message.name and not is_own else before
+        origin = Origin.OWN if is_own else Origin.OTHERS
+        made = Statement(one_line(text), before, value=sentence, origin=origin, by=message.name)
+        yield replace(made, day=message.day, source=message.position)
 
 
 def _tells(one: Statement, other: Statement) -> bool:
-    """Whether a sentence is one in which the other was said."""
+    """Return whether a sentence is one in which the other was said."""
     return one.origin != Origin.STATED and bool(other.quote) and other.quote in one.quote
 
 
 def _replaces(new: Statement, old: Statement) -> bool:
-    """Whether `old` no longer holds once `new` is said."""
-    if not new.key or new.says(old.text):
+    """Return whether `old` no longer holds once `new` is said."""
+    if new.says(old.text) or old.origin != Origin.STATED:
         return False
-    if new.mark != old.mark and "-" in (new.mark, old.mark):  # no longer likes tea, or sold the Golf that they drive
-        about = set(terms(new.value)) & set(terms(old.value))
-        return bool(about) and (new.key == old.key or (new.mark == "-" and new.category == "event"))
-    return new.mark == "!" and new.key == old.key and not new.within(old)
+    if new.mark == "-" or old.mark == "-":  # no longer likes tea, or sold the Golf that they drive
+        about = set(terms(new.value)) & set(terms(old.value or old.text))
+        return bool(about and new.key) and (old.key in (new.key, "") or (new.mark == "-" and new.category == "event"))
+    if old.value and re.search(rf"\b(?:instead of|rather than) (?:the )?{re.escape(old.value)}$", new.text, re.I):
+        return True
+    return bool(new.mark == "!" and new.key and new.key == old.key and not new.within(old))
+
+
+def record_of(prompt: Prompt) -> Record:
+    """Return the record of a prompt: facts and earlier conversations by day, then this conversation.
+
+    Facts of today that no message states come last: they were said elsewhere, or edited.
+    """
+    record, own = Record(prompt.summary), [one for one in (*prompt.recalled, *prompt.said) if one.role == "user"]
+    stated = {one.text for message in own for sentence in sentences(message.text) for one in statements(sentence)}
+    last = [fact for fact in prompt.facts if fact.day == prompt.today and fact.text not in stated]
+    record.take_up([*(fact for fact in prompt.facts if fact not in last), *prompt.recalled])
+    record.take_up(prompt.said)
+    record.take_up(last)
+    return record

@@ -1,0 +1,126 @@
+"""Read a prompt that Recap composed: the built-in model knows of a conversation what any other model is shown.
+
+`memory.quoting` writes these blocks and lines; what is read here must be what is written there
+(tests/test_builtin_model.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import unescape
+from typing import Any, NamedTuple
+
+from memory.llm import ChatMessage
+from models.sections import SECTIONS, Excluded, Sections
+
+_MEMORY = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
+_CHAT = re.compile(r'^<chat updated_at="([\d-]+)"[^\n]*>\n(.*?)\n</chat>', re.M | re.S)
+_ITEM_END = re.compile(r"\n(?!  )")  # lines of one item are indented
+_MESSAGE = re.compile(
+    r"(?:\[(?P<position>\d+)\] )?(?:(?P<day>\d{4}-\d\d-\d\d) )?\d\d:\d\d "
+    r'(?P<role>\w+)(?: "(?P<name>[^"]*)")?: (?P<text>.*)',
+    re.S,
+)
+_FACT = re.compile(r"(?:-|\[(?P<id>\d+)\]) (?P<text>.*) \(said (?P<day>[\d-]{10})\)", re.S)
+_TITLES = {section.title: section for section in SECTIONS}
+
+
+class Said(NamedTuple):
+    """A message. day: as YYYY-MM-DD, empty where the prompt does not tell; position: in a list with numbers."""
+
+    text: str
+    role: str = "user"
+    day: str = ""
+    position: int = 0
+    name: str = ""
+
+
+class Known(NamedTuple):
+    """A fact. id: in a list with numbers."""
+
+    text: str
+    day: str
+    id: int = 0
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a prompt for a reply holds. recalled: messages of earlier conversations; said: those of this one."""
+
+    question: str
+    said: tuple[Said, ...] = ()
+    recalled: tuple[Said, ...] = ()
+    facts: tuple[Known, ...] = ()
+    summary: Sections = Sections()
+    today: str = ""
+
+    @classmethod
+    def read(cls, messages: Sequence[ChatMessage]) -> Prompt:
+        """Read the messages of a turn. Without one of the person, the question is empty."""
+        newest = max((at for at, message in enumerate(messages) if message.role == "user"), default=len(messages))
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        spoken = [Said(message.content, message.role) for message in messages[:newest] if message.role != "system"]
+        content = messages[newest].content if newest < len(messages) else ""
+        memory = _MEMORY.search(content)
+        today, quoted = memory.groups() if memory else ("", "")
+        question = content[memory.end() :] if memory else content
+        if memory and memory.start():  # a neighbour of the same role, joined to the newest message
+            spoken.append(Said(content[: memory.start()]))
+        facts = [*items(system, "profile"), *items(system, "facts"), *items(quoted, "facts")]
+        return cls(
+            question,
+            tuple(one for one in spoken if one.role in ("user", "assistant") and not one.text.startswith("<message ")),
+            tuple(said for day, body in _CHAT.findall(quoted) for said in messages_in(body, day)),
+            tuple(known_in(facts)),
+            _summary(items(system, "summary")),
+            today,
+        )
+
+
+def items(text: str, name: str) -> list[str]:
+    """Return the items of the last block of a name, unescaped."""
+    start, end = text.rfind(f"<{name}>\n"), text.rfind(f"\n</{name}>")
+    body = text[start + len(name) + 3 : end] if 0 <= start < end else ""
+    return _items(body)
+
+
+def _items(body: str) -> list[str]:
+    return [unescape(item.replace("\n  ", "\n")) for item in _ITEM_END.split(body)] if body else []
+
+
+def messages_in(body: str, day: str = "") -> Iterator[Said]:
+    """Read lines of messages. day: the day of the first ones."""
+    for item in _items(body):
+        if line := _MESSAGE.fullmatch(item):
+            day = line["day"] or day
+            yield Said(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
+
+
+def known_in(items: Sequence[str]) -> Iterator[Known]:
+    """Read lines of facts, and of a profile."""
+    for item in items:
+        if line := _FACT.fullmatch(item):
+            yield Known(line["text"], line["day"], int(line["id"] or 0))
+
+
+def _summary(lines: Sequence[str]) -> Sections:
+    """Read the lines of a summary, as `Sections.lines` writes them."""
+    summary, name = Sections(), ""
+    for line in lines:
+        title, colon, rest = line.partition(":")
+        section = _TITLES.get(title) if colon else None
+        value: Any = None
+        if section is not None and section.kind == "line":
+            value = rest.strip()
+        elif section is not None and not rest:
+            name = section.name
+        elif name and line.startswith("- "):
+            text, _, reason = line[2:].partition(": ")
+            item = Excluded(text, reason) if name == "excluded" else line[2:]
+            section, value = next(one for one in SECTIONS if one.name == name), (*getattr(summary, name), item)
+        if section is not None and value:
+            changed: dict[str, Any] = {section.name: value}
+            summary = replace(summary, **changed)
+    return summary
