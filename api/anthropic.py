@@ -1,4 +1,4 @@
-"""The Anthropic protocol, Messages: its request as a chat completion, and a turn's answer as a message.
+"""Anthropic's Messages: translate its request into a chat completion, and a turn's answer into a message.
 
 Left out are thinking, which depends on the model, and hints that have no counterpart (`cache_control`, `top_k`,
 `service_tier` and others, see `MessagesRequest`).  What would change the answer's meaning is refused: documents,
@@ -48,7 +48,7 @@ _STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filt
 
 
 class MessagesRequest(Input):
-    """A request for a message.  `messages` are the whole conversation, a part of it, or only the newest message."""
+    """Request for a message.  `messages` are the whole conversation, a part of it, or only the newest message."""
 
     long = True
 
@@ -87,7 +87,7 @@ class MessagesRequest(Input):
             "stop": body["stop_sequences"],
             "temperature": body["temperature"],
             "top_p": body["top_p"],
-            "tools": [_tool(one, f"tools.{number}") for number, one in enumerate(body["tools"] or ())] or None,
+            "tools": [_tool(tool, f"tools.{number}") for number, tool in enumerate(body["tools"] or ())] or None,
             "tool_choice": _choice(choice) if choice else None,
             "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
             "user": metadata.get("user_id"),
@@ -96,7 +96,7 @@ class MessagesRequest(Input):
 
 
 def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
-    """A message as those of a chat completion: each result of a tool is one of its own."""
+    """Yield a message as messages of a chat completion: each result of a tool is a message of its own."""
     role, content, place = message.get("role"), message.get("content"), f"{place}.content"
     if role == "assistant":
         yield _assistant(content, place)
@@ -111,31 +111,30 @@ def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
 
 
 def _user(content: Any, place: str) -> Iterator[dict[str, Any]]:
-    """Results of tools, then the person's words and images.  A result's images are there too: a result is text."""
-    said = list[dict[str, Any]]()
+    """Yield results of tools, then the person's words and images; a result is text, so its images are among these."""
+    shown = list[dict[str, Any]]()
     for here, kind, block in parts(content, place, ("text", "image", "tool_result")):
         if kind != "tool_result":
-            said.append(_part(here, kind, block))
+            shown.append(_part(here, kind, block))
             continue
-        inner = parts(block.get("content") or [], f"{here}.content", ("text", "image"))
-        shown = [_part(*one) for one in inner]
-        words = "\n".join(part["text"] for part in shown if part["type"] == "text")
-        said += (part for part in shown if part["type"] != "text")
+        result = [_part(*part) for part in parts(block.get("content") or [], f"{here}.content", ("text", "image"))]
+        text = "\n".join(part["text"] for part in result if part["type"] == "text")
+        shown += (part for part in result if part["type"] != "text")
         error = "Error: " if block.get("is_error") else ""
-        yield {"role": "tool", "tool_call_id": string(block, "tool_use_id", here), "content": error + words}
-    if said:
-        yield {"role": "user", "content": said}
+        yield {"role": "tool", "tool_call_id": string(block, "tool_use_id", here), "content": error + text}
+    if shown:
+        yield {"role": "user", "content": shown}
 
 
 def _assistant(content: Any, place: str) -> dict[str, Any]:
-    words, calls = [], []
+    texts, calls = [], []
     for here, kind, block in parts(content, place, ("text", "tool_use", "thinking", "redacted_thinking")):
         if kind == "text":
-            words.append(string(block, "text", here))
+            texts.append(string(block, "text", here))
         elif kind == "tool_use":
-            made = json.dumps(block.get("input") or {}, ensure_ascii=False)
-            calls.append(called(string(block, "id", here), string(block, "name", here), made))
-    message = {"role": "assistant", "content": "\n".join(words) if words or not calls else None}
+            arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
+            calls.append(called(string(block, "id", here), string(block, "name", here), arguments))
+    message = {"role": "assistant", "content": "\n".join(texts) if texts or not calls else None}
     return {**message, "tool_calls": calls} if calls else message
 
 
@@ -170,7 +169,7 @@ def _choice(choice: Object) -> Any:
 
 
 class AnthropicMessage(Schema):
-    """A message of the assistant's, or with `stream` the events that it is made of."""
+    """Message of the assistant, or with `stream` the events that it is made of."""
 
     id = fields.String()
     type = fields.Constant("message")
@@ -183,7 +182,7 @@ class AnthropicMessage(Schema):
 
 
 class MessageEncoder:
-    """Writes a turn's answer as a message."""
+    """Encode a turn's answer as a message."""
 
     named_events = True
 
@@ -194,30 +193,30 @@ class MessageEncoder:
     def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         end = events[-1]
         assert isinstance(end, TurnFinished)
-        said = [{"type": "text", "text": end.reply}] if end.reply else []
-        content = [*said, *({**_block(call), "input": _input(call)} for call in end.calls)]
+        text = [{"type": "text", "text": end.reply}] if end.reply else []
+        content = [*text, *({**_block(call), "input": _input(call)} for call in end.calls)]
         stopped = {"stop_reason": _STOP_REASONS.get(end.finish_reason, "end_turn"), "stop_sequence": None}
         return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
         unknown = {"stop_reason": None, "stop_sequence": None, "usage": _usage(Usage(0, 0))}
         yield {"type": "message_start", "message": {**self._message(self._model, []), **unknown}}
-        said = False
+        has_text = False
         for part in turn:
             if isinstance(part, TextDelta):
-                if not said:
+                if not has_text:
                     yield _event("content_block_start", 0, content_block={"type": "text", "text": ""})
                 yield _event("content_block_delta", 0, delta={"type": "text_delta", "text": part.text})
-                said = True
+                has_text = True
             elif isinstance(part, Waiting):
                 yield {"type": "ping"}
             elif isinstance(part, TurnFinished):
-                if said:
+                if has_text:
                     yield _event("content_block_stop", 0)
-                for index, call in enumerate(part.calls, 1 if said else 0):
-                    written = {"type": "input_json_delta", "partial_json": json.dumps(_input(call))}
+                for index, call in enumerate(part.calls, 1 if has_text else 0):
+                    arguments = {"type": "input_json_delta", "partial_json": json.dumps(_input(call))}
                     yield _event("content_block_start", index, content_block={**_block(call), "input": {}})
-                    yield _event("content_block_delta", index, delta=written)
+                    yield _event("content_block_delta", index, delta=arguments)
                     yield _event("content_block_stop", index)
                 message = self.encode([part])
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
@@ -244,7 +243,7 @@ def _input(call: ToolCall) -> Any:
 
 
 def _usage(spent: Usage) -> dict[str, int]:
-    """Tokens as Anthropic counts them: `input_tokens` are those that no cache held."""
+    """Count tokens as Anthropic does: `input_tokens` without those read from a cache."""
     return {
         "input_tokens": spent.prompt_tokens - spent.cached_tokens,
         "cache_read_input_tokens": spent.cached_tokens,
@@ -289,11 +288,11 @@ _ANTHROPIC_TYPES = {
 
 
 def anthropic_error(error: RecapError) -> tuple[Body, int]:
-    """An error in Anthropic's shape, and its status."""
+    """Return an error in Anthropic's shape, and its status."""
     body, status = openai_error(error)
     kind = _ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    told = {"type": kind, "message": body["error"]["message"], "code": body["error"]["code"]}
-    return {"type": "error", "error": told, "request_id": errors.request_id()}, status
+    detail = {"type": kind, "message": body["error"]["message"], "code": body["error"]["code"]}
+    return {"type": "error", "error": detail, "request_id": errors.request_id()}, status
 
 
 errors.RENDERERS["/v1/messages"] = anthropic_error

@@ -26,7 +26,7 @@ _NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
 
 
 class WholeRequest(Request):
-    """A request whose body is read to its end or refused.
+    """Request whose body is read to its end or refused.
 
     werkzeug alone takes what arrived before the connection broke for the whole body, where the server marks a body's
     end; and cuts a body of unknown length off at the limit.

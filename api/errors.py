@@ -141,7 +141,7 @@ def request_id() -> str:
 
 @dataclass
 class RequestInfo:
-    """The current request. code: of its error, if it has one."""
+    """Current request. code: of its error, if it has one."""
 
     id: str
     began: float

@@ -23,8 +23,8 @@ def add_example(body: dict[str, Any]) -> Any:
     long messages the beginning is kept.
     Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
     """
-    whose, examples = caller(body.pop("user_id")), current_engine().examples
-    return examples.add_exchange(whose, **body) if "message_id" in body else examples.add(whose, **body)
+    owner, examples = caller(body.pop("user_id")), current_engine().examples
+    return examples.add_exchange(owner, **body) if "message_id" in body else examples.add(owner, **body)
 
 
 @blueprint.get("/examples")

@@ -59,7 +59,7 @@ OFFERED = {
 
 
 class Refused(InvalidRequest):
-    """A message that the protocol itself refuses (400), with the protocol's `number` and `data` for it."""
+    """Message that the protocol itself refuses (400), with the protocol's `number` and `data` for it."""
 
     def __init__(self, number: int, message: str, *, status: int = 400, data: Any = None) -> None:
         super().__init__("mcp_refused", message, status=status)
@@ -69,7 +69,7 @@ class Refused(InvalidRequest):
 
 @dataclass(frozen=True)
 class McpServer:
-    """The methods of MCP, for a principal and the person whose memory it is."""
+    """Methods of MCP, for a principal and the person whose memory it is."""
 
     engine: Engine
     principal: Principal

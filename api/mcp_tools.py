@@ -39,7 +39,7 @@ _PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Mu
 
 
 class RpcMessage(Schema):
-    """A message of JSON-RPC 2.0: a request, a notification, or an answer with its result or error."""
+    """Message of JSON-RPC 2.0: a request, a notification, or an answer with its result or error."""
 
     jsonrpc = fields.String(required=True)
     id = fields.Raw(allow_none=True)
@@ -146,7 +146,7 @@ CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "it
 
 @dataclass(frozen=True)
 class Entry:
-    """A tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function."""
+    """Tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function."""
 
     tool: Tool
     takes: Schema

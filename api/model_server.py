@@ -1,4 +1,4 @@
-"""The models there are to choose from, and the model server."""
+"""Models there are to choose from, and the model server."""
 
 from __future__ import annotations
 

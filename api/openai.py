@@ -1,6 +1,6 @@
-"""The OpenAI protocol: requests of its clients, and the answers.
+"""OpenAI's Chat Completions, and its models and embeddings.
 
-Only what Recap itself reads is checked.  Everything else goes to the model unchanged.
+Only the fields that Recap itself reads are checked. Everything else goes to the model unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Request(Open, Input):
 
 
 class CompletionRequest(_Request):
-    """A chat completion.  Parameters that are not listed are passed on unchanged.
+    """Chat completion.  Parameters that are not listed are passed on unchanged.
 
     `messages` are the whole conversation, a part of it, or only the newest message.
     """
@@ -53,7 +53,7 @@ class CompletionRequest(_Request):
 
 
 class CompletionEncoder:
-    """Writes down the model server's own answer: every field of it is passed on."""
+    """Pass on the model server's own answer with every field."""
 
     named_events = False
 
@@ -77,7 +77,7 @@ class EmbeddingRequest(_Request):
 
 
 class Model(Open):
-    """A model, as the model server describes it."""
+    """Model, as the model server describes it."""
 
 
 class ModelList(Open):
@@ -144,13 +144,14 @@ def openai_error(error: RecapError) -> tuple[Body, int]:
     OpenAI's shape is close to ours: `param` and `code` are always there, `type` has OpenAI's words, and a wrong field
     is answered with 400.  What the model server said is passed on unchanged.
     """
-    said = error.upstream if isinstance(error, ModelError) else None
-    if said is None or not 400 <= said.status < 600:
+    upstream = error.upstream if isinstance(error, ModelError) else None
+    if upstream is None or not 400 <= upstream.status < 600:
         status = 400 if error.status == 422 else error.status
         code = "invalid_api_key" if status == 401 else error.code
-        said = Upstream(status, error.message, param=error.param, code=code)
-    kind = said.type or _openai_type(said.status)
-    return {"error": {"message": said.message, "type": kind, "code": said.code, "param": said.param}}, said.status
+        upstream = Upstream(status, error.message, param=error.param, code=code)
+    kind = upstream.type or _openai_type(upstream.status)
+    detail = {"message": upstream.message, "type": kind, "code": upstream.code, "param": upstream.param}
+    return {"error": detail}, upstream.status
 
 
 def _openai_type(status: int) -> str:

@@ -50,5 +50,5 @@ def ready() -> tuple[dict[str, Any], int]:
 
 
 def metrics() -> Response:
-    """The figures of all worker processes.  Not in the document: Prometheus has its own format."""
+    """Return the metrics of all worker processes. They are not in the document: Prometheus has its own format."""
     return Response(current_engine().health.metrics_text(current_app.config["API_VERSION"]), content_type=CONTENT_TYPE)

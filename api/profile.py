@@ -1,4 +1,4 @@
-"""A person's profile and its versions, and the schema of a tenant's profiles."""
+"""Person's profile and its versions, and the schema of a tenant's profiles."""
 
 from __future__ import annotations
 

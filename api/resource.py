@@ -49,7 +49,7 @@ _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
 
 class Int64(IntegerConverter):
-    """An id in a path. Anything else is answered with 404, like an id that nobody has.
+    """Id in a path. Anything else is answered with 404, like an id that nobody has.
 
     Its length is bounded here: with werkzeug's own `max`, some larger numbers would be answered with 405.
     """
@@ -59,7 +59,7 @@ class Int64(IntegerConverter):
 
 
 class ApiBlueprint(Blueprint):
-    """A blueprint of calls that act for a caller."""
+    """Blueprint of calls that act for a caller."""
 
     ARGUMENTS_PARSER = BodyParser()
 

@@ -1,4 +1,4 @@
-"""OpenAI's Responses: its request as a chat completion, and a turn's answer as a response.
+"""OpenAI's Responses: translate its request into a chat completion, and a turn's answer into a response.
 
 Left out are reasoning items, which depend on the model, and parameters without a counterpart (see `ResponseRequest`).
 What would change the answer's meaning is refused: files, references to items, tools that run at OpenAI.
@@ -44,7 +44,7 @@ from schemas.fields import PARTS_MAX, Input, Items, Text, describe, integer
 _ROLES = ("user", "assistant", "system", "developer")
 _WORDS = ("text", "input_text", "output_text")
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_UNSET: dict[str, Any] = {  # what a response repeats of its request, and how that is when it is left out
+_UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
     "instructions": None,
     "max_output_tokens": None,
     "metadata": {},
@@ -62,7 +62,7 @@ _UNSET: dict[str, Any] = {  # what a response repeats of its request, and how th
 
 @dataclass(frozen=True)
 class ResponseBody(ChatBody):
-    """A request.  `previous` is the id of the response that it goes on from, and `repeated` what its own repeats."""
+    """Request for a response. previous: id of the response it continues. repeated: fields that the answer repeats."""
 
     previous: str | None = None
     store: bool = True
@@ -70,7 +70,7 @@ class ResponseBody(ChatBody):
 
 
 class ResponseRequest(Input):
-    """A request for a response.
+    """Request for a response.
 
     `input` is a text, or items: the whole conversation, a part of it, or only what is new.
     """
@@ -121,7 +121,7 @@ class ResponseRequest(Input):
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ResponseBody:
         begin = [{"role": "system", "content": body["instructions"]}] if body["instructions"] else []
-        tools = [_tool(one, f"tools.{number}") for number, one in enumerate(body["tools"] or ())]
+        tools = [_tool(tool, f"tools.{number}") for number, tool in enumerate(body["tools"] or ())]
         parameters = {
             "messages": begin + _messages(body["input"]),
             "model": body["model"],
@@ -143,7 +143,7 @@ class ResponseRequest(Input):
 
 
 def _messages(items: Any) -> list[dict[str, Any]]:
-    """The input as messages.  Calls of functions belong to the assistant's message that they follow."""
+    """Return the input as messages. Calls of functions belong to the assistant's message that they follow."""
     if isinstance(items, str):
         return [{"role": "user", "content": items}]
     if not isinstance(items, list) or len(items) > MESSAGES_MAX:
@@ -175,7 +175,7 @@ def _message(item: Object, place: str) -> dict[str, Any]:
         return {"role": role, "content": content}
     if role == "assistant":
         return {"role": role, "content": _words(content, place)}
-    return {"role": role, "content": [_part(*one) for one in parts(content, place, (*_WORDS, "input_image"))]}
+    return {"role": role, "content": [_part(*part) for part in parts(content, place, (*_WORDS, "input_image"))]}
 
 
 def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
@@ -185,8 +185,8 @@ def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
 
 
 def _words(content: Any, place: str) -> str:
-    found = parts(content, place, (*_WORDS, "refusal"))
-    return "\n".join(string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in found)
+    texts = parts(content, place, (*_WORDS, "refusal"))
+    return "\n".join(string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in texts)
 
 
 def _tool(tool: Object, place: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _format(format: Any) -> Any:
 
 
 class ResponseObject(Open):
-    """A response, or with `stream` the events of how it came to be.  It repeats what the request said."""
+    """Response, or with `stream` its events. It repeats fields of the request."""
 
     id = fields.String()
     object = fields.Constant("response")
@@ -226,7 +226,7 @@ class ResponseObject(Open):
 
 
 class ResponseEncoder:
-    """Writes a turn's answer as a response: a message if there are words, then the calls of functions."""
+    """Encode a turn's answer as a response: a message if there are words, then the calls of functions."""
 
     named_events = True
 
@@ -241,45 +241,45 @@ class ResponseEncoder:
         assert isinstance(end, TurnFinished)
         output = [self._message(end.reply)] if end.reply else []
         output += map(_call, end.calls)
-        why = _INCOMPLETE.get(end.finish_reason)
-        details = {"incomplete_details": {"reason": why}} if why else {}
-        status = "incomplete" if why else "completed"
+        reason = _INCOMPLETE.get(end.finish_reason)
+        details = {"incomplete_details": {"reason": reason}} if reason else {}
+        status = "incomplete" if reason else "completed"
         return self._response(status, output=output, model=end.model, usage=_usage(end.usage), **details)
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))
         yield self._event("in_progress", response=self._response("in_progress"))
-        said = ""
+        text = ""
         place = {"output_index": 0, "content_index": 0, "item_id": self._message("")["id"]}
         for part in turn:
             if isinstance(part, TextDelta):
-                if not said:
+                if not text:
                     item = {**self._message(""), "content": [], "status": "in_progress"}
                     yield self._event("output_item.added", output_index=0, item=item)
                     yield self._event("content_part.added", **place, part=_text(""))
-                said += part.text
+                text += part.text
                 yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
             elif isinstance(part, Waiting):
                 yield None
             elif isinstance(part, TurnFinished):
-                if said:
-                    yield self._event("output_text.done", **place, text=said, logprobs=[])
-                    yield self._event("content_part.done", **place, part=_text(said))
-                    yield self._event("output_item.done", output_index=0, item=self._message(said))
-                for index, call in enumerate(part.calls, 1 if said else 0):
+                if text:
+                    yield self._event("output_text.done", **place, text=text, logprobs=[])
+                    yield self._event("content_part.done", **place, part=_text(text))
+                    yield self._event("output_item.done", output_index=0, item=self._message(text))
+                for index, call in enumerate(part.calls, 1 if text else 0):
                     yield from self._calls(index, _call(call))
                 response = self.encode([part])
                 yield self._event(response["status"], response=response)
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
-        told = openai_error(error)[0]["error"]
-        code = told["code"] or told["type"]
-        return self._event("failed", response=self._response("failed", error={**told, "code": code}))
+        detail = openai_error(error)[0]["error"]
+        code = detail["code"] or detail["type"]
+        return self._event("failed", response=self._response("failed", error={**detail, "code": code}))
 
     def _calls(self, index: int, item: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
         place, arguments = {"output_index": index, "item_id": item["id"]}, item["arguments"]
-        begun = {**item, "arguments": "", "status": "in_progress"}
-        yield self._event("output_item.added", output_index=index, item=begun)
+        empty = {**item, "arguments": "", "status": "in_progress"}
+        yield self._event("output_item.added", output_index=index, item=empty)
         yield self._event("function_call_arguments.delta", **place, delta=arguments)
         yield self._event("function_call_arguments.done", **place, name=item["name"], arguments=arguments)
         yield self._event("output_item.done", output_index=index, item=item)
@@ -303,18 +303,23 @@ class ResponseEncoder:
             **more,
         }
 
-    def _message(self, words: str) -> dict[str, Any]:
-        content, id = [_text(words)], f"msg_{self._id}"
-        return {"type": "message", "id": id, "status": "completed", "role": "assistant", "content": content}
+    def _message(self, text: str) -> dict[str, Any]:
+        return {
+            "type": "message",
+            "id": f"msg_{self._id}",
+            "status": "completed",
+            "role": "assistant",
+            "content": [_text(text)],
+        }
 
 
-def _text(words: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": words, "annotations": [], "logprobs": []}
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    made = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-    return {"type": "function_call", "id": f"fc_{call.id}", "status": "completed", **made}
+    values = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+    return {"type": "function_call", "id": f"fc_{call.id}", "status": "completed", **values}
 
 
 def _usage(usage: TurnUsage) -> dict[str, Any]:
@@ -347,19 +352,21 @@ def create_response(body: ResponseBody) -> Response:
     it. Otherwise the session is found as for chat completions, and so is the person. With store=false nothing is stored
     and no memory used. Reasoning items are left out. Files, references to items and hosted tools are refused.
     """
-    asked = arrived(body.parameters, body.metadata)
+    turn_request = arrived(body.parameters, body.metadata)
     if body.previous is not None:
-        asked = _following(body.previous, asked)
+        turn_request = _following(body.previous, turn_request)
     if not body.store:
-        asked = replace(asked, transcript=asked.transcript and replace(asked.transcript, temporary=True))
-    return answer(asked, lambda started: ResponseEncoder(started, body.repeated))
+        turn_request = replace(
+            turn_request, transcript=turn_request.transcript and replace(turn_request.transcript, temporary=True)
+        )
+    return answer(turn_request, lambda started: ResponseEncoder(started, body.repeated))
 
 
-def _following(previous: str, asked: TurnRequest) -> TurnRequest:
-    """The request as one that goes on from a response.  Raises NotFound, also when that is somebody else's."""
+def _following(previous: str, turn_request: TurnRequest) -> TurnRequest:
+    """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
     try:
         session_id, message_id = turn_named(previous)
-        reply_id = TurnHistory(current_engine()).get(asked.caller, session_id, message_id).message_id
+        reply_id = TurnHistory(current_engine()).get(turn_request.caller, session_id, message_id).message_id
     except NotFound:
         reply_id = None
     if reply_id is None:
@@ -369,5 +376,7 @@ def _following(previous: str, asked: TurnRequest) -> TurnRequest:
             "took its place. Nothing was stored. Send the conversation as `input` instead.",
             param="previous_response_id",
         )
-    transcript = asked.transcript and replace(asked.transcript, previous_reply_id=reply_id, is_complete=True)
-    return replace(asked, session_id=session_id, transcript=transcript)
+    transcript = turn_request.transcript and replace(
+        turn_request.transcript, previous_reply_id=reply_id, is_complete=True
+    )
+    return replace(turn_request, session_id=session_id, transcript=transcript)

@@ -1,4 +1,4 @@
-"""How long sessions stay, and the archives of those that were taken out of memory."""
+"""Retention of sessions, and the archives of sessions that were taken out of memory."""
 
 from __future__ import annotations
 

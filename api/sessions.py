@@ -70,11 +70,11 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
 
     With `around`, the page shows the messages before and after one message, with a cursor for each direction.
     """
-    whose, around = caller(query.pop("user_id")), query.pop("around")
+    owner, around = caller(query.pop("user_id")), query.pop("around")
     if around is not None:
-        return current_engine().sessions.messages_around(whose, session_id, around, query["limit"])
+        return current_engine().sessions.messages_around(owner, session_id, around, query["limit"])
     newest_first = query.pop("order") == "desc"
-    return current_engine().sessions.messages(whose, session_id, newest_first=newest_first, **query)
+    return current_engine().sessions.messages(owner, session_id, newest_first=newest_first, **query)
 
 
 @blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})

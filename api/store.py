@@ -1,4 +1,4 @@
-"""The store: JSON items under a namespace and a key."""
+"""Store: JSON items under a namespace and a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's summary and its versions."""
+"""Session's summary and its versions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
 
     It becomes a new version. The next prompt shows it.
     """
-    whose, expected = caller(body["user_id"]), body["expected_version"]
-    return current_engine().summaries.edit(whose, session_id, body["sections"], expected=expected)
+    owner, expected = caller(body["user_id"]), body["expected_version"]
+    return current_engine().summaries.edit(owner, session_id, body["sections"], expected=expected)
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions")

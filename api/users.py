@@ -1,4 +1,4 @@
-"""A person as a whole: count, export, import and erase; and the person of a key."""
+"""Person as a whole: count, export, import and erase; and the person of a key."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def import_document(query: dict[str, Any]) -> Any:
     repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
     /api/users/{user_id}/summaries` has what was imported summarised.
     """
-    whose = caller(query["user_id"])
+    owner = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
         document = read_import(file, current_engine().now())
-        return store_import(current_engine(), whose, document)
+        return store_import(current_engine(), owner, document)
 
 
 @blueprint.get("/users/<path:user_id>/summaries")

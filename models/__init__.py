@@ -1,4 +1,4 @@
-"""The rows, and the one place that opens transactions."""
+"""Rows, and the one place that opens transactions."""
 
 from models.base import Base, Refusal, UTCDateTime
 from models.database import Database, Transaction, Upsert, engine_options, for_update, has_row_locks, retry_on_conflict
@@ -14,34 +14,3 @@ from models.sessions import SessionRow
 from models.store import ItemRow, ItemSourceRow, ItemVersionRow
 from models.summaries import SummaryRow
 from models.turns import TurnRow
-
-__all__ = [
-    "REVISED",
-    "ArchiveRow",
-    "Base",
-    "Database",
-    "FactRevisionRow",
-    "FactRow",
-    "ItemRow",
-    "ItemSourceRow",
-    "ItemVersionRow",
-    "JobRow",
-    "KeyRow",
-    "MessageRow",
-    "ModelServerRow",
-    "OwnerRow",
-    "PromptRow",
-    "QueueRow",
-    "Refusal",
-    "SessionRow",
-    "SpendingRow",
-    "SummaryRow",
-    "Transaction",
-    "TurnRow",
-    "UTCDateTime",
-    "Upsert",
-    "engine_options",
-    "for_update",
-    "has_row_locks",
-    "retry_on_conflict",
-]

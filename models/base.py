@@ -1,4 +1,4 @@
-"""The base of all rows, and column types that mean the same on SQLite and PostgreSQL."""
+"""Base of all rows, and column types that mean the same on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEVER_REUSED = {"sqlite_autoincrement": True}
 
 
 class UTCDateTime(TypeDecorator[datetime]):
-    """An aware time, stored as naive UTC, because SQLite has no time zones."""
+    """Aware time, stored as naive UTC, because SQLite has no time zones."""
 
     impl = DateTime
     cache_ok = True
@@ -38,7 +38,7 @@ class UTCDateTime(TypeDecorator[datetime]):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why no model may read a message: a model server refused it at that time.
+    """Reason why no model may read a message: a model server refused it at that time.
 
     code: that of the error. reason: a sentence for the person, with the server's own words.
     """
@@ -49,7 +49,7 @@ class Refusal:
 
 
 class RefusalType(TypeDecorator[Refusal]):
-    """A refusal as JSON; NULL without one."""
+    """Refusal as JSON; NULL without one."""
 
     impl = JSON(none_as_null=True)
     cache_ok = True
@@ -62,7 +62,7 @@ class RefusalType(TypeDecorator[Refusal]):
 
 
 class Base(DeclarativeBase):
-    """The base of all rows.  Statements on the path of a turn use `__table__`: they return plain columns."""
+    """Base of all rows. Statements on the path of a turn use `__table__`: they return plain columns."""
 
     metadata = MetaData(
         naming_convention={

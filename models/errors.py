@@ -1,4 +1,4 @@
-"""Why a database fails, told from SQLite's error codes instead of its messages."""
+"""Faults of a database, told from SQLite's error codes instead of its messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 
 class DatabaseFault(StrEnum):
-    """Why a database can't be used, as far as an operator can do something about it."""
+    """Reason why a database can't be used, as far as an operator can do something about it."""
 
     DAMAGED = "damaged"
     FULL = "full"
@@ -59,7 +59,7 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
 
 
 def on_read_only_disk(file: Path) -> bool:
-    """Whether the file lies on a disk that is mounted read-only."""
+    """Return whether the file lies on a disk that is mounted read-only."""
     try:
         return bool(os.statvfs(file.parent).f_flag & os.ST_RDONLY)
     except OSError:

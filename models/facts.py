@@ -16,10 +16,9 @@ _WITH_LINKS = text("links IS NOT NULL")
 
 
 class FactRow(Base):
-    """One statement.  It holds from `valid_from` until `valid_to`; a correction closes it and names its successor.
+    """Statement, valid from `valid_from` until `valid_to`; a correction invalidates it and names its successor.
 
-    One that was `merged` says the same as its successor.  `links` are what it ties together, each as the fields of a
-    `Link`.
+    merged: it says the same as its successor. links: the fields of each Relation that it has.
     """
 
     __tablename__ = "facts"
@@ -49,7 +48,7 @@ class FactRow(Base):
 
 
 class FactRevisionRow(Base):
-    """A fact as it was after a change.  `author` is `model` or `person`.
+    """Fact as it was after a change. `author` is `model` or `person`.
 
     `action` is `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened`
     when that is undone.
@@ -80,7 +79,7 @@ ENTITY_KINDS = ("person", "place", "organisation", "thing")
 
 @dataclass(frozen=True)
 class FactScore:
-    """Why a fact is ranked where it is: the weighted parts and their sum.  Pinned facts come before all others."""
+    """Rank of a fact: the weighted parts and their sum. Pinned facts come before all others."""
 
     total: float = 0.0
     importance: float = 0.0
@@ -91,9 +90,9 @@ class FactScore:
 
 @dataclass(frozen=True)
 class Fact:
-    """One statement with its source.  It holds from `valid_from` until `valid_to` (None: it still holds).
+    """Statement with its source, valid from `valid_from` until `valid_to` (None: still).
 
-    One that was `merged` says the same as its successor, and is one of its `merged_facts` (where these are read).
+    merged: it says the same as its successor, and is one of the successor's `merged_facts` (where these are read).
     """
 
     id: int
@@ -117,7 +116,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class FactRevision:
-    """A fact as it was after one change."""
+    """Fact as it was after one change."""
 
     fact_id: int
     action: str
@@ -131,7 +130,7 @@ class FactRevision:
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation between two entities, known by their names (see `facts.entities`).  A link belongs to a fact."""
+    """Relation of a fact between two entities, known by their names (see `knowledge.entities`)."""
 
     subject: str
     relation: str
@@ -145,9 +144,9 @@ class Relation:
 
 @dataclass(frozen=True)
 class FactDraft:
-    """A fact as the mini model proposes it, not yet checked against its source.
+    """Fact as the mini model proposes it, not yet checked against its source.
 
-    `source` is the position of the message it rests on, `supersedes` the ids of known facts that it corrects.
+    source: position of the message it rests on. supersedes: ids of the facts that it corrects.
     """
 
     text: str

@@ -20,7 +20,7 @@ SCOPES = {
 
 
 class KeyRow(Base):
-    """An API key that the operator made.
+    """API key that the operator made.
 
     Only a digest of the key is stored; `hint` is its beginning, to tell keys apart.  A key with a `user_id` speaks for
     that person alone, one without for every user of its tenant.  `scopes` are words separated by spaces.

@@ -12,7 +12,7 @@ from models.base import Base
 
 
 class ModelServerRow(Base):
-    """The model server that an administrator set; there is one row or none.  `api_key` is encrypted."""
+    """Model server that an administrator set; there is one row or none.  `api_key` is encrypted."""
 
     __tablename__ = "model_server"
 
@@ -26,7 +26,7 @@ class ModelServerRow(Base):
 
 @dataclass(frozen=True)
 class ServerDraft:
-    """A model server as it is entered.  `base_url` empty means OpenAI, `main` and `mini` empty the settings' models.
+    """Model server as it is entered.  `base_url` empty means OpenAI, `main` and `mini` empty the settings' models.
 
     `api_key` None means the key in use, which only the address in use gets.
     """

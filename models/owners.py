@@ -15,7 +15,7 @@ USER_CHARS = 256
 
 
 class OwnerRow(Base):
-    """A tenant's user, a session that was made without a user and so is its own owner, or the tenant itself.
+    """Owner: a tenant's user, a session that was made without a user, or the tenant itself.
 
     `kind` is `user`, `session` or `tenant`, `name` the user_id, the session's id, or nothing: a session called `ada`
     and a user called `ada` are different owners.
@@ -40,7 +40,7 @@ class OwnerRow(Base):
 
     @property
     def index_key(self) -> str:
-        """The owner's name for the search index."""
+        """Return the owner's name for the search index."""
         return index_key(self.tenant, self.kind, self.name, self.id, self.created_at)
 
 
@@ -54,7 +54,7 @@ def index_key(tenant: str, kind: str, name: str, owner_id: int, created_at: date
 
 
 class SpendingRow(Base):
-    """The tokens an owner's model calls took on one day of UTC, the main model's and the mini model's."""
+    """Tokens of an owner's model calls on one day of UTC, the main model's and the mini model's."""
 
     __tablename__ = "spending"
 
@@ -65,7 +65,7 @@ class SpendingRow(Base):
 
 @dataclass(frozen=True)
 class Caller:
-    """On whose behalf a call is made: a tenant, and within it a user where the application named one."""
+    """Caller: a tenant, and within it the user that the application named, if any."""
 
     tenant: str = "default"
     user_id: str | None = None

@@ -11,7 +11,7 @@ from models.base import NEVER_REUSED, Base, BigId
 
 
 class PromptRow(Base):
-    """One version of a named prompt; the highest is in use."""
+    """Version of a named prompt; the highest is in use."""
 
     __tablename__ = "prompts"
     __table_args__ = (UniqueConstraint("tenant", "name", "version"), NEVER_REUSED)

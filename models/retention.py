@@ -1,23 +1,18 @@
-"""The rows of archives: sessions that retention took out of memory."""
+"""Rows of archives: sessions that retention took out of memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import (
-    ForeignKey,
-    Index,
-    LargeBinary,
-    String,
-)
+from sqlalchemy import ForeignKey, Index, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
 
 class ArchiveRow(Base):
-    """A session as a document of the export's format, compressed with gzip, and what a list shows of it.
+    """Session as a document of the export's format, compressed with gzip, with the fields that a list shows.
 
     `session_id` is the id that the session had for callers.
     """
@@ -38,9 +33,10 @@ class ArchiveRow(Base):
 
 @dataclass(frozen=True)
 class Policy:
-    """Sessions stay for so many `days`, and so many `sessions` of each owner, the newest; None: any number.
+    """Rule by which sessions stay.
 
-    With `archive`, one that is taken out becomes an archive.
+    days: since the last message or import. sessions: of each owner, the newest. None: no limit.
+    archive: a session that is taken out becomes an archive.
     """
 
     days: int | None = None

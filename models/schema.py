@@ -1,4 +1,4 @@
-"""The schema that this code needs, and the one that a database has: revisions of the migrations."""
+"""Schema that this code needs, and the one that a database has: revisions of the migrations."""
 
 from __future__ import annotations
 

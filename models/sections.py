@@ -1,4 +1,4 @@
-"""The sections of a structured summary: the one table of them, and the value that holds a summary.
+"""Sections of a structured summary: their table, and the value that holds a summary.
 
 A section is one line in the class `Sections`.  The JSON schema of the mini model, the reader of its answers, the schema
 of the API, the prompts and the page all read `SECTIONS`.  The table is in order of weight: a summary that grows too
@@ -19,7 +19,7 @@ Kind = Literal["line", "items", "options"]  # one line of text; many; many optio
 
 @dataclass(frozen=True)
 class Excluded:
-    """An option that the person ruled out, and why."""
+    """Option that the person ruled out, and why."""
 
     option: str
     reason: str = ""
@@ -34,7 +34,7 @@ def _section(title: str, instruction: str, kind: Kind = "items") -> Any:
 
 @dataclass(frozen=True)
 class Sections:
-    """A structured summary.  Each field has its title, the instruction for the mini model, and its kind."""
+    """Structured summary. Each field has its title, the instruction for the mini model, and its kind."""
 
     topic: str = _section("Topic", "what the conversation is about, in one line", "line")
     requirements: tuple[str, ...] = _section("Requirements", "what the person needs or decided")
@@ -53,22 +53,24 @@ class Sections:
         return self == Sections()
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as JSON's types, in the order of the table."""
+        """Return the summary as JSON's types, in the order of the table."""
         return {name: value if isinstance(value, str) else list(value) for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sections:
-        """The inverse of `as_dict`.  Expects well-formed data; `summary.digest` reads what a model wrote."""
-        given = {section: data[section.name] for section in SECTIONS if section.name in data}
-        return cls(**{section.name: _value(section.kind, value) for section, value in given.items()})
+        """Read well-formed data, as `as_dict` returns it; `knowledge.summary_update` reads the answers of models."""
+        present = [section for section in SECTIONS if section.name in data]
+        return cls(**{section.name: _value(section.kind, data[section.name]) for section in present})
 
     def lines(self, first: Collection[str] = ()) -> list[str]:
-        """The summary as text for models and people: a line for each text, below the title of its section.
+        """Return the summary as lines for models and people: a line for each text, below the title of its section.
 
         first: sections that come right after the topic.
         """
         out: list[str] = []
-        for name, title, _, kind in sorted(SECTIONS, key=lambda one: (one.kind != "line", one.name not in first)):
+        for name, title, _, kind in sorted(
+            SECTIONS, key=lambda section: (section.kind != "line", section.name not in first)
+        ):
             value = getattr(self, name)
             if value and kind == "line":
                 out.append(f"{title}: {value}")

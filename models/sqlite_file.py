@@ -1,4 +1,4 @@
-"""An SQLite database's files, and this process's connections to them.
+"""SQLite database's files, and this process's connections to them.
 
 An open file stays open when its name is removed or given to another: SQLite goes on writing where nobody will look.
 Its log (`-wal`) and the log's index (`-shm`) take commits too, and the log is of use with its own database alone.
@@ -30,7 +30,7 @@ Opened = tuple[tuple[int, int] | None, ...]  # device and inode of the database,
 
 
 class SQLiteFile:
-    """The database file of one engine. Thread-safe."""
+    """Database file of one engine. Thread-safe."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

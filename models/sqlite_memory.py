@@ -1,4 +1,4 @@
-"""An SQLite database in memory, for tests of programs that embed Recap: one connection, which transactions use in turn.
+"""SQLite database in memory, for tests of programs that embed Recap: one connection, which transactions use in turn.
 
 It ends with its process. A transaction that begins while its own thread has one open waits for itself, and fails.
 """

@@ -1,4 +1,4 @@
-"""The rows of the store: items, their earlier values, and the messages that they rest on."""
+"""Store items, their earlier values and the messages that they rest on; the values of operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = String(256).with_variant(String(256, collation="C"), "postgresql")
 
 
 class ItemRow(Base):
-    """A JSON value under a namespace and a key.
+    """JSON value under a namespace and a key.
 
     `namespace` has its parts joined with "."; no part has one.  The item is gone from `expires_at` on: `ttl_minutes`
     after it was written or, if it `refreshes`, after it was last read.  `index_paths`: see `Put.paths`.
@@ -46,7 +46,7 @@ class ItemRow(Base):
 
 
 class ItemVersionRow(Base):
-    """The value that an item had from one version on, for kinds that keep their history.
+    """Value that an item had from one version on, for kinds that keep their history.
 
     `author` is who wrote it: `model` or `person`.
     """
@@ -63,7 +63,7 @@ class ItemVersionRow(Base):
 
 
 class ItemSourceRow(Base):
-    """A message that an item, or an earlier value of it, rests on."""
+    """Message that an item, or an earlier value of it, rests on."""
 
     __tablename__ = "item_sources"
 
@@ -81,7 +81,7 @@ Namespace = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Item:
-    """A value under its namespace and key, as of `version`; versions count from 1.
+    """Value under its namespace and key, as of `version`; versions count from 1.
 
     It is gone from `expires_at` on: `ttl` minutes after it was written or, if it `refreshes`, last read.  `score` says
     how well it answers a query.
@@ -103,7 +103,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemVersion:
-    """The value that an item had from `created_at` on."""
+    """Value that an item had from `created_at` on."""
 
     version: int
     value: Any
@@ -113,7 +113,7 @@ class ItemVersion:
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a message that an item rests on."""
+    """Place of a message that an item rests on."""
 
     session_id: str
     position: int
@@ -155,7 +155,7 @@ class Delete:
 
 @dataclass(frozen=True)
 class Search:
-    """Items at or below a namespace that meet the filter, newest first; with a `query` the best ones first.
+    """Find items at or below a namespace that meet the filter, newest first; with a `query` the best ones first.
 
     `paths` lead to what of a value the query is compared with, as `a[*].b` does; none: to all of its texts.  The paths
     of an item itself come first.
@@ -172,7 +172,7 @@ class Search:
 
 @dataclass(frozen=True)
 class ListNamespaces:
-    """Namespaces in their order that begin with `prefix` and end with `suffix`, where ANY_PART matches any part.
+    """List namespaces that begin with `prefix` and end with `suffix`, where ANY_PART matches any part.
 
     With `max_depth` they are cut to so many parts.
     """

@@ -12,7 +12,7 @@ from models.base import NEVER_REUSED, Base, BigId
 
 
 class SummaryRow(Base):
-    """One version of a session's summary.  It covers the messages up to position `through`.
+    """Version of a session's summary. It covers the messages up to position `through`.
 
     `author` is `model`, `person` (an edit), `correction` (the new words of a fact that the person edited), or
     `rollback`, `replacement` or `erasure`: a copy of version `restores`, or an empty summary without it.  A replacement

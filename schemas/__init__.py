@@ -1,4 +1,5 @@
-"""The shape of every request and response.  Whether a thing exists or may be done is for the services to say.
+"""Shape and limits of every request and response.
 
-Requests load into values that the services take; responses are dumped from values that they return.
+Requests load into values that the engine takes; responses are dumped from values that it returns. The engine checks
+that a thing exists, and that the caller may have it done.
 """

@@ -1,4 +1,4 @@
-"""A turn: the request, the reply with what it tells about its memory, and turns of the past."""
+"""Turn: the request, the reply with what it tells about its memory, and turns of the past."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from schemas.sessions import MESSAGE_CHARS_MAX, Message
 
 
 class Open(Schema):
-    """What the model server may add to."""
+    """Object to which the model server may add fields."""
 
     class Meta:
         unknown = INCLUDE
 
 
 class Completion(Open):
-    """The model server's chat.completion, or with `stream` its chat.completion.chunk events."""
+    """Model server's chat.completion, or with `stream` its chat.completion.chunk events."""
 
     id = fields.String()
     object = fields.String()
@@ -62,7 +62,7 @@ _HISTORY = describe(
 
 
 class MessageText(Text):
-    """The message: a string, or `{"role": "user", "content": "..."}`."""
+    """Message: a string, or `{"role": "user", "content": "..."}`."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         if isinstance(value, Mapping):
@@ -76,7 +76,7 @@ class MessageText(Text):
 
 
 class Said(ValueSchema):
-    """A message of a temporary chat."""
+    """Message of a temporary chat."""
 
     value = MessageDraft
 
@@ -85,7 +85,7 @@ class Said(ValueSchema):
 
 
 class Question(Input):
-    """A message that the memory is looked at for, and whose memory that is."""
+    """Message for which the memory is read, and the person whose memory it is."""
 
     long = True
 
@@ -96,7 +96,7 @@ class Question(Input):
 
 
 class ChatRequest(Question):
-    """A message to answer."""
+    """Message to answer."""
 
     session_id = SessionId(**OPTIONAL, metadata=describe("Without it, a session is created."))
     name = optional_text(128)
@@ -131,19 +131,19 @@ class ChatRequest(Question):
 
 
 class ShownFact(Fact):
-    """A fact as a prompt showed it."""
+    """Fact as a prompt showed it."""
 
     class Meta:
         fields = ("id", "text", "category", "pinned", "session_id", "source_message_id", "valid_from", "score")
 
     def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
-        """Not field by field, which would be most of a reply's work.  So with excerpts."""
+        """Dump by hand: field by field it would be most of a reply's work. Excerpts do the same."""
         shown = {name: getattr(obj, name) for name in self.Meta.fields}
         return {**shown, "valid_from": obj.valid_from.isoformat(), "score": obj.score and vars(obj.score)}
 
 
 class ExcerptMessage(Message):
-    """A message within an excerpt."""
+    """Message within an excerpt."""
 
     class Meta:
         fields = ("id", "position", "role", "name", "content", "created_at")
@@ -157,7 +157,7 @@ class Gist(Schema):
 
 
 class Excerpt(Schema):
-    """A part of an earlier conversation that was recalled: messages, its summary, or both."""
+    """Part of an earlier conversation that was recalled: messages, its summary, or both."""
 
     session_id = fields.String()
     title = fields.String()
@@ -175,14 +175,14 @@ class Excerpt(Schema):
             | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
-        told = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
+        values = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
         gist = obj.gist
         summary = gist and {"text": "\n".join(gist.lines), "updated_at": gist.updated_at.isoformat()}
-        return {**told, "messages": messages, "summary": summary}
+        return {**values, "messages": messages, "summary": summary}
 
 
 class RecallCall(Schema):
-    """A search that the model made.  Its words are not stored, so `query` is null in the answer to a retry."""
+    """Search that the model made. Its words are not stored, so `query` is null in the answer to a retry."""
 
     name = fields.String()
     query = fields.String()
@@ -196,19 +196,23 @@ _recall_call = RecallCall()
 
 
 def _recall(report: Any) -> dict[str, Any]:
-    told = {name: getattr(report.recalled, name) for name in ("mode", "reason", "kind")}
-    return {**told, "calls": _recall_call.dump(report.calls, many=True)} if report.recalled.mode == "tools" else told
+    recall = {name: getattr(report.recalled, name) for name in ("mode", "reason", "kind")}
+    return {**recall, "calls": _recall_call.dump(report.calls, many=True)} if recall["mode"] == "tools" else recall
 
 
 class Memory(Schema):
-    """What the prompt of a turn showed of the past, and why."""
+    """Memory that the prompt of a turn showed, and why."""
 
     summary = fields.Function(
-        lambda told: {"version": told.summary_version, "state": told.state, "head_version": told.head_version},
+        lambda report: {
+            "version": report.summary_version,
+            "state": report.state,
+            "head_version": report.head_version,
+        },
         metadata=describe("The version and state of the stored summary, and the version that was shown."),
     )
     profile = fields.Function(
-        lambda told: {"version": told.profile_version},
+        lambda report: {"version": report.profile_version},
         metadata=describe("The version of the profile that was shown instead of the facts it contains; 0: none."),
     )
     type = fields.String(allow_none=True, metadata=describe("The type of the conversation, if its words tell one."))
@@ -242,7 +246,7 @@ class ChatUsage(Schema):
 
 
 class ChatReply(Completion):
-    """An OpenAI chat.completion object, with the session, the text of the reply and the memory added.
+    """OpenAI chat.completion object, with the session, the text of the reply and the memory added.
 
     The choice's `finish_reason` is the model's (`stop`, `length`, ...), `interrupted` for a reply that was stopped,
     or `cut_off` for one in whose middle the model failed: what it said is kept.
@@ -266,7 +270,7 @@ _memory, _usage = Memory(), ChatUsage()
 
 
 class Turn(Schema):
-    """A message and its reply: how the turn ended, and what it cost."""
+    """Message and its reply: how the turn ended, and what it cost."""
 
     user_message_id = fields.Integer()
     message_id = fields.Integer(allow_none=True, metadata=describe("The id of the reply; null if there is none (yet)."))
@@ -292,7 +296,7 @@ TurnPage = page_of(Turn)
 
 
 class TurnWithMemory(Turn):
-    """A turn, and what its prompt showed of the memory, except what was erased since."""
+    """Turn, and what its prompt showed of the memory, except what was erased since."""
 
     memory = fields.Nested(Memory, allow_none=True)
 

@@ -12,7 +12,7 @@ CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 
 
 class Does(Schema):
-    """What a type does; null: as the settings say."""
+    """Behaviour of a type; null: as the settings say."""
 
     cues = Items(
         Text(validate=validate.Length(1, CUE_CHARS)),
@@ -38,7 +38,7 @@ class Does(Schema):
 
 
 class ConversationType(Does):
-    """What a conversation can be for."""
+    """Purpose that a conversation can have."""
 
     name = fields.String()
     built_in = fields.Boolean(metadata=describe("Whether it has cue words beside its own."))
@@ -49,4 +49,4 @@ ConversationTypeList = list_of(ConversationType)
 
 
 class ConversationTypePut(CallerQuery, Does):
-    """What a type does."""
+    """Behaviour of a type, and whose it is."""

@@ -1,4 +1,4 @@
-"""The one shape of errors, and those of the protocols that clients speak."""
+"""Shape of errors, and of Anthropic's."""
 
 from __future__ import annotations
 

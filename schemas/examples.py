@@ -14,7 +14,7 @@ _RATING = describe("How good the answer is, from 1 to 5. Of similar examples the
 
 
 class Example(Schema):
-    """A message and a good answer to it."""
+    """Message and a good answer to it."""
 
     id = fields.Integer()
     input = fields.String()

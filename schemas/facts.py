@@ -34,7 +34,7 @@ _RANK = describe("Why it has its rank: `total`, the sum of `importance`, `recenc
 
 
 class Proof(Schema):
-    """A fact that says the same as another one, and was merged into it."""
+    """Fact that says the same as another one, and was merged into it."""
 
     id = fields.Integer()
     text = fields.String()
@@ -45,7 +45,7 @@ class Proof(Schema):
 
 
 class Fact(Schema):
-    """One statement with its source."""
+    """Statement with its source."""
 
     id = fields.Integer()
     text = fields.String()
@@ -111,7 +111,7 @@ class FactsToForget(CallerQuery):
 
 
 class FactRevision(Schema):
-    """A fact, or one that it superseded, as it was after a change."""
+    """Fact, or one that it superseded, as it was after a change."""
 
     fact_id = fields.Integer()
     action = fields.String(metadata=describe(_ACTIONS))
@@ -127,7 +127,7 @@ FactHistory = list_of(FactRevision)
 
 
 class ConsolidationRun(Schema):
-    """How many facts a run closed."""
+    """Numbers of facts that a run closed."""
 
     at = UtcDateTime()
     merged = fields.Integer()
@@ -153,14 +153,14 @@ class GraphQuery(PageQuery):
 
 
 class Entity(Schema):
-    """A person, place, organisation or thing."""
+    """Person, place, organisation or thing."""
 
     name = fields.String(metadata=describe("`user` is the person whose memory it is."))
     kind = fields.String(metadata=describe("`person`, `place`, `organisation` or `thing`."))
 
 
 class Edge(Schema):
-    """A relation between two entities, with the fact that it belongs to."""
+    """Relation between two entities, with the fact that it belongs to."""
 
     subject = fields.Nested(Entity)
     relation = fields.String()

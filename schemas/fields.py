@@ -24,12 +24,12 @@ ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
 
 
 def describe(description: str) -> dict[str, str]:
-    """The `metadata` of a field that has this description in the document."""
+    """Return the `metadata` of a field with this description in the document."""
     return {"description": description}
 
 
 class Text(fields.String):
-    """A string that can be stored and sent on: no NUL characters, no unpaired surrogates."""
+    """String that can be stored and sent on: no NUL characters, no unpaired surrogates."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -49,7 +49,7 @@ class SessionId(Text):
 
 
 class UserId(Text):
-    """The application's name for a person."""
+    """Application's name for a person."""
 
     def __init__(self, **kwargs: Any) -> None:
         described = describe("The person whose data it is, by the application's own name for them.")
@@ -57,7 +57,7 @@ class UserId(Text):
 
 
 class UtcDateTime(fields.AwareDateTime):
-    """An ISO 8601 time.  Without an offset it is read as UTC; it is always shown in UTC."""
+    """ISO 8601 time. Without an offset it is read as UTC; it is always shown in UTC."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="iso", default_timezone=UTC, **kwargs)
@@ -71,7 +71,7 @@ class UtcDateTime(fields.AwareDateTime):
 
 
 class TimeZone(Text):
-    """An IANA time zone, such as Europe/Tallinn."""
+    """IANA time zone, such as Europe/Tallinn."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         try:
@@ -81,17 +81,17 @@ class TimeZone(Text):
 
 
 def number(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
-    """A whole number within these bounds, also as text: what a query can have."""
+    """Return a whole number within these bounds, also as text, as in a query."""
     return fields.Integer(validate=validate.Range(least, most), **options)
 
 
 def limit(default: int, most: int = 100) -> fields.Integer:
-    """How many items a page has."""
+    """Return the field for the number of items of a page."""
     return number(1, most, load_default=default)
 
 
 def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> fields.Integer:
-    """A whole number in a body: not text, and within these bounds."""
+    """Return a whole number in a body: not text, and within these bounds."""
     return number(least, most, strict=True, **options)
 
 
@@ -100,7 +100,7 @@ def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
 
 
 def counts(description: str) -> fields.Dict:
-    """How many there are of each kind."""
+    """Return a count of each kind."""
     return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=describe(description))
 
 
@@ -109,7 +109,7 @@ def one_of(*choices: str, **options: Any) -> fields.String:
 
 
 class Items(fields.List):
-    """A list of at most `most` items.  Its length is checked before its items are."""
+    """List of at most `most` items. Its length is checked before its items are."""
 
     def __init__(self, inner: fields.Field, most: int, least: int | None = None, **options: Any) -> None:
         self.length = validate.Length(least, most)
@@ -126,7 +126,7 @@ AS_OF = UtcDateTime(load_default=None, metadata=describe("List what was true at 
 
 
 class Input(Schema):
-    """What a request sends.  An object with far more keys than are known is refused without naming them all."""
+    """Request. An object with far more keys than are known is refused without naming them all."""
 
     long: ClassVar[bool] = False  # whether its body may have MAX_BODY_BYTES
 
@@ -138,7 +138,7 @@ class Input(Schema):
 
 
 class ValueSchema(Input):
-    """A schema that loads what `value` makes of its fields."""
+    """Schema that loads into a value, by calling `value` with its fields."""
 
     value: ClassVar[Callable[..., Any]]
 
@@ -148,13 +148,13 @@ class ValueSchema(Input):
 
 
 class CallerQuery(Input):
-    """On whose behalf the call is made.  Without it, the session or fact itself tells whose it is."""
+    """Person for whom the call is made. Without it, the session or fact itself tells whose it is."""
 
     user_id = UserId(load_default=None)
 
 
 class Rollback(CallerQuery):
-    """The version to bring back."""
+    """Version to bring back."""
 
     version = integer(1, INT32_MAX, required=True)
 
@@ -165,18 +165,18 @@ class PageQuery(CallerQuery):
 
 
 def list_of(item: type[Schema]) -> type[Schema]:
-    """All of these."""
+    """Return the schema of a list of all items."""
     return Schema.from_dict({"items": fields.List(fields.Nested(item))}, name=f"{item.__name__}List")
 
 
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
-    """A page of a list of these."""
+    """Return the schema of a page of items."""
     items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)
     return Schema.from_dict({"items": items, "next_cursor": cursor, **more}, name=f"{item.__name__}Page")
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of that name ("Europe/Tallinn").  Raises ValueError, with a sentence, for an unknown one."""
+    """Return the time zone called `name`, such as Europe/Tallinn. Raises ValueError, with a sentence, for another."""
     if name.upper() in ("UTC", "ETC/UTC"):  # known without a database
         return UTC
     try:
@@ -189,7 +189,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 class Receipt(Schema):
-    """What was erased, and of `user_id` to `forgotten` what the call named."""
+    """Receipt of an erasure, with what the call named: a person, a session, a message and so on."""
 
     erased = counts(
         "How many of each, including replaced messages and corrected facts. `turns` are records of how messages were "
@@ -221,7 +221,7 @@ class Receipt(Schema):
 
 
 def flat(problems: Any, path: str = "") -> dict[str, list[str]]:
-    """Marshmallow's nested messages as `messages.3.content: [...]`."""
+    """Flatten marshmallow's nested messages: `messages.3.content: [...]`."""
     if isinstance(problems, list):
         return {path or "body": [str(problem) for problem in problems]}
     out: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ _DIFF = describe("What it changes, as lines of the unified format.")
 
 
 class Proposal(Schema):
-    """A new text that waits for a person."""
+    """New text that waits for a person."""
 
     text = fields.String()
     reason = fields.String(metadata=describe("The mini model's."))
@@ -21,7 +21,7 @@ class Proposal(Schema):
 
 
 class InstructionVersion(Schema):
-    """A version of an instruction."""
+    """Version of an instruction."""
 
     name = fields.String()
     version = fields.Integer(metadata=describe("0 where there is only a proposal yet."))
@@ -32,7 +32,7 @@ class InstructionVersion(Schema):
 
 
 class Instruction(InstructionVersion):
-    """An instruction as it is."""
+    """Instruction as it is."""
 
     of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
     proposal = fields.Nested(Proposal, allow_none=True)

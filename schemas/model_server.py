@@ -1,4 +1,4 @@
-"""The models there are to choose from, and the model server."""
+"""Models there are to choose from, and the model server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ModelNames(Schema):
 
 
 class ModelServerDraft(ValueSchema):
-    """A model server to try or to store."""
+    """Model server to try or to store."""
 
     value = ServerDraft
 
@@ -38,7 +38,7 @@ class ModelServerDraft(ValueSchema):
 
 
 class ModelServer(Schema):
-    """The model server in use.  Its key is never shown."""
+    """Model server in use. Its key is never shown."""
 
     source = fields.String(metadata=describe("`environment`, `stored`, or `none`: the built-in model answers."))
     base_url = fields.String()
@@ -50,7 +50,7 @@ class ModelServer(Schema):
 
 
 class ModelCheck(Schema):
-    """How one model answered one short question."""
+    """Answer of one model to one short question."""
 
     task = fields.String(metadata=describe("`main`, `mini` or `fallback`."))
     model = fields.String()
@@ -67,7 +67,7 @@ class ModelCheck(Schema):
 
 
 class ModelTried(Schema):
-    """What the main model answered to one short question."""
+    """Answer of the main model to one short question."""
 
     model = fields.String()
     reply = fields.String()

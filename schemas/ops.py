@@ -12,7 +12,7 @@ class Live(Schema):
 
 
 class Ready(Live):
-    """Whether requests can be served, and by which models."""
+    """Readiness to serve requests, and the models that answer."""
 
     database = fields.String()
     data_dir = fields.String()

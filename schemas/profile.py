@@ -28,7 +28,7 @@ _SOURCES = describe(
 
 
 class Profile(Schema):
-    """A version of a person's profile."""
+    """Version of a person's profile."""
 
     version = fields.Integer(metadata=describe("0 until something is written."))
     document = fields.Raw(
@@ -47,7 +47,7 @@ class ProfileQuery(Input):
 
 
 class Operation(Input):
-    """An operation of a JSON Patch (RFC 6902)."""
+    """Operation of a JSON Patch (RFC 6902)."""
 
     op = one_of("add", "remove", "replace", "move", "copy", "test", required=True)
     path = Text(required=True, validate=validate.Length(max=500), metadata=describe("A JSON Pointer, as `/likes/-`."))

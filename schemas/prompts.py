@@ -8,7 +8,7 @@ from schemas.fields import Input, Text, UtcDateTime, describe, list_of
 
 
 class Prompt(Schema):
-    """A named prompt in use."""
+    """Named prompt in use."""
 
     name = fields.String()
     version = fields.Integer(metadata=describe("Stored versions count from 1; 0 is the text of a file."))
@@ -21,7 +21,7 @@ PromptList = list_of(Prompt)
 
 
 class PromptDeleted(Schema):
-    """What was deleted."""
+    """Prompt whose stored versions were deleted."""
 
     name = fields.String()
     versions = fields.Integer(metadata=describe("How many stored versions there were."))

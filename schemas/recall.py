@@ -1,4 +1,4 @@
-"""What is remembered, for an application's own model."""
+"""Memory for an application's own model, marks of unhelpful excerpts, and search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOKENS = 2000  # room for what the settings allow by default, and for a summary
 
 
 class RecallRequest(Question):
-    """The message that the block is for, and whose memory it is: a user's, a session's, or both."""
+    """Message that the block is for, and whose memory it is: a user's, a session's, or both."""
 
     session_id = SessionId(**OPTIONAL, metadata=describe("Its summary and facts are shown too."))
     block_tokens = integer(
@@ -42,7 +42,7 @@ class RecallRequest(Question):
 
 
 class RecallBlock(Schema):
-    """The block, and its sources: the facts, and the excerpts with the ids of their messages."""
+    """Block, and its sources: the facts, and the excerpts with the ids of their messages."""
 
     block = fields.String(attribute="text")
     tokens = fields.Integer(metadata=describe("Estimated."))
@@ -61,7 +61,7 @@ class UnhelpfulQuery(PageQuery):
 
 
 class Unhelpful(Schema):
-    """A question, and an excerpt that did not help with it: its messages that the search found."""
+    """Question, and an excerpt that did not help with it: its messages that the search found."""
 
     id = fields.Integer()
     session_id = fields.String(attribute="question.session_id", metadata=describe("The session of the question."))
@@ -107,12 +107,12 @@ class SearchQuery(CallerQuery):
 
 
 def _of_message(field: Callable[..., fields.Field[Any]], name: str) -> fields.Field[Any]:
-    """A field of the message that a result has, or null."""
+    """Return a field that shows the same field of a result's message, or null."""
     return field(attribute=f"message.{name}", dump_default=None, allow_none=True)
 
 
 class SearchResult(Schema):
-    """A message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
+    """Message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
 
     kind = fields.String()
     text = fields.String(allow_none=True, metadata=describe("The fact or the summary; null for a message."))

@@ -1,4 +1,4 @@
-"""How long sessions stay, and the archives of those that were taken out of memory."""
+"""Retention of sessions, and the archives of sessions that were taken out of memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schemas.fields import (
 
 
 class Archive(Schema):
-    """A session that was taken out of memory.  `GET /api/archives/{archive_id}` has its document."""
+    """Session that was taken out of memory. `GET /api/archives/{archive_id}` has its document."""
 
     id = fields.Integer()
     user_id = fields.String(allow_none=True)
@@ -35,7 +35,7 @@ DAYS_MAX = 36_500
 
 
 class RetentionPolicy(ValueSchema):
-    """Which sessions stay.  A pinned one stays in any case, and so does one with a pinned fact."""
+    """Rule by which sessions stay. A pinned session stays in any case, and so does one with a pinned fact."""
 
     value = Policy
 

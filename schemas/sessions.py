@@ -43,7 +43,7 @@ MESSAGES_MAX = 1000
 
 
 class Session(Schema):
-    """A conversation."""
+    """Conversation."""
 
     id = fields.String()
     user_id = fields.String(allow_none=True)
@@ -92,7 +92,7 @@ class SessionChange(Input):
 
 
 class Refused(ValueSchema):
-    """Why no prompt shows a message any more: a model server refused it."""
+    """Reason why no prompt shows a message any more: a model server refused it."""
 
     class Meta:
         unknown = EXCLUDE
@@ -109,7 +109,7 @@ class Refused(ValueSchema):
 
 
 class Message(Schema):
-    """One stored message."""
+    """Stored message."""
 
     id = fields.Integer()
     session_id = fields.String()
@@ -149,7 +149,7 @@ class MessageQuery(PageQuery):
 
 
 class Show(CallerQuery):
-    """The messages from position `first` to position `last`."""
+    """Messages from position `first` to position `last`."""
 
     first = integer(1, INT32_MAX)
     last = integer(1, INT32_MAX)
@@ -176,14 +176,14 @@ class Hide(Show):
 
 
 class Hidden(Schema):
-    """What a call has changed."""
+    """Messages that a call has hidden or shown."""
 
     hidden = fields.List(fields.Integer(), metadata=describe("The positions of the messages that are hidden now."))
     shown = fields.List(fields.Integer(), metadata=describe("Those of the messages that are shown again."))
 
 
 class Versions(Schema):
-    """A message that has other versions: it was replaced before, or it replaced them."""
+    """Message that has other versions: it was replaced before, or it replaced them."""
 
     message_id = fields.Integer(metadata=describe("The version that the session shows now."))
     versions = fields.List(fields.Integer(), metadata=describe("The ids of all versions, in the order they were said."))
@@ -204,7 +204,7 @@ class RelatedSession(Schema):
     updated_at = UtcDateTime()
     score = fields.Float(metadata=describe("From 0 to 1."))
     why = fields.Function(
-        lambda one: {"entities": list(one.entities), "summary": one.summary},
+        lambda related: {"entities": list(related.entities), "summary": related.summary},
         metadata=describe("The `entities` that both name, and how near the `summary` is (0 to 1, or null)."),
     )
 
@@ -217,7 +217,7 @@ class Stopping(Schema):
 
 
 _CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
-_EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides its text
+_EXTRA = Schema.from_dict(  # the fields of `extra` that Recap reads
     {
         "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
         "function_call": fields.Dict(allow_none=True),
@@ -228,7 +228,7 @@ _EXTRA = Schema.from_dict(  # what Recap reads of what a message holds besides i
 
 
 class Extra(fields.Dict):
-    """What a message holds besides its text: checked, and kept as it is.  As JSON it has at most `most` characters."""
+    """Fields of a message besides its text: checked, and kept as they are. most: characters as JSON."""
 
     def __init__(self, most: int = sys.maxsize, **options: Any) -> None:
         self.most = most

@@ -1,4 +1,4 @@
-"""The store: items, and what can be done with them."""
+"""Items of the store, and operations on them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def index_paths(**options: Any) -> Items:
 
 
 class Namespace(fields.Field):
-    """The parts of a namespace: a list or, as in a query, a text with dots between them."""
+    """Parts of a namespace: a list or, as in a query, a text with dots between them."""
 
     def __init__(self, least: int = 1, **options: Any) -> None:
         self.least = least
@@ -63,7 +63,7 @@ class Namespace(fields.Field):
 
 
 class JsonValue(fields.Raw):
-    """Any JSON value that every database can store and compare: whole numbers have 64 bits, texts no NUL."""
+    """JSON value that every database can store and compare: whole numbers have 64 bits, texts no NUL."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         _check(value, VALUE_DEPTH)
@@ -88,7 +88,7 @@ def _check(value: Any, depth: int) -> None:
 
 
 class JsonObject(JsonValue):
-    """A JSON object."""
+    """JSON object."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, dict):
@@ -97,7 +97,7 @@ class JsonObject(JsonValue):
 
 
 class Item(Schema):
-    """A value with its name."""
+    """Value with its name."""
 
     namespace = fields.List(fields.String())
     key = fields.String()
@@ -182,7 +182,7 @@ _RESULTS = {operation: result for _, operation, result in _OPERATIONS.values()}
 
 
 class _Operation(fields.Dict):
-    """An object whose `op` says which operation's fields it has."""
+    """Object whose `op` says which operation's fields it has."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         given = super()._deserialize(value, attr, data, **kwargs)
@@ -231,7 +231,7 @@ class NamespaceList(Schema):
 
 
 class Result(NamespaceList):
-    """What an operation did: `item` of put and get, `erased` of delete, `items` of search, or `namespaces`."""
+    """Result of an operation: `item` of put and get, `erased` of delete, `items` of search, or `namespaces`."""
 
     item = fields.Nested(Item, allow_none=True)
     erased = counts("How many items, and earlier values of them.")
@@ -243,6 +243,6 @@ class Results(Schema):
 
 
 def results_of(operations: list[Operation], results: list[Any]) -> dict[str, Any]:
-    """The results of a batch, each under the name of its kind."""
-    named = zip(operations, results, strict=True)
-    return {"results": [{_RESULTS[type(operation)]: result} for operation, result in named]}
+    """Return the results of a batch, each under the name of its kind."""
+    pairs = zip(operations, results, strict=True)
+    return {"results": [{_RESULTS[type(operation)]: result} for operation, result in pairs]}

@@ -1,4 +1,4 @@
-"""The structured summary."""
+"""Structured summary."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _section(section: Section) -> fields.Field:
 
 
 class _Sections(Input):
-    """The summary's sections."""
+    """Summary's sections."""
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> SectionsValue:
@@ -51,7 +51,7 @@ Sections = _Sections.from_dict({section.name: _section(section) for section in S
 
 
 class SummaryPreview(Schema):
-    """A summary that was not stored, to compare with the stored one."""
+    """Summary that was not stored, to compare with the stored one."""
 
     sections = fields.Nested(Sections)
     tokens = fields.Integer()
@@ -70,7 +70,7 @@ class SummaryPreview(Schema):
 
 
 class SummaryVersion(SummaryPreview):
-    """One version of a summary."""
+    """Version of a summary."""
 
     class Meta:
         exclude = ("since", "current_version")
@@ -89,7 +89,7 @@ class SummaryVersion(SummaryPreview):
 
 
 class Summary(Schema):
-    """The newest version, and whether it is up to date."""
+    """Newest version, and whether it is up to date."""
 
     session_id = fields.String()
     state = fields.String(metadata=describe("`none`, `current`, `pending`, `updating` or `failed`."))

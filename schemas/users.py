@@ -1,4 +1,4 @@
-"""A person as a whole, and the holder of a key."""
+"""Person as a whole, and the holder of a key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schemas.fields import UtcDateTime, describe
 
 
 class User(Schema):
-    """How much is stored of a person."""
+    """Amounts that are stored of a person."""
 
     user_id = fields.String()
     sessions = fields.Integer()
@@ -25,7 +25,7 @@ class User(Schema):
 
 
 class Backlog(Schema):
-    """What of a person's sessions no summary covers."""
+    """Part of a person's sessions that no summary covers."""
 
     sessions = fields.Integer(metadata=describe("Those with such messages."))
     tokens = fields.Integer(metadata=describe("An estimate of what the mini model's calls for them take."))
@@ -34,7 +34,7 @@ class Backlog(Schema):
 
 
 class Me(Schema):
-    """The holder of a key."""
+    """Holder of a key."""
 
     tenant = fields.String()
     user_id = fields.String(allow_none=True, metadata=describe("The one person the key belongs to; null: any person."))

@@ -1,7 +1,7 @@
-"""The web pages: Recap's own page, to chat and to manage memories, Swagger UI, and the guide.
+"""Web pages: Recap's own page, to chat and to manage memories, Swagger UI, and the guide.
 
-Recap's page consists of plain HTML, CSS and JavaScript modules, without a build step.  All its data comes from the
-public API.  Guarantee: whatever text the page shows, it runs only its own scripts and loads only its own files.  The
+Recap's page consists of plain HTML, CSS and JavaScript modules, without a build step. All its data comes from the
+public API. Whatever text the page shows, it runs only its own scripts and loads only its own files (test_safety): the
 browser enforces this with the policy below, in addition to the sanitising in static/js/page/markdown.js.
 
 The guide at /docs/guide/ is the documentation site.  `make docs` builds it from docs/, before Recap is deployed.
@@ -58,8 +58,8 @@ blueprint = Blueprint("web", __name__, template_folder="templates", static_folde
 def page() -> Response:
     """Serve the page in the language that the browser prefers."""
     # Not `best_match`: for en-GB,de;q=0.5 it finds de, because an exact match counts above a language with a region.
-    wanted = [tag.partition("-")[0].lower() for tag in request.accept_languages.values()]
-    language = next((name for name in wanted if name in LANGUAGES), LANGUAGES[0])
+    preferred = [tag.partition("-")[0].lower() for tag in request.accept_languages.values()]
+    language = next((name for name in preferred if name in LANGUAGES), LANGUAGES[0])
     sections = [(part.name, part.kind) for part in SECTIONS]
     response = make_response(render_template("page.html", language=language, texts=TEXTS[language], sections=sections))
     response.vary.add("Accept-Language")
