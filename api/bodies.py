@@ -32,7 +32,7 @@ class WholeRequest(Request):
     end; and cuts a body of unknown length off at the limit.
     """
 
-    def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False) -> Any:
+    def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False) -> Any:  # noqa: FBT001
         data = super().get_data(cache=cache, parse_form_data=parse_form_data)
         expected, arrived = self.content_length, len(data)
         if expected is None:

@@ -66,12 +66,12 @@ class ApiBlueprint(Blueprint):
     def __init__(self, name: str, description: str, prefix: str = "/api") -> None:
         super().__init__(name, name, url_prefix=prefix, description=description)
 
-    def add_url_rule(
+    def add_url_rule(  # noqa: PLR0913 - the superclass's signature, and what a call says of itself
         self,
         rule: str,
         endpoint: str | None = None,
         view_func: Any = None,
-        provide_automatic_options: bool | None = None,
+        provide_automatic_options: bool | None = None,  # noqa: FBT001
         *,
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,

@@ -1,11 +1,123 @@
-"""The shape of the code: import-linter's contracts in pyproject.toml, and what benchmarks may use."""
+"""Shape of the code: import-linter's contracts in pyproject.toml, and what no linter counts."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("api", "cli", "config", "memory", "models", "schemas", "search_index", "web")
+
+FIRST_WORDS = {
+    "A",
+    "All",
+    "An",
+    "How",
+    "Of",
+    "One",
+    "The",
+    "What",
+    "Whether",
+}  # a docstring begins with its verb or noun
+UNFINISHED = (
+    "api/chat.py",
+    "api/client_requests.py",
+    "cli",
+    "config",
+    "memory",
+    "models",
+    "search_index",
+    "gunicorn_worker.py",
+)
+
+IMPORTS_MAX = 12  # own modules that one module imports; a package's `__init__` gathers names and is not counted
+MANY_IMPORTS = {  # these numbers may only fall
+    "api/mcp.py": 13,
+    "api/mcp_tools.py": 17,
+    "cli/prompts.py": 16,
+    "memory/engine.py": 49,
+    "memory/erasing/erasing.py": 16,
+    "memory/erasing/message.py": 14,
+    "memory/erasing/retention.py": 16,
+    "memory/feedback.py": 18,
+    "memory/knowledge/consolidation.py": 15,
+    "memory/knowledge/profile.py": 23,
+    "memory/knowledge/summaries.py": 18,
+    "memory/knowledge/summary_job.py": 27,
+    "memory/message_versions.py": 13,
+    "memory/recall/recall.py": 15,
+    "memory/recall/search.py": 15,
+    "memory/transfer/export_format.py": 18,
+    "memory/transfer/imports.py": 22,
+    "memory/turn/admission.py": 16,
+    "memory/turn/head.py": 26,
+    "memory/turn/pipeline.py": 19,
+    "memory/turn/refusals.py": 13,
+    "memory/turn/turns.py": 17,
+}
+
+LINES_MIN = 40  # of a module; a shorter one is a decision, listed here. Shapes in schemas/ go by their noun
+SHORT = {
+    *("api/feedback.py", "api/jobs.py", "cli/index.py", "cli/logs.py"),  # one noun, or one group of commands
+    *("models/model_server.py", "models/prompts.py", "models/schema.py", "models/summaries.py"),  # one table each
+    *("memory/background.py", "memory/tokens.py"),
+    "memory/transfer/sources/memories.py",  # one format of others' exports
+    *("search_index/minilm.py", "search_index/whoosh_queries.py"),
+    "wsgi.py",
+}
+
+
+def product() -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of every module of the product."""
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for path in listed.stdout.split():
+        if (path.split("/")[0] in PACKAGES or "/" not in path) and (ROOT / path).is_file():
+            yield path, (ROOT / path).read_text("utf-8")
+
+
+def own_imports(text: str) -> set[str]:
+    modules = set[str]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
+            submodules = {
+                f"{node.module}.{name.name}" for name in node.names if is_module(f"{node.module}.{name.name}")
+            }
+            modules |= submodules or {str(node.module)}
+    return modules
+
+
+def is_module(name: str) -> bool:
+    return (ROOT / f"{name.replace('.', '/')}.py").exists()
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    wrong = [
+        f"{path}: {docstring.splitlines()[0]}"
+        for path, text in product()
+        if not path.startswith(UNFINISHED)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (docstring := ast.get_docstring(node))
+        and docstring.split()[0] in FIRST_WORDS
+    ]
+    assert wrong == []
+
+
+def test_a_module_imports_few_others() -> None:
+    counts = {path: len(own_imports(text)) for path, text in product() if not path.endswith("__init__.py")}
+    many = {path: count for path, count in counts.items() if count > MANY_IMPORTS.get(path, IMPORTS_MAX)}
+    assert many == {}
+
+
+def test_a_short_module_is_a_decision() -> None:
+    short = {
+        path
+        for path, text in product()
+        if len(text.splitlines()) < LINES_MIN and not path.startswith("schemas/") and not path.endswith("__init__.py")
+    }
+    assert short <= SHORT
 
 
 def test_benchmarks_use_what_users_can() -> None:
