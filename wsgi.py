@@ -1,4 +1,4 @@
-"""What gunicorn serves: `gunicorn wsgi:app`, with gunicorn.conf.py beside this file."""
+"""WSGI application: `gunicorn wsgi:app`, with gunicorn.conf.py beside this file."""
 
 from __future__ import annotations
 
