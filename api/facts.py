@@ -40,7 +40,7 @@ def add_fact(body: dict[str, Any]) -> Any:
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact
 
-    The newest summary says its new words where it said just the old ones, and the profile says the old ones no longer.
+    Where the newest summary has exactly the old text, it gets the new one. The profile loses the old text.
     """
     return current_engine().facts.change(caller(query["user_id"]), fact_id, body)
 
@@ -51,8 +51,8 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
-    The facts that it corrected are forgotten too; with `restore`, they become true again instead. The newest summaries
-    lose what says just the same. Its source message stays: to erase the words themselves, erase the message.
+    The facts that it corrected are forgotten too; with `restore`, they become true again instead. Items of the
+    newest summaries that say exactly the same go too. The source message stays: to erase the words, erase the message.
     """
     return erasing.erase_fact(current_engine(), caller(query["user_id"]), fact_id, restore=query["restore"])
 

@@ -21,7 +21,7 @@ blueprint = ApiBlueprint(
 def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
     """List the instructions that the person's prompts show, and those that have a proposal
 
-    A person's own takes the place of the tenant's of the same name.
+    A person's instruction takes the place of the tenant's instruction of the same name.
     """
     return {"items": current_engine().instructions.all(caller(query["user_id"]))}
 

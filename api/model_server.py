@@ -18,8 +18,8 @@ blueprint = ApiBlueprint("models", "The models that answer.")
 def list_models() -> dict[str, Any]:
     """List the models that a chat can be answered by
 
-    They are what the model server lists, kept for a minute, or those of the setting OPENAI_MODELS. A server that lists
-    none offers only its main model, and so does the built-in model.
+    The model server's list is kept for a minute; the setting OPENAI_MODELS replaces it. A server that lists no models
+    offers only its main model, and so does the built-in model.
     """
     models = current_engine().model_server.models
     return {"main": models.main.name, "items": models.names()}

@@ -37,8 +37,8 @@ def recall(body: dict[str, Any]) -> Any:
 def add_unhelpful(body: dict[str, Any]) -> Any:
     """Mark a recalled excerpt as not helpful
 
-    For similar questions of the same person it counts half from now on: for questions that share half of their words,
-    or mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when the
+    From now on the excerpt counts half for similar questions of the same person, which share half of their words or
+    mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when the
     question or a message of the excerpt is erased or replaced.
     """
     return current_engine().unhelpful.add(caller(body.pop("user_id")), **body)

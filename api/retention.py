@@ -46,7 +46,7 @@ def put_retention(policy: Policy) -> Any:
 def list_archives(query: dict[str, Any]) -> Any:
     """List the archives of sessions that were taken out of memory, newest first
 
-    Nothing of them is searched or recalled.
+    Archived sessions are neither searched nor recalled.
     """
     return retention.list_archives(current_engine(), caller(query.pop("user_id")), **query)
 
@@ -71,7 +71,7 @@ def get_archive(query: dict[str, Any], archive_id: int) -> Response:
 def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
     """Bring an archived session back into memory, and delete the archive
 
-    It is imported as an export is. If its id was taken meanwhile, it gets a new one.
+    The session is imported like an export. If another session has its id by now, it gets a new one.
     """
     return retention.restore_archive(current_engine(), caller(query["user_id"]), archive_id)
 

@@ -109,9 +109,9 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
 def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     """Take messages out of the session's prompts
 
-    They stay stored, listed and searched. The session's prompts neither show nor recall them, and later updates of the
-    summary do not read them; what a summary or a fact says of them already stays. An answer is
-    hidden with its question, and the call of a tool with its results.
+    Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and later
+    updates of the summary do not read them. What a summary or a fact says of them already stays. An answer is hidden
+    with its question, and the call of a tool with its results.
     """
     return current_engine().hiding.hide(caller(body.pop("user_id")), session_id, **body)
 
@@ -122,7 +122,7 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
 def show_messages(body: dict[str, Any], session_id: str) -> Any:
     """Put hidden messages back into the session's prompts, all or those of a span
 
-    A summary that was updated without them goes back to the version before, and is made anew.
+    A summary that was updated without these messages goes back to the version before, and is made anew.
     """
     return current_engine().hiding.show(caller(body.pop("user_id")), session_id, **body)
 
@@ -133,7 +133,7 @@ def show_messages(body: dict[str, Any], session_id: str) -> Any:
 def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     """List the messages that have other versions
 
-    A message that was replaced stays as a version of the one in its place, and all that followed it with it.
+    A replaced message stays as a version of the message in its place, together with all that followed it.
     """
     return {"items": current_engine().branches.versions(caller(query["user_id"]), session_id)}
 
@@ -144,8 +144,8 @@ def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
 def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Bring a version of a message back
 
-    It takes the place of the version that the session shows now, with all that followed it. What it replaces is kept
-    and can be brought back in the same way. The summary and the facts follow.
+    The version takes the place of the one that the session shows now, together with all messages that followed it. The
+    replaced messages are kept and can be brought back in the same way. The summary and the facts follow.
     """
     return current_engine().branches.restore(caller(query["user_id"]), session_id, message_id)
 
@@ -156,7 +156,7 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
 def list_related_sessions(query: dict[str, Any], session_id: str) -> Any:
     """List the person's conversations that belong together with this one, the closest first
 
-    They speak of the same people, places and things, or their summaries are near.
+    Related conversations speak of the same people, places and things, or their summaries are near.
     """
     return {"items": current_engine().related.find(caller(query["user_id"]), session_id, query["limit"])}
 

@@ -49,7 +49,7 @@ def get_item(query: dict[str, Any]) -> Any:
 def delete_item(query: dict[str, Any]) -> Any:
     """Erase an item, for good
 
-    It is not found from now on. Within a minute or two its words are gone from the database's files.
+    The item is not found from now on. Within a minute or two its words are gone from the database's files.
     """
     return erasing.erase_item(current_engine(), caller(query.pop("user_id")), Delete(**query))
 
@@ -79,8 +79,8 @@ def list_namespaces(query: dict[str, Any]) -> dict[str, Any]:
 def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     """Run up to 1,000 operations in one transaction
 
-    They happen in their order, all or none of them, and each sees what those before it did. A key needs the scope
-    `read` too, unless all of them are put or delete.
+    Operations run in their order, all or none of them, and each sees the changes of earlier ones. A key needs the scope
+    `read` too, unless every operation is put or delete.
     """
     operations = body["operations"]
     if not all(isinstance(one, Put | Delete) for one in operations):

@@ -106,7 +106,7 @@ def import_document(query: dict[str, Any]) -> Any:
 def get_backlog(user_id: str) -> Any:
     """Read how much of a person's sessions no summary covers
 
-    An import leaves them so.
+    After an import, no summary covers the imported messages.
     """
     return current_engine().backlogs.get(caller(user_id))
 

@@ -28,7 +28,7 @@ ExamplePage = page_of(Example)
 
 
 class ExampleQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=describe("Those of this session's owner."))
+    session_id = SessionId(load_default=None, metadata=describe("Examples of this session's owner."))
 
 
 class ExampleCreate(CallerQuery):

@@ -14,7 +14,7 @@ class Proposal(Schema):
     """New text that waits for a person."""
 
     text = fields.String()
-    reason = fields.String(metadata=describe("The mini model's."))
+    reason = fields.String(metadata=describe("The mini model's reason for it."))
     quote = fields.String(metadata=describe("The words of the person that it rests on."))
     diff = fields.String(metadata=_DIFF)
     created_at = UtcDateTime()

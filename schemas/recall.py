@@ -36,7 +36,11 @@ class RecallRequest(Question):
 
     session_id = SessionId(**OPTIONAL, metadata=describe("Its summary and facts are shown too."))
     block_tokens = integer(
-        100, 1_000_000, load_default=TOKENS, data_key="tokens", metadata=describe("The most for the block.")
+        100,
+        1_000_000,
+        load_default=TOKENS,
+        data_key="tokens",
+        metadata=describe("The most tokens that the block takes."),
     )
     recall = one_of("auto", "always", "off", **OPTIONAL)
 
@@ -45,7 +49,7 @@ class RecallBlock(Schema):
     """Block, and its sources: the facts, and the excerpts with the ids of their messages."""
 
     block = fields.String(attribute="text")
-    tokens = fields.Integer(metadata=describe("Estimated."))
+    tokens = fields.Integer(metadata=describe("Estimated tokens of the block."))
     memory = fields.Nested(Memory)
 
 
@@ -56,8 +60,8 @@ class UnhelpfulCreate(CallerQuery):
 
 
 class UnhelpfulQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=describe("Those of this session's owner."))
-    message_id = number(1, load_default=None, metadata=describe("Those of this question, or with this message."))
+    session_id = SessionId(load_default=None, metadata=describe("Marks of this session's owner."))
+    message_id = number(1, load_default=None, metadata=describe("Marks of this question, or with this message."))
 
 
 class Unhelpful(Schema):

@@ -39,8 +39,15 @@ class RetentionPolicy(ValueSchema):
 
     value = Policy
 
-    days = integer(1, DAYS_MAX, **OPTIONAL, metadata=describe("Since the last message or import; null: for ever."))
-    sessions = integer(1, INT32_MAX, **OPTIONAL, metadata=describe("Of each person, the newest; null: all."))
+    days = integer(
+        1,
+        DAYS_MAX,
+        **OPTIONAL,
+        metadata=describe("Days after its last message or import that a session stays; null: any number."),
+    )
+    sessions = integer(
+        1, INT32_MAX, **OPTIONAL, metadata=describe("Number of each person's newest sessions that stay; null: all.")
+    )
     archive = fields.Boolean(
         load_default=True,
         metadata=describe("Whether a session that is taken out becomes an archive. Else it is erased."),

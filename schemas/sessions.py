@@ -50,8 +50,10 @@ class Session(Schema):
     title = fields.String()
     system_prompt = fields.String(allow_none=True)
     pinned = fields.Boolean()
-    archived = fields.Boolean(metadata=describe("It is remembered as any other."))
-    type = fields.String(allow_none=True, metadata=describe("The type it was given; null: its words tell it."))
+    archived = fields.Boolean(metadata=describe("An archived session is remembered as any other."))
+    type = fields.String(
+        allow_none=True, metadata=describe("The type that was set; null: Recap tells it from the words.")
+    )
     message_count = fields.Integer()
     tokens = fields.Integer(metadata=describe("An estimate for all of its messages."))
     summary_version = fields.Integer(metadata=describe("The newest version of its summary; 0 if it has none yet."))
@@ -87,7 +89,7 @@ class SessionChange(Input):
     pinned = fields.Boolean()
     archived = fields.Boolean()
     type = Text(
-        allow_none=True, validate=validate.Length(1, 64), metadata=describe("Of `GET /api/conversation-types`.")
+        allow_none=True, validate=validate.Length(1, 64), metadata=describe("A type of `GET /api/conversation-types`.")
     )
 
 
@@ -179,7 +181,7 @@ class Hidden(Schema):
     """Messages that a call has hidden or shown."""
 
     hidden = fields.List(fields.Integer(), metadata=describe("The positions of the messages that are hidden now."))
-    shown = fields.List(fields.Integer(), metadata=describe("Those of the messages that are shown again."))
+    shown = fields.List(fields.Integer(), metadata=describe("The positions of the messages that are shown again."))
 
 
 class Versions(Schema):

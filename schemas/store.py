@@ -108,7 +108,9 @@ class Item(Schema):
     expires_at = UtcDateTime(allow_none=True)
     created_at = UtcDateTime()
     updated_at = UtcDateTime()
-    paths = fields.List(fields.String(), data_key="index", allow_none=True, metadata=describe("As it was stored."))
+    paths = fields.List(
+        fields.String(), data_key="index", allow_none=True, metadata=describe("The paths that were stored with it.")
+    )
     score = fields.Float(allow_none=True, metadata=describe("How well it answers the `query` of a search."))
 
 

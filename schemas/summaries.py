@@ -96,7 +96,7 @@ class Summary(Schema):
     error = fields.String(allow_none=True, metadata=describe("Why the last update failed."))
     job_id = fields.Integer(allow_none=True)
     head_version = fields.Integer(
-        metadata=describe("That in prompts. It advances when older messages leave the prompt.")
+        metadata=describe("The version that prompts show. It advances when older messages leave the prompt.")
     )
     message_count = fields.Integer()
     latest = fields.Nested(SummaryVersion, allow_none=True)

@@ -13,11 +13,11 @@ class User(Schema):
 
     user_id = fields.String()
     sessions = fields.Integer()
-    messages = fields.Integer(metadata=describe("Without those that were replaced or erased."))
-    facts = fields.Integer(metadata=describe("Those that are true now."))
-    items = fields.Integer(metadata=describe("In the store, without those that have expired."))
+    messages = fields.Integer(metadata=describe("Messages that were not replaced or erased."))
+    facts = fields.Integer(metadata=describe("Facts that are true now."))
+    items = fields.Integer(metadata=describe("Items of the store that have not expired."))
     archives = fields.Integer(metadata=describe("Sessions that were taken out of memory."))
-    summaries = fields.Integer(metadata=describe("All versions, of all sessions."))
+    summaries = fields.Integer(metadata=describe("Versions of summaries, of all sessions."))
     created_at = UtcDateTime()
     first_message_at = UtcDateTime(allow_none=True)
     last_message_at = UtcDateTime(allow_none=True)
@@ -27,8 +27,8 @@ class User(Schema):
 class Backlog(Schema):
     """Part of a person's sessions that no summary covers."""
 
-    sessions = fields.Integer(metadata=describe("Those with such messages."))
-    tokens = fields.Integer(metadata=describe("An estimate of what the mini model's calls for them take."))
+    sessions = fields.Integer(metadata=describe("Sessions with messages that no summary covers."))
+    tokens = fields.Integer(metadata=describe("Estimated tokens of the mini model's calls for their summaries."))
     waiting = fields.Integer(metadata=describe("Updates of summaries that wait or run."))
     failed = fields.Integer(metadata=describe("Updates that have failed for good; `GET /api/jobs` says why."))
 
@@ -40,5 +40,5 @@ class Me(Schema):
     user_id = fields.String(allow_none=True, metadata=describe("The one person the key belongs to; null: any person."))
     scopes = fields.Function(
         lambda principal: [scope for scope in SCOPES if scope in principal.scopes],
-        metadata=describe("Those it has of `chat`, `read` and `admin`."),
+        metadata=describe("The scopes of the key, of `chat`, `read` and `admin`."),
     )
