@@ -147,7 +147,7 @@ def cold_load(people: Sequence[Person], clients: int) -> Load:
 
 @dataclass(frozen=True)
 class Run:
-    """What is the same for all clusters of a run."""
+    """Conditions that all clusters of a run share."""
 
     model: ModelProcess
     clients: int
@@ -222,8 +222,10 @@ def start_cluster(run: Run, nodes: int, postgres: PostgreSQL | None = None, *, w
 
 
 def measure_turns(run: Run, numbers: Sequence[int], count: int) -> Figures:
-    """Return the figures of SQLite with one node and of PostgreSQL with each of these numbers of nodes, and the sizes
-    of what PostgreSQL stored.  Each client sends `count` turns."""
+    """Return the figures of each number of nodes, and the sizes of PostgreSQL's tables.
+
+    Each client sends `count` turns.
+    """
 
     def column(name: str, nodes: int, postgres: PostgreSQL | None) -> Figures:
         run.bar.set_postfix_str(name)

@@ -69,7 +69,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Statement:
-    """What somebody may say in several wordings: one of WORDINGS with its values, or its denial."""
+    """Something that can be said in several wordings: one of WORDINGS with its values, or its denial."""
 
     wording: int
     values: tuple[tuple[str, str], ...]
@@ -90,8 +90,10 @@ class Statement:
 
 
 def make_texts(rng: random.Random, facts: int) -> tuple[list[str], Truth, Mapping[int, int]]:
-    """Return the texts of the facts, in the order they were stated; the statement that each makes; and the near-misses,
-    each with the statement that it misses."""
+    """Return the texts of the facts in their order, the statement of each text, and the near-misses.
+
+    A near-miss comes with the statement that it misses.
+    """
     near, plain = round(facts * NEAR_MISSES), facts - round(facts * DUPLICATES) - round(facts * NEAR_MISSES)
     known: dict[Statement, None] = {}
     while len(known) < plain:
@@ -193,8 +195,10 @@ def document(texts: Sequence[str]) -> Figures:
 
 
 def count_merged(client: FlaskClient, truth: Truth, near: Mapping[int, int]) -> Figures:
-    """Count the facts that were merged, those of them merged into a fact that says the same, and the near-misses that
-    were brought together with the statement they miss."""
+    """Count the merged facts, and those that say the same as the fact that they were merged into.
+
+    Counts also the near-misses that were brought together with the statement they miss.
+    """
     merged, missed = list[tuple[int, int]](), 0
     query: Figures | None = {**WHO, "limit": 100}
     while query is not None:

@@ -164,8 +164,10 @@ def by_name(title: str, heads: Sequence[Row], lines: Mapping[str, Figures], labe
 
 
 def by_conversation(results: Mapping[str, Any], label: int) -> tuple[Figures, int, str]:
-    """Return the columns of a table with one for each conversation, and one for all if there are several; their width
-    and the line of their names."""
+    """Return the columns of a table, their width, and the line of their names.
+
+    Each conversation has a column, and all together if there are several.
+    """
     columns: Figures = results["conversations"]
     if len(columns) > 1:
         columns = {**columns, "all": results["all"]}

@@ -50,7 +50,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Script:
-    """How the models behave.  `keeps`: whether calls are recorded with their messages."""
+    """Behaviour of the models.  keeps: whether calls are recorded with their messages."""
 
     first: float = 0.0  # seconds until a reply's first text
     rest: float = 0.0  # seconds from there to its end

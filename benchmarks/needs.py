@@ -36,7 +36,7 @@ MEASURED = {
 
 @dataclass(frozen=True)
 class Assumed:
-    """What nobody can measure beforehand."""
+    """Assumptions that nobody can measure beforehand."""
 
     people: float = 10e6
     messages: float = 10e9

@@ -281,8 +281,10 @@ Weights = tuple[float, ...]
 
 
 def leave_one_out(corpora: Sequence[Corpus], root: Path) -> Figures:
-    """Return the weights with the best sum of recall@10 and evidence in 1,000 tokens on the other conversations, where
-    Hit@1 is not below that of the defaults; and the figures of all questions with them.
+    """Return the weights chosen on the other conversations, and the figures of all questions with them.
+
+    Chosen are the weights with the best sum of recall@10 and evidence in 1,000 tokens, where Hit@1 is not below that of
+    the defaults.
 
     root: the folder of the corpora's index with vectors.
     """

@@ -63,7 +63,7 @@ SETTLE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Subject:
-    """What turns are sent to: its address, and the body of a request, made of a session and a message."""
+    """Receiver of turns: its address, and the body of a request, made of a session and a message."""
 
     url: str
     path: str

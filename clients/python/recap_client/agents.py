@@ -46,8 +46,11 @@ class RecapSession:
         self._recap = Recap(base_url, api_key, user_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """All items in their order, or the latest `limit`.  A message that holds no item of the SDK's, such as one that
-        was written elsewhere, counts as a plain message; what can't be read is left out."""
+        """Return all items in their order, or the latest `limit`.
+
+        A message without an item of the SDK's, such as one written elsewhere, counts as a plain message.  Messages that
+        can't be read are left out.
+        """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         if limit is not None and limit <= 0:
@@ -82,24 +85,24 @@ class RecapSession:
         return None
 
     def _latest(self) -> Iterator[TResponseInputItem]:
-        """The items, the latest first."""
+        """Return the items, the latest first."""
         return (item for message in self._messages() if (item := _item(message)) is not None)
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """The messages, the latest first."""
+        """Yield the messages, the latest first."""
         with suppress(NotFound):
             yield from self._recap.messages(self.session_id, order="desc")
 
 
 def _message(item: dict[str, Any]) -> NewMessage:
-    """An item as a message to store."""
+    """Return an item as a message to store."""
     kind = str(item.get("type", "message"))
     role: Role = "tool" if kind.endswith("_output") else _ROLES.get(str(item.get("role", "assistant")), "assistant")
     return {"role": role, "content": _words(item) or f"[{kind}]", "extra": {ITEM: item}}
 
 
 def _words(item: dict[str, Any]) -> str:
-    """What an item says, as text."""
+    """Return the text of an item."""
     if "arguments" in item:
         return f"{item.get('name', '')}({item['arguments']})"
     content = item.get("content", item.get("output", item.get("summary")))
@@ -109,7 +112,7 @@ def _words(item: dict[str, Any]) -> str:
 
 
 def _item(message: dict[str, Any]) -> TResponseInputItem | None:
-    """The item that a message holds; None for one that is no item."""
+    """Return the item of a message; None for a message that is no item."""
     extra = message.get("extra") or {}
     item = extra.get(ITEM, {"role": message["role"], "content": message["content"]})
     readable = isinstance(item, dict) and ("role" in item or "type" in item)

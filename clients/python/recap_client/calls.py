@@ -29,7 +29,7 @@ PROFILE = "/api/users/{user_id}/profile"
 
 @dataclass(frozen=True)
 class Call:
-    """A call.  `path` is as the OpenAPI document has it, with `ids` for what it has in braces."""
+    """A call.  `path` is that of the OpenAPI document, `ids` has the values of its parameters in braces."""
 
     method: str
     path: str
@@ -40,12 +40,12 @@ class Call:
     idempotent: bool = False  # sent twice, it does what it does once
 
     @property
-    def repeatable(self) -> bool:
-        """Whether it may be sent again when nobody knows what became of it."""
+    def is_repeatable(self) -> bool:
+        """Return whether the call may be sent again when nobody knows what became of it."""
         return self.idempotent or self.method == "GET" or self.key is not None
 
 
-class Said(TypedDict):
+class HistoryMessage(TypedDict):
     role: Literal["user", "assistant"]
     content: str
 
@@ -69,9 +69,19 @@ class ChatOptions(TypedDict, total=False):
     prompt: str
     system_prompt: str
     temporary: bool
-    history: Sequence[Said]
+    history: Sequence[HistoryMessage]
     replaces: int
     idempotency_key: str
+
+
+class SearchOptions(TypedDict, total=False):
+    session_id: str | None
+    after: str | None
+    before: str | None
+    role: Role | None
+    kind: Literal["message", "summary", "fact"]
+    limit: int
+    window: int
 
 
 class Calls(ABC, Generic[Answer, Listing, Streamed]):
@@ -79,15 +89,15 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
 
     @abstractmethod
     def send(self, call: Call) -> Answer:
-        """What a call answers."""
+        """Return the answer to a call."""
 
     @abstractmethod
     def each(self, call: Call) -> Listing:
-        """The items of a listing, page by page."""
+        """Return the items of a listing, page by page."""
 
     @abstractmethod
     def open(self, call: Call) -> Streamed:
-        """The stream that a call answers."""
+        """Return the stream that a call answers."""
 
     def chat(self, message: str, **options: Unpack[ChatOptions]) -> Answer:
         """Send a message and get the reply.  A session that does not exist is made.
@@ -97,13 +107,18 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
         return self.send(_turn({"message": message, **options}))
 
     def stream(self, message: str, **options: Unpack[ChatOptions]) -> Streamed:
-        """As `chat`, word by word."""
+        """Send a message as `chat` does and get the reply word by word."""
         return self.open(_turn({"message": message, "stream": True, **options}))
 
     def recall(
-        self, message: str, *, session_id: str | None = None, tokens: int | None = None, history: Sequence[Said] = ()
+        self,
+        message: str,
+        *,
+        session_id: str | None = None,
+        tokens: int | None = None,
+        history: Sequence[HistoryMessage] = (),
     ) -> Answer:
-        """What a prompt would show of the memory, as `block`, for a program that calls its own model."""
+        """Return the memory for a prompt, as `block`, for a program that calls its own model."""
         body = _given(message=message, session_id=session_id, tokens=tokens, history=history)
         return self.send(Call("POST", "/api/recall", body=body, idempotent=True))
 
@@ -112,11 +127,11 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
     def sessions(
         self, *, q: str | None = None, archived: bool | None = None, before: str | None = None, after: str | None = None
     ) -> Listing:
-        """The sessions, newest first; with `q`, those with its words in their titles."""
+        """Return the sessions, newest first; with `q`, those with its words in their titles."""
         return self.each(_listing(SESSIONS, q=q, archived=archived, before=before, after=after))
 
     def session(self, session_id: str) -> Answer:
-        """A session.  Raises NotFound."""
+        """Return a session.  Raises NotFound."""
         return self.send(Call("GET", SESSION, {"session_id": session_id}))
 
     def change_session(
@@ -137,13 +152,13 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
         return self.send(Call("DELETE", SESSION, {"session_id": session_id}))
 
     def messages(self, session_id: str, *, order: Literal["asc", "desc"] = "asc") -> Listing:
-        """The messages of a session, word for word."""
+        """Return the messages of a session, word for word."""
         return self.each(_listing(MESSAGES, {"session_id": session_id}, order=order))
 
     def add_messages(self, session_id: str, messages: Sequence[NewMessage]) -> Answer:
         """Append up to 1,000 messages without calling a model: all of them or none.
 
-        One whose `external_id` the session has already is left as it is.
+        A message whose `external_id` the session has already is left as it is.
         """
         known = all("external_id" in message for message in messages)
         ids, body = {"session_id": session_id}, {"messages": messages}
@@ -164,7 +179,7 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
         category: str | None = None,
         as_of: str | None = None,
     ) -> Listing:
-        """The facts that are true now, or were at `as_of`."""
+        """Return the facts that are true now, or were at `as_of`."""
         return self.each(_listing(FACTS, session_id=session_id, q=q, category=category, as_of=as_of))
 
     def add_fact(
@@ -191,28 +206,30 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
         """Forget a fact, with its history.  With `restore`, the facts that it corrected are true again."""
         return self.send(Call("DELETE", FACT, {"fact_id": fact_id}, {"restore": restore}))
 
-    def search(
-        self,
-        q: str,
-        *,
-        session_id: str | None = None,
-        after: str | None = None,
-        before: str | None = None,
-        role: Role | None = None,
-        kind: Literal["message", "summary", "fact"] = "message",
-        limit: int = 10,
-        window: int = 0,
-    ) -> Answer:
-        """Past messages, the best first, with `window` messages around each.  `q` may have "phrases", -exclusions."""
-        narrowed = _given(session_id=session_id, after=after, before=before, role=role)
-        query = {"q": q, "kind": kind, "limit": limit, "window": window, **narrowed}
+    def search(self, q: str, **options: Unpack[SearchOptions]) -> Answer:
+        """Find past messages, the best first, with `window` messages around each.
+
+        `q` may have "phrases" and -exclusions.
+        """
+        query = {"q": q, **_given(**options)}
         return self.send(Call("GET", "/api/search", query=query))
 
     # -- the store
 
-    def put_item(self, namespace: Sequence[str], key: str, value: Any, *, ttl: float | None = None) -> Answer:
-        """Store a JSON value, for `ttl` minutes, in the place of one with its name."""
-        body = {"namespace": namespace, "key": key, "value": value, "ttl": ttl}
+    def put_item(
+        self,
+        namespace: Sequence[str],
+        key: str,
+        value: Any,
+        *,
+        ttl: float | None = None,
+        index: Sequence[str] | None = None,
+    ) -> Answer:
+        """Store a JSON value, for `ttl` minutes, in the place of an item with the same name.
+
+        index: the paths that queries look at in this value, such as `notes[*].text`; none of them: nowhere.
+        """
+        body = {"namespace": namespace, "key": key, "value": value, "ttl": ttl, "index": index}
         return self.send(Call("PUT", ITEMS, body=body, idempotent=True))
 
     def get_item(self, namespace: Sequence[str], key: str) -> Answer:
@@ -226,18 +243,18 @@ class Calls(ABC, Generic[Answer, Listing, Streamed]):
     def search_items(
         self, namespace: Sequence[str] = (), *, query: str | None = None, filter: Values | None = None, limit: int = 10
     ) -> Answer:
-        """Items in a namespace and below it: newest first, or the best for a query."""
+        """Find items in a namespace and below it: newest first, or the best for a query."""
         body = _given(namespace_prefix=namespace, query=query, filter=filter, limit=limit)
         return self.send(Call("POST", "/api/store/search", body=body, idempotent=True))
 
     def batch(self, operations: Sequence[Values]) -> Answer:
-        """Up to 1,000 operations of the store in one transaction: `{"op": "put", "namespace": ..., ...}`."""
+        """Run up to 1,000 operations of the store in one transaction: `{"op": "put", "namespace": ..., ...}`."""
         return self.send(Call("POST", "/api/store/batch", body={"operations": operations}))
 
     # -- a person
 
     def profile(self, *, as_of: str | None = None) -> Answer:
-        """The profile of the client's person, now or at a time.  Raises NotFound where nothing is stored of them."""
+        """Return the profile of the client's person, now or at a time.  Raises NotFound where nothing is stored."""
         return self.send(Call("GET", PROFILE, query=_given(as_of=as_of)))
 
     def edit_profile(self, patch: Sequence[Values], *, expected_version: int | None = None) -> Answer:

@@ -22,7 +22,7 @@ Body = dict[str, Any]
 
 
 class _Client(Calls[Answer, Listing, Streamed]):
-    """What both clients know."""
+    """Base of both clients."""
 
     def __init__(
         self,
@@ -34,7 +34,10 @@ class _Client(Calls[Answer, Listing, Streamed]):
         reply_timeout: float = 600.0,
         retries: int = 2,
     ) -> None:
-        """A wait takes at most `timeout` seconds, the one for a model `reply_timeout`.  `retries` are of one call."""
+        """Connect to a server.
+
+        timeout: the longest wait in seconds; reply_timeout: that for a model.  retries: of one call.
+        """
         headers = {"Authorization": f"Bearer {api_key}"} if api_key is not None else {}
         self._user_id = user_id
         self._retries = retries
@@ -46,7 +49,7 @@ class _Client(Calls[Answer, Listing, Streamed]):
         """Make the HTTP client."""
 
     def for_user(self, user_id: str | None) -> Self:
-        """The same client on behalf of another person, over the same connections."""
+        """Return the same client on behalf of another person, over the same connections."""
         other = copy.copy(self)
         other._user_id = user_id
         return other

@@ -83,11 +83,11 @@ _BY_TYPE: dict[str, type[RecapError]] = {
 
 
 def error_of(status: int, body: Any, retry_after: float | None = None) -> RecapError:
-    """The error that Recap answered with; of a body that isn't Recap's, such as a proxy's, a plain RecapError."""
+    """Return the error that Recap answered with; a plain RecapError for a body of another server, such as a proxy."""
     try:
-        said = body["error"]
-        kind, code, message = str(said["type"]), str(said["code"]), str(said["message"])
-        more = {"param": said.get("param"), "fields": said.get("fields")}
+        error = body["error"]
+        kind, code, message = str(error["type"]), str(error["code"]), str(error["message"])
+        more = {"param": error.get("param"), "fields": error.get("fields")}
     except (TypeError, KeyError):
         message = f"The server answered with status {status}, and not as Recap does."
         return RecapError(status, "not_recap", message, retry_after=retry_after)

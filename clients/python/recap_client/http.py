@@ -19,7 +19,7 @@ Outcome = httpx.Response | httpx.TransportError
 
 
 def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
-    """The arguments of httpx's `build_request`.  Raises ValueError for a call about a person without one."""
+    """Return the arguments of httpx's `build_request`.  Raises ValueError for a call about a person without one."""
     ids, query, body = dict(call.ids), dict(call.query), call.body
     if user_id is None:
         if "{user_id}" in call.path:
@@ -36,24 +36,24 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
 
 
 def pause_after(attempt: int, call: Call, outcome: Outcome) -> float | None:
-    """The seconds after which a call is sent again; None if its outcome stands.
+    """Return the seconds after which a call is sent again; None if its outcome stands.
 
-    It is sent again when the server asks for it with Retry-After or was not reached; when nobody knows what became of
-    it, only if sending it twice does no more than sending it once.
+    A call is sent again when the server asks for it with Retry-After or was not reached.  When nobody knows what became
+    of the call, it is sent again only if sending it twice does no more than sending it once.
     """
-    asked = None
+    retry_after = None
     if isinstance(outcome, httpx.TransportError):
-        again = call.repeatable or isinstance(outcome, _NOT_SENT)
-    elif (asked := _retry_after(outcome)) is not None:
-        again = not outcome.is_success and asked <= PAUSE_MAX
+        again = call.is_repeatable or isinstance(outcome, _NOT_SENT)
+    elif (retry_after := _retry_after(outcome)) is not None:
+        again = not outcome.is_success and retry_after <= PAUSE_MAX
     else:
-        again = call.repeatable and outcome.status_code in _AWAY
-    pause = PAUSE * 2**attempt if asked is None else asked
+        again = call.is_repeatable and outcome.status_code in _AWAY
+    pause = PAUSE * 2**attempt if retry_after is None else retry_after
     return pause if again else None
 
 
 def succeeded(outcome: Outcome) -> httpx.Response:
-    """The response, if it is a good one.  Raises RecapError."""
+    """Return the response, if it is a good one.  Raises RecapError."""
     if not isinstance(outcome, httpx.Response):
         raise NoAnswer(repr(outcome)) from outcome
     if outcome.is_success:
@@ -66,6 +66,6 @@ def succeeded(outcome: Outcome) -> httpx.Response:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """The seconds of the header Retry-After, if it has any.  A date is not read."""
-    given = response.headers.get("Retry-After", "")
-    return float(given) if given.isdecimal() else None
+    """Return the seconds of the header Retry-After, if it has any.  A date is not read."""
+    value = response.headers.get("Retry-After", "")
+    return float(value) if value.isdecimal() else None

@@ -17,7 +17,7 @@ from recap_client.calls import NewMessage, Role
 from recap_client.client import Recap
 from recap_client.errors import NotFound
 
-HELD = "langchain_message"  # what a message holds besides its words
+EXTRA = "langchain_message"  # the key of the whole message beside its words
 QUERY_CHARS = 2000  # that a search takes
 _ROLES: dict[str, Role] = {"human": "user", "system": "system", "tool": "tool", "function": "tool"}
 
@@ -35,19 +35,19 @@ class RecapChatMessageHistory(BaseChatMessageHistory):
         self._recap = Recap(base_url, api_key, user_id)
 
     def _messages(self) -> list[BaseMessage]:
-        """All messages in their order.  One that was written elsewhere comes as its words; what can't be read not."""
+        """Return all readable messages in their order.  A message written elsewhere comes as its words."""
         try:
-            stored = [_read(message) for message in self._recap.messages(self._session_id)]
+            messages = [_read(message) for message in self._recap.messages(self._session_id)]
         except NotFound:
             return []
-        return [message for message in stored if message is not None]
+        return [message for message in messages if message is not None]
 
     messages = cast(list[BaseMessage], property(_messages))  # which LangChain declares as a plain attribute
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append up to 1,000 messages, all of them or none.  Raises RecapError."""
         if messages:
-            self._recap.add_messages(self._session_id, [_stored(message) for message in messages])
+            self._recap.add_messages(self._session_id, [_new_message(message) for message in messages])
 
     def clear(self) -> None:
         """Erase the session, with its summary and facts."""
@@ -87,18 +87,18 @@ def _document(result: dict[str, Any]) -> Document:
     return Document(page_content=result["text"] or result["content"] or "", metadata=metadata)
 
 
-def _stored(message: BaseMessage) -> NewMessage:
+def _new_message(message: BaseMessage) -> NewMessage:
     role = _ROLES.get(message.type, "assistant")
     calls = getattr(message, "tool_calls", [])
     words = str(message.text) or ", ".join(f"{call['name']}({call['args']})" for call in calls) or f"[{message.type}]"
-    return {"role": role, "content": words, "extra": {HELD: message_to_dict(message)}}
+    return {"role": role, "content": words, "extra": {EXTRA: message_to_dict(message)}}
 
 
 def _read(message: dict[str, Any]) -> BaseMessage | None:
-    held = (message["extra"] or {}).get(HELD)
+    stored = (message["extra"] or {}).get(EXTRA)
     try:
-        if held is not None:
-            return messages_from_dict([held])[0]
+        if stored is not None:
+            return messages_from_dict([stored])[0]
         return convert_to_messages([{"role": message["role"], "content": message["content"]}])[0]
     except (KeyError, TypeError, ValueError):
         return None

@@ -58,15 +58,18 @@ class RecapStore(BaseStore):
         self._recap = Recap(base_url, api_key, user_id)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """As LangGraph has it: what is read does not see what is written in the same batch, and of several writes to
-        one item the last one counts.  Raises RecapError; then nothing was written."""
-        given = list(ops)
-        for op in given:
+        """Run operations in one transaction.  Raises RecapError; then nothing was written.
+
+        As LangGraph has it, reads do not see the writes of the same batch, and of several writes to one item the last
+        one counts.
+        """
+        ops = list(ops)
+        for op in ops:
             validate(op)
-        reads = [(at, op) for at, op in enumerate(given) if not isinstance(op, PutOp)]
-        writes = {(op.namespace, op.key): op for op in given if isinstance(op, PutOp)}
+        reads = [(at, op) for at, op in enumerate(ops) if not isinstance(op, PutOp)]
+        writes = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
         operations = [self._operation(op) for op in (*(op for _, op in reads), *writes.values())]
-        results: list[Result] = [None] * len(given)
+        results: list[Result] = [None] * len(ops)
         if operations:
             answers = self._recap.batch(operations)["results"]
             for (at, op), answer in zip(reads, answers, strict=False):
@@ -74,7 +77,7 @@ class RecapStore(BaseStore):
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """As `batch`, in a thread of its own."""
+        """Run operations as `batch` does, in a thread of its own."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def close(self) -> None:

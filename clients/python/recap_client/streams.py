@@ -10,22 +10,22 @@ from recap_client.errors import NoAnswer, error_of
 
 
 class _Events:
-    """What the events of a stream have said so far."""
+    """The events of a stream so far."""
 
     def __init__(self) -> None:
-        self._said: dict[str, Any] = {}
+        self._chunks: dict[str, Any] = {}
         self._words: list[str] = []
         self._whole = False
 
     @property
     def answer(self) -> dict[str, Any]:
-        """What `chat` would have returned.  Raises RuntimeError before the last words came."""
+        """Return what `chat` would have returned.  Raises RuntimeError before the last words came."""
         if not self._whole:
             raise RuntimeError("The reply is not complete. Iterate over the stream to its end first.")
-        return self._said
+        return self._chunks
 
     def _take(self, line: str) -> str:
-        """The words that a line brings, if any."""
+        """Return the words that a line brings, if any."""
         field, _, event = line.partition(": ")
         if event == "[DONE]":
             self._finish()
@@ -33,7 +33,7 @@ class _Events:
             chunk = json.loads(event)
             if "error" in chunk:
                 raise error_of(200, chunk)
-            self._said |= chunk  # what comes again is newer
+            self._chunks |= chunk  # later values replace earlier ones
             if chunk.get("withdraws"):  # the words so far were a thought
                 self._words.clear()
             words: str = chunk["choices"][0]["delta"].get("content", "")
@@ -43,9 +43,9 @@ class _Events:
 
     def _finish(self) -> None:
         reply = "".join(self._words)
-        choice = {**self._said["choices"][0], "message": {"role": "assistant", "content": reply}}
+        choice = {**self._chunks["choices"][0], "message": {"role": "assistant", "content": reply}}
         del choice["delta"]
-        self._said |= {"object": "chat.completion", "choices": [choice], "reply": reply}
+        self._chunks |= {"object": "chat.completion", "choices": [choice], "reply": reply}
         self._whole = True
 
     def _ended(self) -> None:
