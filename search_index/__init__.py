@@ -13,6 +13,7 @@ from search_index.minilm import MiniLMEmbedder
 from search_index.nearness import Nearness
 from search_index.query import PreparedQuery, Query
 from search_index.ranking import RANKING_PROFILES, RankingProfile
+from search_index.tail import UnindexedMessages
 
 __all__ = [
     "NO_INDEX",
@@ -29,5 +30,6 @@ __all__ = [
     "Query",
     "RankingProfile",
     "SearchIndex",
+    "UnindexedMessages",
     "WordLlamaEmbedder",
 ]

@@ -11,17 +11,16 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.embeddings import cosines, norms, rows_of, unit_sum
+from search_index.embeddings import cosines, norms, products, rows_of, unit_sum
 from search_index.yardstick import Yardstick
 
 Ints = NDArray[np.int64]
@@ -35,6 +34,7 @@ ROW = np.dtype(
     + [("length", "<i4"), ("squares", "<f4"), ("asks", "<f2"), ("checksum", "<u4")]
 )
 POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
+REACH = 2  # messages on either side that belong to a message: a question, its answer, and what was said to that
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = np.iinfo(np.int64).max
 # A sentence with the marks that end it.
@@ -76,7 +76,7 @@ class IndexedMessage(NamedTuple):
     document: Document
     terms: list[str]
     row: bytes
-    bag: bytes
+    postings: bytes
     vector: bytes
 
     @classmethod
@@ -93,180 +93,357 @@ class IndexedMessage(NamedTuple):
         row["length"], row["squares"] = len(terms), sum(count * count for count in counts.values())
         questions = sum(len(sentence) for sentence in _SENTENCES.findall(content) if sentence.rstrip()[-1:] in "?？")
         row["asks"] = questions / max(len(content), 1)
-        bag = np.array([(term_hash(term), count) for term, count in counts.items()], POSTING).tobytes()
-        row["checksum"] = checksum(row.tobytes(), bag, vector)
-        return cls(document, terms, row.tobytes(), bag, vector)
+        postings = np.array([(term_hash(term), count) for term, count in counts.items()], POSTING).tobytes()
+        row["checksum"] = checksum(row.tobytes(), postings, vector)
+        return cls(document, terms, row.tobytes(), postings, vector)
 
     @property
     def nbytes(self) -> int:
         text = 4 * len(self.document.content) + 8 * len(self.terms)
-        return _OBJECT_BYTES + text + len(self.row) + len(self.bag) + len(self.vector)
+        return _OBJECT_BYTES + text + len(self.row) + len(self.postings) + len(self.vector)
 
 
-def checksum(row: bytes, bag: bytes, vector: bytes) -> int:
+def checksum(row: bytes, postings: bytes, vector: bytes) -> int:
     """Of all columns of a message, without the checksum at the end of its row."""
-    return zlib.crc32(vector, zlib.crc32(bag, zlib.crc32(row[:-4])))
+    return zlib.crc32(vector, zlib.crc32(postings, zlib.crc32(row[:-4])))
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """n messages: their `rows`, and their packed `embeddings` (zeros where there is none) with their lengths and
-    their sum (see `unit_sum`).
+    """n messages: their `rows`, and their packed `vectors` (zeros where there is none) with their `norms`.
 
-    Each has `sizes` distinct terms; message by message, `terms` are their numbers in the sorted `vocabulary`.  Term by
-    term, `doc_freqs` is how many messages have it, and `places` are which, with `counts`, up to where it `ends`.
+    unit_sum, vector_count: the sum of the vectors (see `embeddings.unit_sum`), and how many there are.
+    sizes: distinct terms of each message; `terms` are their numbers in the sorted `vocabulary`, up to `term_ends`.
+    doc_freqs: messages that have each term; `posting_rows` are which, with `counts`, up to `posting_ends`.
     """
 
     rows: NDArray[Any]
     vectors: NDArray[np.int8]
-    lengths: NDArray[np.float32]
+    norms: NDArray[np.float32]
     unit_sum: Ints
+    vector_count: int
     vocabulary: Ints
     sizes: Ints
+    term_ends: Ints
     terms: NDArray[np.int32]
     doc_freqs: Ints
-    ends: Ints
-    places: NDArray[np.int32]
+    posting_ends: Ints
+    posting_rows: NDArray[np.int32]
     counts: NDArray[np.float32]
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in vars(self).values())
+        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     @classmethod
-    def of(cls, rows: Sequence[bytes], bags: Sequence[bytes], vectors: Sequence[bytes]) -> Segment:
-        """The messages with these columns."""
+    def of(cls, rows: Sequence[bytes], postings: Sequence[bytes], vectors: Sequence[bytes]) -> Segment:
+        """Return the messages with these columns."""
         packed = rows_of(vectors)
-        postings = np.frombuffer(b"".join(bags), POSTING)
-        sizes = np.array([len(bag) // POSTING.itemsize for bag in bags], np.int64)
-        vocabulary, terms = np.unique(postings["code"], return_inverse=True)
+        joined = np.frombuffer(b"".join(postings), POSTING)
+        sizes = np.array([len(one) // POSTING.itemsize for one in postings], np.int64)
+        vocabulary, terms = np.unique(joined["code"], return_inverse=True)
         doc_freqs = np.bincount(terms, minlength=len(vocabulary))
         order = terms.argsort(kind="stable")
         return cls(
             rows=np.frombuffer(b"".join(rows), ROW),
             vectors=packed,
-            lengths=(lengths := norms(packed)),
+            norms=(lengths := norms(packed)),
             unit_sum=unit_sum(packed, lengths),
+            vector_count=int(np.count_nonzero(lengths)),
             vocabulary=vocabulary,
             sizes=sizes,
+            term_ends=sizes.cumsum(),
             terms=terms.astype(np.int32),
             doc_freqs=doc_freqs,
-            ends=doc_freqs.cumsum(),
-            places=np.arange(len(rows), dtype=np.int32).repeat(sizes)[order],
-            counts=postings["count"][order].astype(np.float32),
+            posting_ends=doc_freqs.cumsum(),
+            posting_rows=np.arange(len(rows), dtype=np.int32).repeat(sizes)[order],
+            counts=joined["count"][order].astype(np.float32),
         )
 
+    def terms_of(self, rows: Ints) -> Ints:
+        """Return the numbers of the terms of these messages, one after the other."""
+        return self.terms[_runs(self.term_ends[rows], self.sizes[rows])].astype(np.int64)
 
-EMPTY = Segment.of((), (), ())
+    def postings_of(self, terms: Ints) -> Ints:
+        """Return the places of the postings of these terms, one term after the other."""
+        return _runs(self.posting_ends[terms], self.doc_freqs[terms])
+
+
+def _runs(ends: Ints, sizes: Ints) -> Ints:
+    """Return the numbers of runs, each of which has a size and ends before a number."""
+    return (ends - sizes.cumsum()).repeat(sizes) + np.arange(int(sizes.sum()))
+
+
+class Postings(NamedTuple):
+    """Of a query's terms that any message has: for each occurrence the term's number, the message's, and its count.
+
+    They are sorted by term.  doc_freqs: messages that have each of these terms.
+    """
+
+    terms: Ints
+    rows: Ints
+    counts: Floats
+    doc_freqs: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The messages to rank, as `rows` by session and then by id: those of `segments`, laid end to end, at `order`.
+    """Messages to rank, sorted by session and id, with all that does not depend on the query: concat(segments)[order].
 
-    The query asks for `asked` terms; `counts` has a row for each that any message has, and a column for each message.
+    place: where each message of the concatenated segments is, -1 for hidden ones.
+    rarest: in how many messages the rarest term of each message is, 0 where it has none.
+    highest_rarest: the highest `rarest` of the messages that have a term, or more.
+    doc_freqs: of the terms of all segments; `numbers` are those of each segment's vocabulary.
+    session_of, starts: the number of each message's session, and where each session begins.
+    line: places with REACH empty ones between sessions.
+    near_lengths, near_count: the sum of the lengths of a message and its neighbours, and how many they are.
     """
 
     segments: Sequence[Segment]
     order: Ints
-    rows: NDArray[Any]
-    asked: int
-    counts: Floats
+    place: Ints
+    ids: Ints
+    session: Ints
+    created: Ints
+    role: Ints
+    speaker: Ints
+    lengths: Floats
+    tells: Floats
+    rarest: Ints
+    highest_rarest: Ints
+    doc_freqs: Ints
+    numbers: Sequence[Ints]
+    speakers: Mapping[int, int]
+    session_of: Ints
+    starts: Ints
+    line: Ints
+    near_lengths: Floats
+    near_count: Floats
 
-    def cosine_similarity(self, vector: bytes) -> Floats:
-        """The cosine of each message's vector with the packed `vector`, 0 where either is missing."""
-        found = [cosines(segment.vectors, vector, segment.lengths) for segment in self.segments]
-        return np.concatenate(found)[self.order]
+    def __len__(self) -> int:
+        return len(self.ids)
 
-    def near(self, vector: bytes, yardstick: Yardstick) -> Floats:
-        """How near each message is to the packed `vector` (see `yardstick`); 0 where it has no such vector."""
-        total, count = np.zeros(len(vector), np.int64), 0
-        for segment, shown in zip(self.segments, self.shown, strict=True):
-            if segment.vectors.shape[1] == len(vector):
-                total += segment.unit_sum
-                count += int(np.count_nonzero(segment.lengths[shown]))
-                if not shown.all():
-                    total -= unit_sum(segment.vectors[~shown], segment.lengths[~shown])
-        view = yardstick.view(vector, total, count)
-        compared, lengths = list[NDArray[np.float32]](), list[NDArray[np.float32]]()
+    @property
+    def nbytes(self) -> int:
+        own = (array for array in vars(self).values() if isinstance(array, np.ndarray))
+        return sum(array.nbytes for array in own) + sum(numbers.nbytes for numbers in self.numbers)
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Candidates:
+        """Return the messages of all segments but the `hidden` ones, as if these had never been said."""
+        rows = np.concatenate([segment.rows for segment in segments])
+        ids = np.ascontiguousarray(rows["id"])
+        order = np.lexsort((ids, rows["session"]))
+        order = order[~hidden[order]]
+        vocabulary = np.unique(np.concatenate([segment.vocabulary for segment in segments]))
+        numbers = [vocabulary.searchsorted(segment.vocabulary) for segment in segments]
+        doc_freqs, base = np.zeros(len(vocabulary), np.int64), 0
+        for segment, number in zip(segments, numbers, strict=True):
+            doc_freqs[number] += segment.doc_freqs
+            gone = hidden[base : base + len(segment.rows)].nonzero()[0]
+            if len(gone):
+                np.subtract.at(doc_freqs, number[segment.terms_of(gone)], 1)
+            base += len(segment.rows)
+        rarest = np.concatenate(
+            [_rarest(segment, doc_freqs[number]) for segment, number in zip(segments, numbers, strict=True)]
+        )
+        highest_rarest, base = np.zeros(len(vocabulary), np.int64), 0
+        for segment, number in zip(segments, numbers, strict=True):
+            if len(number):
+                values = rarest[base + segment.posting_rows]
+                highest = np.maximum.reduceat(values, segment.posting_ends - segment.doc_freqs)
+                highest_rarest[number] = np.maximum(highest_rarest[number], highest)
+            base += len(segment.rows)
+        rows = rows[order]
+        speaker = np.ascontiguousarray(rows["speaker"])
+        values, counts = np.unique(speaker, return_counts=True)
+        session, lengths = np.ascontiguousarray(rows["session"]), rows["length"].astype(float)
+        session_of, starts, line = _sessions(session)
+        everywhere = np.arange(len(order))
+        return cls(
+            segments=segments,
+            order=order,
+            place=_inverse(order, len(ids)),
+            ids=ids[order],
+            session=session,
+            created=np.ascontiguousarray(rows["created"]),
+            role=np.ascontiguousarray(rows["role"]),
+            speaker=speaker,
+            lengths=lengths,
+            tells=1 - rows["asks"].astype(float),
+            rarest=rarest[order],
+            highest_rarest=highest_rarest,
+            doc_freqs=doc_freqs,
+            numbers=numbers,
+            speakers=dict(zip(values.tolist(), counts.tolist(), strict=True)),
+            session_of=session_of,
+            starts=starts,
+            line=line,
+            near_lengths=_near_sums(lengths, session_of, everywhere),
+            near_count=_near_sums(np.ones(len(order)), session_of, everywhere),
+        )
+
+    def without(self, ids: Collection[int]) -> Candidates:
+        """Return the messages but these, as if they had never been said."""
+        looked_for = np.array([*sorted(ids), _LARGEST])
+        gone = (looked_for[looked_for.searchsorted(self.ids)] == self.ids).nonzero()[0]
+        if not len(gone):
+            return self
+        ends = [*gone.tolist(), len(self.ids)]
+        kept = [
+            slice(begin, end) for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False) if begin < end
+        ]
+        columns: dict[str, Any] = {name: _cut(getattr(self, name), kept) for name in _COLUMNS}
+        session_of, starts, line = _sessions(columns["session"])
+        speakers = dict(self.speakers)
+        for value in self.speaker[gone].tolist():
+            speakers[value] -= 1
+        rarest, doc_freqs = self._rarest_without(gone)
+        # Only around the gaps a message has other neighbours than before.
+        beside = ((gone - np.arange(len(gone)))[:, None] + np.arange(-REACH, REACH)).reshape(-1)
+        beside = np.unique(beside[(beside >= 0) & (beside < len(session_of))])
+        columns["near_lengths"][beside] = _near_sums(columns["lengths"], session_of, beside)
+        columns["near_count"][beside] = _near_sums(np.ones(len(session_of)), session_of, beside)
+        columns |= {"rarest": _cut(rarest, kept), "doc_freqs": doc_freqs, "speakers": speakers}
+        columns |= {"session_of": session_of, "starts": starts, "line": line}
+        return replace(self, place=_inverse(columns["order"], len(self.place)), **columns)
+
+    def _rarest_without(self, gone: Ints) -> tuple[Ints, Ints]:
+        """Return `rarest` and `doc_freqs` without these messages."""
+        rows, base, taken, doc_freqs = self.order[gone], 0, [], self.doc_freqs.copy()
+        for segment, number in zip(self.segments, self.numbers, strict=True):
+            own = rows[(rows >= base) & (rows < base + len(segment.rows))] - base
+            taken.append(number[segment.terms_of(own)])
+            base += len(segment.rows)
+        changed = np.concatenate(taken)
+        np.subtract.at(doc_freqs, changed, 1)
+        rarest, base = self.rarest.copy(), 0
+        lower = np.unique(changed[doc_freqs[changed] < self.highest_rarest[changed]])
+        for segment, number in zip(self.segments, self.numbers, strict=True):
+            terms = number.searchsorted(lower)
+            terms = terms[number.take(terms, mode="clip") == lower]
+            places = self.place[base + segment.posting_rows[segment.postings_of(terms)]]
+            freqs = doc_freqs[number[terms]].repeat(segment.doc_freqs[terms])
+            np.minimum.at(rarest, places[places >= 0], freqs[places >= 0])
+            base += len(segment.rows)
+        return rarest, doc_freqs
+
+    def postings(self, terms: Sequence[str]) -> Postings:
+        """Return the postings of these terms among the messages."""
+        hashes = np.fromiter(map(term_hash, terms), np.int64, len(terms))
+        found, base = [], 0
         for segment in self.segments:
-            is_alike = segment.vectors.shape[1] == len(vector)
-            compared.append(
-                view.products(segment.vectors) if is_alike else np.zeros((2, len(segment.rows)), np.float32)
-            )
-            lengths.append(segment.lengths if is_alike else np.zeros_like(segment.lengths))
-        return view.near(np.concatenate(compared, axis=1), np.concatenate(lengths))[self.order]
+            number = segment.vocabulary.searchsorted(hashes)
+            known = (np.append(segment.vocabulary, 0)[number] == hashes).nonzero()[0]
+            number = number[known]
+            postings = segment.postings_of(number)
+            rows = self.place[segment.posting_rows[postings] + base]
+            found.append((known.repeat(segment.doc_freqs[number]), rows, segment.counts[postings]))
+            base += len(segment.rows)
+        term, rows, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+        shown = rows >= 0
+        if len(self.segments) > 1 or not shown.all():
+            at = shown.nonzero()[0]
+            at = at[term[at].argsort(kind="stable")]
+            term, rows, counts = term[at], rows[at], counts[at]
+        doc_freqs = np.bincount(term, minlength=len(terms))
+        is_known = doc_freqs > 0
+        return Postings((is_known.cumsum() - 1)[term], rows, counts.astype(float), doc_freqs[is_known])
 
-    @cached_property
-    def shown(self) -> list[NDArray[np.bool_]]:
-        """For each segment, which of its messages are among these."""
-        ends = np.cumsum([len(segment.rows) for segment in self.segments])
-        among = np.zeros(ends[-1], bool)
-        among[self.order] = True
-        return np.split(among, ends[:-1])
+    def cosines(self, vector: bytes) -> Floats:
+        """Return the cosine of each message's vector with the packed `vector`, 0 where it has no such vector."""
+        compared = [cosines(segment.vectors, vector, segment.norms) for segment in self.segments]
+        return np.concatenate(compared)[self.order]
+
+    def near(self, vector: bytes, yardstick: Yardstick, rows: Ints | None = None) -> Floats:
+        """Return how near messages are to the packed `vector` (see `yardstick`); 0 for one without such a vector.
+
+        rows: the messages; None: all.
+        """
+        view = yardstick.view(vector, *self._vector_sum(len(vector)))
+        order, base = self.order if rows is None else self.order[rows], 0
+        near = np.zeros(len(order))
+        for segment in self.segments:
+            own = ((order >= base) & (order < base + len(segment.rows))).nonzero()[0]
+            if len(own) and segment.vectors.shape[1] == len(vector):
+                places = order[own] - base
+                if 2 * len(own) > len(segment.rows):  # cheaper in one go than picked
+                    near[own] = view.near(products(segment.vectors, view.targets), segment.norms)[places]
+                else:
+                    near[own] = view.near(products(segment.vectors[places], view.targets), segment.norms[places])
+            base += len(segment.rows)
+        return near
+
+    @property
+    def has_vectors(self) -> bool:
+        return any(segment.vector_count for segment in self.segments)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of ROW that few features take."""
+        return np.concatenate([segment.rows[name] for segment in self.segments])[self.order]
 
     @property
     def sizes(self) -> Ints:
         """How many distinct terms each message has."""
         return np.concatenate([segment.sizes for segment in self.segments])[self.order]
 
-    def rarest_term(self) -> NDArray[np.int32]:
-        """In how many messages the rarest_term term of each message is, 0 where it has no term."""
-        starts = np.cumsum([0, *(len(segment.rows) for segment in self.segments)])
-        vocabulary = np.sort(
-            np.concatenate([segment.vocabulary for segment in self.segments])
-        )  # of repeats the first counts
-        doc_freqs = np.zeros(len(vocabulary), np.int32)
-        where = [vocabulary.searchsorted(segment.vocabulary) for segment in self.segments]
-        for segment, held, at in zip(self.segments, self.shown, where, strict=True):
-            doc_freqs[at] += segment.doc_freqs
-            if not held.all():
-                doc_freqs[at] -= np.bincount(segment.terms[~held.repeat(segment.sizes)], minlength=len(at))
-        least = np.zeros(starts[-1], np.int32)
-        for segment, start, at in zip(self.segments, starts, where, strict=False):
-            if len(segment.terms):
-                held = segment.sizes > 0
-                begins = segment.sizes.cumsum() - segment.sizes
-                found = np.minimum.reduceat(doc_freqs[at].take(segment.terms), begins[held])
-                least[start : start + len(segment.rows)][held] = found
-        return least[self.order]
+    def _vector_sum(self, size: int) -> tuple[Ints, int]:
+        """Return the sum of the messages' vectors of this size (see `embeddings.unit_sum`), and how many they are."""
+        total, count, base = np.zeros(size, np.int64), 0, 0
+        hidden = (self.place < 0).nonzero()[0]
+        for segment in self.segments:
+            if segment.vectors.shape[1] == size:
+                total += segment.unit_sum
+                count += segment.vector_count
+                gone = hidden[(hidden >= base) & (hidden < base + len(segment.rows))] - base
+                if len(gone):
+                    total -= unit_sum(segment.vectors[gone], segment.norms[gone])
+                    count -= int(np.count_nonzero(segment.norms[gone]))
+            base += len(segment.rows)
+        return total, count
 
 
-def load_candidates(
-    indexed: Sequence[Segment], waiting: Segment, terms: Sequence[str], exclude: Collection[int] = ()
-) -> Candidates:
-    """The messages of all segments; of one that is both `indexed` and `waiting` the waiting one counts.
+_COLUMNS = (
+    "order", "ids", "session", "created", "role", "speaker", "lengths", "tells",
+    "near_lengths", "near_count",
+)  # fmt: skip
 
-    Indexed messages with an id in `exclude` are left out, as if they had never been said.
-    """
-    segments = [*indexed, waiting] if len(waiting.rows) or not indexed else indexed
-    rows = np.frombuffer(b"".join([segment.rows.tobytes() for segment in segments]), ROW)
-    ids = np.ascontiguousarray(rows["id"])
-    hidden = np.array([*sorted({*exclude, *waiting.rows["id"].tolist()}), _LARGEST])
-    shown = hidden[hidden.searchsorted(ids)] != ids
-    shown[len(rows) - len(waiting.rows) :] = True
-    order = np.lexsort((ids, rows["session"]))
-    order = order[shown[order]]
-    place = np.full(len(rows), -1)  # of each message among those shown
+
+def _cut(column: NDArray[Any], kept: Sequence[slice]) -> NDArray[Any]:
+    """Return what is kept of a column."""
+    return np.concatenate([column[:0], *(column[piece] for piece in kept)])
+
+
+def _inverse(order: Ints, size: int) -> Ints:
+    place = np.full(size, -1)
     place[order] = np.arange(len(order))
+    return place
 
-    codes = np.fromiter(map(term_hash, terms), np.int64, len(terms))
-    term, at, times, base = [], [], [], 0
-    for segment in segments:
-        number = segment.vocabulary.searchsorted(codes)
-        there = np.append(segment.vocabulary, 0)[number] == codes
-        number = number[there]
-        many = segment.doc_freqs[number]
-        found = (segment.ends[number] - many.cumsum()).repeat(many)  # the runs of all terms, one after the other
-        found += np.arange(len(found))
-        term.append(there.nonzero()[0].repeat(many))
-        at.append(segment.places[found] + base)
-        times.append(segment.counts[found])
-        base += len(segment.rows)
-    where = place[np.concatenate(at)]
-    there = where >= 0
-    which = np.concatenate(term)[there]
-    held = np.bincount(which, minlength=len(codes)) > 0
-    counts = np.zeros((int(held.sum()), len(order)))
-    counts[(held.cumsum() - 1)[which], where[there]] = np.concatenate(times)[there]
-    return Candidates(segments, order, rows[order], len(terms), counts)
+
+def _sessions(session: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the number of each message's session, where each session begins, and the places on the line."""
+    begins = np.empty(len(session), bool)
+    begins[:1] = True
+    np.not_equal(session[1:], session[:-1], out=begins[1:])
+    session_of = begins.cumsum() - 1
+    return session_of, begins.nonzero()[0], np.arange(len(session)) + REACH * (session_of + 1)
+
+
+def _near_sums(values: Floats, session_of: Ints, at: Ints) -> Floats:
+    """Return the sum of the values of each message `at` and of its REACH neighbours in its session."""
+    total = values[at]
+    for step in (*range(-REACH, 0), *range(1, REACH + 1)):
+        other = at + step
+        there = (other >= 0) & (other < len(values))
+        there[there] = session_of[other[there]] == session_of[at[there]]
+        total[there] += values[other[there]]
+    return total
+
+
+def _rarest(segment: Segment, doc_freqs: Ints) -> Ints:
+    """Return how many messages have the rarest term of each message, 0 where it has no term."""
+    least, has_terms = np.zeros(len(segment.rows), np.int64), segment.sizes > 0
+    if len(segment.terms):
+        begins = segment.sizes.cumsum() - segment.sizes
+        least[has_terms] = np.minimum.reduceat(doc_freqs.take(segment.terms), begins[has_terms])
+    return least

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 NO_VECTOR = b""
 UNIT = 1 << 15  # the length of a unit vector in a sum of whole numbers
-_PIECE = 512  # rows
+_PIECE = 256  # rows
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 
 
@@ -130,7 +130,7 @@ def unit_sum(rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> NDArray[np
     return total
 
 
-def products(rows: NDArray[np.int8], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def products(rows: NDArray[np.int8], vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     """Return the product of each of `vectors` with each row.
 
     Of whole numbers up to 127 it is exact, so a row's does not depend on the rows around it.
@@ -140,7 +140,7 @@ def products(rows: NDArray[np.int8], vectors: NDArray[np.float32]) -> NDArray[np
     out = np.empty((len(vectors), len(rows)), np.float32)
     for start in range(0, len(rows), _PIECE):
         piece = slice(start, start + _PIECE)
-        wide = rows[piece].astype(np.float32)
+        wide = rows[piece].astype(np.float32)  # once for all vectors
         for at, vector in enumerate(vectors):
             np.vecdot(wide, vector, out=out[at, piece])
     return out
@@ -155,4 +155,4 @@ def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) 
         return np.zeros(len(rows))
     vector = np.frombuffer(query, np.int8).astype(np.float32)
     lengths = lengths * np.sqrt(np.vecdot(vector, vector))
-    return (products(rows, vector[None])[0] / np.where(lengths > 0, lengths, 1)).astype(float)
+    return (products(rows, [vector])[0] / np.where(lengths > 0, lengths, 1)).astype(float)

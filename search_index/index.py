@@ -8,8 +8,9 @@ together, by one formula over joint statistics.  So an index may lag, fail or va
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import time_ns
 from typing import NamedTuple
@@ -19,16 +20,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine
 
 from search_index.analysis import ENGLISH, Analysis
-from search_index.arrays import (
-    EMPTY,
-    Candidates,
-    Document,
-    IndexedMessage,
-    Segment,
-    load_candidates,
-    microseconds,
-    term_hash,
-)
+from search_index.arrays import Candidates, Document, IndexedMessage, Ints, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
 from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot
@@ -36,19 +28,34 @@ from search_index.nearness import Nearness
 from search_index.operators import NONE, parsed
 from search_index.postgres_store import PostgresStore
 from search_index.query import PreparedQuery, Query
-from search_index.ranking import ALONE, MEANING, WORDS, RankingProfile, ScoringContext, alone, found, rank
+from search_index.ranking import (
+    BY_MEANING,
+    IN_WINDOWS,
+    WORDS,
+    RankingProfile,
+    ScoringContext,
+    Wanted,
+    fit,
+    is_found,
+    rank,
+    rank_alone,
+)
+from search_index.tail import Tail, UnindexedMessages
 from search_index.whoosh_store import WhooshStore
 from search_index.yardstick import Space
 
 log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
-ENTRIES_BYTES = 6 << 20  # of analysed messages that are not indexed yet: some 5,000
-FOUND_BYTES = 4 << 20  # of what searches found, and of the vectors that a service made for them: some 300 searches
+ARRANGED_BYTES = 6 << 20  # of what their rankings share
+TAILS_BYTES = 8 << 20  # of messages that are not indexed yet: some 8,000
+ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
+VECTORS_BYTES = 1 << 20  # of queries, which a service made
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
 CANDIDATES = 2_000
 WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
-_HIT_BYTES = 1_200  # what Python takes for a hit and its parts
+ALL_INDEXED = UnindexedMessages()
+_KEY_BYTES = 400  # what Python takes for a vector and its key
 
 
 class Hit(NamedTuple):
@@ -95,8 +102,7 @@ class SearchIndex:
         )
         # These need nothing of the analysis or the ranking: see `IndexStore`.
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
-        self._profile, self._parts = profile, [part.name for part in profile.parts]
-        self._by_age = profile.uses("age")
+        self._profile = profile
         # A service would take too long for texts without an index.  Messages that wait for theirs are compared by their
         # words, what stands alone by the local model.
         self._written = Space(embedder) if embedder is not None else None
@@ -105,8 +111,9 @@ class SearchIndex:
         self._quick_space = None if is_service else self._space
         self._alone_space = Space(WordLlamaEmbedder()) if is_service else self._space
         self.nearness = Nearness(analysis, self._alone_space)
-        self._snapshots, self._entries = ByteLRU(ARRAYS_BYTES), ByteLRU(ENTRIES_BYTES)
-        self._found = ByteLRU(FOUND_BYTES)
+        self._snapshots, self._arranged = ByteLRU(ARRAYS_BYTES), ByteLRU(ARRANGED_BYTES)
+        self._tails, self._entries = ByteLRU(TAILS_BYTES), ByteLRU(ENTRIES_BYTES)
+        self._vectors = ByteLRU(VECTORS_BYTES)
         self._notice = ""  # when all processes last had to clear their caches
 
     def warm_up(self) -> None:
@@ -156,8 +163,8 @@ class SearchIndex:
             return prepared
         key = owner, " ".join(text.split())
         try:
-            vectors = self._found.get(key) or quantize(self._space.embedder, [text], WAIT_SECONDS)
-            self._found.put(key, vectors, len(text) + _HIT_BYTES)
+            vectors = self._vectors.get(key) or quantize(self._space.embedder, [text], WAIT_SECONDS)
+            self._vectors.put(key, vectors, len(text) + _KEY_BYTES)
         except EmbeddingUnavailable as error:
             log.warning("searching by words alone: %s", error)
             return prepared._replace(failure=str(error))
@@ -169,117 +176,155 @@ class SearchIndex:
         owner: str,
         prepared: PreparedQuery,
         generation: str,
-        waiting: Sequence[Document],
-        gone: Collection[int] = (),
+        unindexed: UnindexedMessages = ALL_INDEXED,
         *,
         connection: Connection | None = None,
     ) -> list[Hit]:
-        """The best `limit` messages, best first; ties go to the newer message (the higher id).
+        """Return the best `limit` messages, best first; ties go to the newer message (the higher id).
 
-        `waiting` are all messages of the owner that were not reported as held by that `generation` of the index (see
-        `add`); `gone` are the ids of messages that it may still hold and nobody may find.  Raises IndexLost when the
-        index is of another generation by now, is damaged, or can't be read: then search again with NO_INDEX and all
-        messages.
-
+        unindexed: all messages of the owner that were not reported as held by that `generation` of the index.
         connection: a transaction of the database, in whose snapshot an index in that database is read.
 
-        The same query of the same owner is answered from memory until any of that, or a commit of the index, changes.
+        Raises IndexLost when the index is of another generation by now, is damaged, or can't be read: then search again
+        with NO_INDEX and all messages.
         """
-        query, space = prepared.query, self._space_of(prepared)
-        by_meaning = space is not None and (query.nearest or query.alone) and prepared.text.strip()
+        query = prepared.query
+        by_meaning = self._space_of(prepared) is not None and query.nearest and prepared.text.strip()
         if query.limit < 1 or not (prepared.terms or prepared.operators.required or by_meaning):  # exclusions alone
             return []
-        asked = f"{' '.join(query.text.split())}\n{replace(query, text='')}"
-        clock = time_ns() if self._by_age else 0  # then nothing is found twice
+        exclude = {*query.exclude}
+        waiting = np.array([message_id for message_id in unindexed.ids if message_id not in exclude], np.int64)
         try:
-            indexed = self._snapshot(owner, generation, connection) if generation != NO_INDEX else None
-            there = generation, indexed and indexed.commit, hash(tuple(waiting)), tuple(gone)
-            measured = space is not None and space.yardstick is not None
-            key = owner, there, asked, prepared.vector, clock, measured
-            hits: list[Hit] | None = self._found.get(key)
-            if hits is None:
-                segments, accepted = (
-                    self._segments(owner, generation, indexed, prepared, connection) if indexed else ([], set())
-                )
-                hits = self._ranked(prepared, segments, accepted, waiting, gone)
-                self._found.put(key, hits, len(asked) + _HIT_BYTES * (len(hits) + 1))
+            segments, commit, accepted = self._indexed(owner, generation, prepared, connection)
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
-        return list(hits)
-
-    def _ranked(
-        self,
-        prepared: PreparedQuery,
-        segments: Sequence[Segment],
-        accepted: set[int],
-        waiting: Sequence[Document],
-        gone: Collection[int],
-    ) -> list[Hit]:
-        """Rank indexed and unindexed messages.  accepted: ids that pass the query's operators."""
-        query, typed = prepared.query, prepared.operators
-        exclude = {*query.exclude, *gone}
-        entries, unindexed = list[IndexedMessage](), EMPTY
-        if shown := [one for one in waiting if one.message_id not in exclude]:
-            entries = self.analysed(shown, self._alone_space if query.alone else self._quick_space)
-            columns = ([one.row for one in entries], [one.bag for one in entries], [one.vector for one in entries])
-            unindexed = Segment.of(*columns)
-        candidates = load_candidates(segments, unindexed, prepared.terms, exclude)
-        if not len(candidates.rows):
+        tail = self._tail(owner, waiting, unindexed)
+        candidates = self._candidates((owner, generation, commit), segments, tail, waiting, unindexed.deleted_ids)
+        if candidates is None:
             return []
-        asked = self._asked(prepared, candidates)
-        ranked = alone(asked) if query.alone else rank(asked, self._profile)
-        eligible = filter_mask(query, candidates)
-        if typed != NONE:
-            accepted.difference_update(one.message_id for one in waiting)
-            accepted.update(one.document.message_id for one in entries if typed.match(one.terms))
-            eligible &= np.isin(candidates.rows["id"], np.fromiter(accepted, np.int64, len(accepted)))
-        if not typed.required:
-            eligible &= found(asked, self._profile, ranked.total)
-        at, limit = eligible.nonzero()[0], min(query.limit, self._profile.most)
+        candidates = candidates.without(exclude)
+        if accepted is not None:
+            match, terms_of = prepared.operators.match, self._analysis.terms
+            accepted.difference_update(waiting.tolist())
+            documents = unindexed.load(waiting.tolist()) if len(waiting) else ()
+            accepted.update(one.message_id for one in documents if match(terms_of(one.content, one.name, singles=True)))
+        return self._best(prepared, candidates, accepted)
+
+    def rank_texts(self, prepared: PreparedQuery, documents: Sequence[Document]) -> list[Hit]:
+        """Return the best `limit` of texts that stand alone, such as facts: by how well they fit, best first."""
+        alone = prepared._replace(query=replace(prepared.query, alone=True))
+        query = alone.query
+        if query.limit < 1 or not documents or not (prepared.text.strip() or prepared.operators.required):
+            return []
+        analysed = self.analysed(documents, self._alone_space)
+        columns = zip(*((one.row, one.postings, one.vector) for one in analysed), strict=True)
+        candidates = Candidates.of([Segment.of(*columns)], np.zeros(len(documents), bool))
+        accepted = None
+        if alone.operators != NONE:
+            accepted = {one.document.message_id for one in analysed if alone.operators.match(one.terms)}
+        return self._best(alone, candidates, accepted)
+
+    def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Tail:
+        """Return the analysed messages that the index lacks, among others maybe."""
+        if not len(waiting):
+            return Tail()
+        space = self._quick_space
+        key = owner, space.embedder.dimensions if space is not None else 0
+        tail: Tail = self._tails.get(key) or Tail()
+        new = np.setdiff1d(waiting, tail.ids, assume_unique=True)
+        if len(new):
+            # A message that was erased or replaced a moment ago is not loaded any more.
+            tail = tail.updated(waiting, self.analysed(unindexed.load(new.tolist()), space))
+            self._tails.put(key, tail, tail.nbytes)
+        return tail
+
+    def _candidates(
+        self,
+        index: Hashable,
+        segments: Sequence[Segment],
+        tail: Tail,
+        waiting: Ints,
+        deleted_ids: Sequence[int],
+    ) -> Candidates | None:
+        """Return the messages of the index and the tail; what is in both counts once.  None: there are none.
+
+        index: the owner, the generation and the commit.
+        """
+        every = [*segments, *(run.segment for run in tail.runs)]
+        key = index, tuple(map(id, every)), waiting.tobytes(), tuple(deleted_ids)
+        candidates: Candidates | None = self._arranged.get(key)
+        if candidates is None and every:
+            ids = np.concatenate([np.zeros(0, np.int64), *(segment.rows["id"] for segment in segments)])
+            gone = np.concatenate([waiting, np.array(deleted_ids, np.int64)])
+            hidden = np.isin(ids, gone) if len(gone) else np.zeros(len(ids), bool)
+            candidates = Candidates.of(every, np.concatenate([hidden, tail.hidden(waiting)]))
+            self._arranged.put(key, candidates, candidates.nbytes)
+        return candidates
+
+    def _best(self, prepared: PreparedQuery, candidates: Candidates, accepted: set[int] | None) -> list[Hit]:
+        """Rank candidates.  accepted: ids that pass the query's operators; None: it has none."""
+        if not len(candidates):
+            return []
+        query = prepared.query
+        context = self._context(prepared, candidates)
+        scores = rank_alone(context) if query.alone else rank(context, self._profile)
+        total = scores.total
+        mask = filter_mask(query, candidates)
+        if accepted is not None:
+            mask &= np.isin(candidates.ids, np.fromiter(accepted, np.int64, len(accepted)))
+        if not prepared.operators.required:
+            mask &= is_found(context, self._profile, total)
+        at, limit = mask.nonzero()[0], min(query.limit, self._profile.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
-            at = at[ranked.total[at] >= np.partition(ranked.total[at], -limit)[-limit]]
-        at = at[np.lexsort((-candidates.rows["id"][at], -ranked.total[at]))[:limit]]
-        names = ALONE if query.alone else self._parts
-        why = [dict(zip(names, parts, strict=True)) for parts in ranked.parts.take(at, axis=1).T.tolist()]
-        if prepared.failure is not None:
-            why = [{name: value for name, value in parts.items() if name not in MEANING} for parts in why]
-        fit = np.maximum.accumulate(asked.fit[at][::-1])[::-1]
-        rows = candidates.rows[at]
-        measures = rows["id"], rows["session"], ranked.total[at], fit, asked.own[at], asked.near[at]
+            found = total[at]
+            at = at[found >= np.partition(found, len(at) - limit)[len(at) - limit]]
+        at = at[np.lexsort((-candidates.ids[at], -total[at]))[:limit]]
+        own, near = context.own[at], context.near(at)
+        fits = np.maximum.accumulate(fit(own, near)[::-1])[::-1]
+        columns = candidates.ids[at], candidates.session[at], total[at], fits, own, near
+        measures = zip(*(column.tolist() for column in columns), strict=True)
+        hits = [
+            Hit(message_id, session_id, score, why, *measured)
+            for (message_id, session_id, score, *measured), why in zip(measures, scores.why(at), strict=True)
+        ]
+        if prepared.failure is None:
+            return hits
         return [
-            Hit(message_id, session_id, score, parts, *fitting)
-            for (message_id, session_id, score, *fitting), parts in zip(
-                zip(*[column.tolist() for column in measures], strict=True), why, strict=True
-            )
+            hit._replace(why={name: value for name, value in hit.why.items() if name not in BY_MEANING}) for hit in hits
         ]
 
     def _space_of(self, prepared: PreparedQuery) -> Space | None:
-        """What compares the meaning of a query; None: nothing does, or its service gave no vector."""
+        """Return what compares the meaning of a query; None: nothing does, or its service gave no vector."""
         if prepared.query.alone:
             return self._alone_space
         return self._space if self._space is self._quick_space or prepared.content else None
 
-    def _asked(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
-        """The query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
+    def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
+        """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
-        speakers = np.ascontiguousarray(candidates.rows["speaker"])
-        named = [term for term in prepared.terms if (speakers == term_hash(term)).any()]
+        speakers = [term for term in prepared.terms if candidates.speakers.get(term_hash(term))]
         space = self._space_of(prepared)
         if space is not None and space.embedder.instant:
-            text = self._analysis.without(prepared.text, named) if named else prepared.text
-            vector, content = quantize(space.embedder, [text, self._analysis.content(prepared.text, named)])
+            text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
+            vector, content = quantize(space.embedder, [text, self._analysis.content(prepared.text, speakers)])
+        has_windows = not query.alone and self._profile.uses(*IN_WINDOWS)
         yardstick = space.yardstick if space is not None and content else None
         return ScoringContext(
             candidates,
-            candidates.cosine_similarity(vector),
-            candidates.near(content, yardstick) if yardstick is not None else np.zeros(len(candidates.rows)),
-            query.nearest,
-            time_ns() // 1_000,
-            [(microseconds(after), microseconds(before)) for after, before in query.times],
-            term_hash(named[0]) if len(named) == 1 else 0,
-            term_hash(query.about) if query.about else 0,
-            query.linked,
+            candidates.postings(prepared.terms),
+            len(prepared.terms),
+            candidates.cosines(vector) if vector and has_windows else None,
+            partial(candidates.near, content, yardstick) if yardstick is not None else None,
+            Wanted(
+                now=time_ns() // 1_000,
+                times=[(microseconds(after), microseconds(before)) for after, before in query.times],
+                speaker=term_hash(speakers[0]) if len(speakers) == 1 else 0,
+                role=term_hash(query.about) if query.about else 0,
+                linked=query.linked,
+                nearest=query.nearest,
+            ),
+            has_windows=has_windows,
         )
 
     def similar(self, prepared: PreparedQuery, texts: Sequence[str]) -> list[bool]:
@@ -300,30 +345,28 @@ class SearchIndex:
         except OSError as error:
             log.error("other processes could not be told to clear their caches: %s", error)
 
-    def _segments(
-        self,
-        owner: str,
-        generation: str,
-        indexed: Snapshot,
-        prepared: PreparedQuery,
-        connection: Connection | None,
-    ) -> tuple[list[Segment], set[int]]:
-        """The indexed messages to rank; and if the query has operators, the ids that they leave.
+    def _indexed(
+        self, owner: str, generation: str, prepared: PreparedQuery, connection: Connection | None
+    ) -> tuple[Sequence[Segment], Hashable, set[int] | None]:
+        """Return the indexed messages to rank and their commit; for a query with operators, the ids that they leave.
 
         Raises IndexLost, and IndexBusy or OSError where it can't be read.
         """
-        if indexed.segments is None:
+        operators = prepared.operators
+        if generation == NO_INDEX:
+            return (), None, set() if operators != NONE else None
+        snapshot = self._snapshot(owner, generation, connection)
+        if snapshot.segments is None:
             vector = prepared.vector
             if self._quick_space is not None:
                 (vector,) = quantize(self._quick_space.embedder, [prepared.text])
             segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES, connection)
-            return [segment], ids
-        typed = prepared.operators
-        accepted = self._store.matching(owner, generation, typed, connection) if typed != NONE else set()
-        return list(indexed.segments.values()), accepted
+            return [segment], snapshot.commit, ids if operators != NONE else None
+        accepted = self._store.matching(owner, generation, operators, connection) if operators != NONE else None
+        return list(snapshot.segments.values()), snapshot.commit, accepted
 
     def _snapshot(self, owner: str, generation: str, connection: Connection | None = None) -> Snapshot:
-        """The latest commit of the index."""
+        """Return the latest commit of the index."""
         key = owner, generation
         known: Snapshot = self._snapshots.get(key) or Snapshot()
         snapshot = self._store.snapshot(owner, generation, known, RANKED_WHOLE, connection)
@@ -334,38 +377,36 @@ class SearchIndex:
         return snapshot
 
     def analysed(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
-        """The documents, analysed, with their vectors in `space`.
+        """Return texts that stand alone, analysed, with their vectors in `space`.  The same ones are cached."""
+        size = space.embedder.dimensions if space is not None else 0
+        entries = [self._entries.get((one, size)) for one in documents]
+        new = [at for at, entry in enumerate(entries) if entry is None]
+        for at, entry in zip(new, self._analyse([documents[at] for at in new], space), strict=True):
+            entries[at] = entry
+            self._entries.put((documents[at], size), entry, entry.nbytes)
+        return entries
 
-        The same ones wait search after search, and are then indexed: they are cached.
-        """
-        embedder = space.embedder if space is not None else None
-        size = embedder.dimensions if embedder is not None else 0
-        entries = [self._entries.get((one.message_id, size)) for one in documents]
-        new = [
-            at
-            for at, entry in enumerate(entries)
-            if entry is None or entry.document != documents[at] or len(entry.vector) not in (0, size)
-        ]
-        said = [documents[at].content for at in new]
-        for at, vector in zip(new, quantize(embedder, said) if embedder else [NO_VECTOR] * len(new), strict=True):
-            one = documents[at]
+    def _analyse(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
+        """Analyse documents, with their vectors in `space`."""
+        texts = [one.content for one in documents]
+        vectors = quantize(space.embedder, texts) if space is not None else [NO_VECTOR] * len(texts)
+        analysed = []
+        for one, vector in zip(documents, vectors, strict=True):
             name = self._analysis.terms(one.name or "")
             terms = self._analysis.terms(one.content, one.name, singles=True)
-            entries[at] = entry = IndexedMessage.of(one, terms, vector, term_hash(name[0]) if name else 0)
-            self._entries.put((one.message_id, size), entry, entry.nbytes)
-        return entries
+            analysed.append(IndexedMessage.of(one, terms, vector, term_hash(name[0]) if name else 0))
+        return analysed
 
 
 def filter_mask(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
-    """Which messages are what the query asks for beside its words."""
-    rows = candidates.rows
-    passing = np.ones(len(rows), bool)
+    """Return which messages pass the filters of the query."""
+    mask = np.ones(len(candidates), bool)
     if query.session_id is not None:
-        passing &= rows["session"] == query.session_id
+        mask &= candidates.session == query.session_id
     if query.role is not None:
-        passing &= rows["role"] == term_hash(query.role)
+        mask &= candidates.role == term_hash(query.role)
     if query.after is not None:
-        passing &= rows["created"] >= microseconds(query.after)
+        mask &= candidates.created >= microseconds(query.after)
     if query.before is not None:
-        passing &= rows["created"] < microseconds(query.before)
-    return passing
+        mask &= candidates.created < microseconds(query.before)
+    return mask

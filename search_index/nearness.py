@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from search_index.analysis import Analysis
 from search_index.caches import cached
-from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of, unit_sum
+from search_index.embeddings import NO_VECTOR, norms, products, quantize, rows_of, unit_sum
 from search_index.yardstick import Space
 
 WORDS, NEAR = 0.5, 2.15  # the least cosine of two sets of terms, and the least nearness, of texts that are similar
@@ -37,7 +37,7 @@ class Nearness:
         measured = slice(None if of_one else 0)
         total, count = unit_sum(rows[measured], lengths[measured]), int((lengths[measured] > 0).sum())
         view = yardstick.view(vector, total, count)
-        near: list[float] = view.near(view.products(rows), lengths).tolist()
+        near: list[float] = view.near(products(rows, view.targets), lengths).tolist()
         return near
 
     def similar(self, text: str, others: Sequence[str]) -> list[bool]:

@@ -21,13 +21,12 @@ from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError
 
 from config import SettingsError
 from search_index import postgres_tables as tables
-from search_index.arrays import Document, microseconds, term_hash
+from search_index.arrays import REACH, Document, microseconds, term_hash
 from search_index.embeddings import NO_VECTOR
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.operators import NONE, Operators
 from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, quoted, segment_of, tsquery, tsvector, written
 from search_index.query import PreparedQuery
-from search_index.ranking import REACH
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +119,7 @@ class PostgresStore:
                             "session": one.document.session_id,
                             "created": microseconds(one.document.created_at),
                             "row": one.row,
-                            "bag": one.bag,
+                            "bag": one.postings,
                             "vector": None if one.vector == NO_VECTOR else written(one.vector),
                             "terms": tsvector(one.terms),
                         }

@@ -38,11 +38,11 @@ from whoosh.searching import Searcher
 from whoosh.util.filelock import FileLock, try_for
 from whoosh.writing import SegmentWriter
 
-from search_index.arrays import ROW, Document, Segment, checksum
+from search_index.arrays import REACH, ROW, Document, Segment, checksum
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.operators import Operators
 from search_index.query import PreparedQuery
-from search_index.ranking import K1, REACH, B
+from search_index.ranking import K1, B
 from search_index.whoosh_queries import likely, query_of
 
 log = logging.getLogger(__name__)
@@ -196,7 +196,7 @@ class WhooshStore:
                         session=str(one.document.session_id),
                         content=one.terms,
                         row=one.row,
-                        bag=one.bag,
+                        bag=one.postings,
                         vector=one.vector,
                     )
 
@@ -341,8 +341,8 @@ def _segment(reader: IndexReader, numbers: Iterable[int]) -> Segment:
     """The messages with these document numbers.  Raises Damaged."""
     wanted = list(numbers)
     columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
-    rows, bags, vectors = ([column[number] for number in wanted] for column in columns)
-    segment = Segment.of(rows, bags, vectors)
-    if list(map(checksum, rows, bags, vectors)) != segment.rows["checksum"].tolist():
+    rows, postings, vectors = ([column[number] for number in wanted] for column in columns)
+    segment = Segment.of(rows, postings, vectors)
+    if list(map(checksum, rows, postings, vectors)) != segment.rows["checksum"].tolist():
         raise Damaged("a message in the index is not as it was written")
     return segment

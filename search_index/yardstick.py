@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.analysis import ENGLISH
-from search_index.embeddings import UNIT, Embedder, EmbeddingUnavailable, products, quantize, rows_of
+from search_index.embeddings import UNIT, Embedder, EmbeddingUnavailable, quantize, rows_of
 
 log = logging.getLogger(__name__)
 
@@ -72,22 +72,23 @@ class View:
     centre: Floats
     step: float
 
-    def products(self, rows: NDArray[np.int8]) -> NDArray[np.float32]:
-        """The products of rows with the direction and with the mean, for `near`."""
-        return products(rows, np.array([self.towards, self.centre], np.float32))
+    @property
+    def targets(self) -> list[NDArray[np.float32]]:
+        """The vectors whose products with the rows `near` takes."""
+        return [self.towards.astype(np.float32), self.centre.astype(np.float32)]
 
-    def near(self, products: NDArray[np.float32], lengths: NDArray[np.float32]) -> Floats:
-        """How near each row is, of these `lengths`; 0 for one without a vector."""
+    def near(self, products: NDArray[np.float32], norms: NDArray[np.float32]) -> Floats:
+        """Return how near each row is, by its products with the `targets` and its norm; 0 for one without a vector."""
         spread = self.yardstick.like - self.yardstick.unlike
         if spread < _LEAST_SPREAD:
-            return np.zeros(len(lengths))
-        along, across = products.astype(float)
-        sizes = np.where(lengths > 0, lengths, 1).astype(float)
-        size = np.linalg.norm(self.towards) or 1.0
-        own, middle = along / (sizes * size), across * self.step / sizes
-        distance = np.sqrt(np.maximum(1 - 2 * middle + self.step**2 * (self.centre @ self.centre), 1e-9))
-        cosine = (own - self.step * (self.centre @ self.towards) / size) / distance
-        near: Floats = np.where(lengths > 0, (cosine - self.yardstick.unlike) / spread, 0.0)
+            return np.zeros(len(norms))
+        has_vector = norms > 0
+        along, across = products / np.where(has_vector, norms, 1).astype(float)
+        size = float(np.linalg.norm(self.towards)) or 1.0
+        squared = 1 + self.step**2 * (self.centre @ self.centre) - 2 * self.step * across
+        cosine = (along / size - self.step * (self.centre @ self.towards) / size) / np.sqrt(np.maximum(squared, 1e-9))
+        near: Floats = (cosine - self.yardstick.unlike) / spread
+        near[~has_vector] = 0.0
         return near
 
 

@@ -3,7 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from search_index import NO_INDEX, Document, IndexLost, Query
+from search_index import NO_INDEX, Document, IndexLost, Query, UnindexedMessages
 
 T0 = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
@@ -38,9 +38,9 @@ def search(index, rows, query, owner="ana"):
     """A search as `memory.recall` does it."""
     query, generation = index.prepare(query), index.generation(owner)
     try:
-        return index.search(owner, query, generation, rows.waiting(generation))
+        return index.search(owner, query, generation, UnindexedMessages.of(rows.waiting(generation)))
     except IndexLost:
-        return index.search(owner, query, NO_INDEX, rows.waiting(NO_INDEX))
+        return index.search(owner, query, NO_INDEX, UnindexedMessages.of(rows.waiting(NO_INDEX)))
 
 
 def found(index, rows, text, owner="ana", **narrowed):

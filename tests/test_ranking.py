@@ -183,7 +183,7 @@ TALK = st.lists(
     st.tuples(st.lists(st.sampled_from(WORDS[:6]), max_size=6).map(" ".join), st.integers(1, 3), st.integers(0, 9)),
     max_size=9,
 )
-WEIGHTS = st.fixed_dictionaries({part.name: st.sampled_from([0.0, 0.4, 1.0, 100.0]) for part in DEFAULT.parts[1:]})
+WEIGHTS = st.fixed_dictionaries({part.name: st.sampled_from([0.0, 0.4, 1.0, 100.0]) for part in DEFAULT.features[1:]})
 RANKINGS = st.one_of(
     st.builds(
         lambda weights, fusion: replace(DEFAULT.weighing(**weights), fusion=fusion),

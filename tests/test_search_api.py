@@ -14,7 +14,6 @@ from app import engine_of
 from cli import register_commands
 from memory.engine import Engine
 from search_index import Document
-from search_index.ranking import rank
 from tests.application import an_app, index_key
 from tests.http import append, error, find, good, said
 from tests.knowledge import Talk, digest_of, fact
@@ -227,37 +226,6 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
     assert batches and traces(engine.settings.data_dir, "gunpowder") == {}
     assert all(one.consistent for one in engine.indexing.verify())
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
-
-
-# -- the same search again
-
-
-def test_the_same_search_is_ranked_once_until_the_owner_writes(
-    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(client, "half")
-    ranked = []
-    monkeypatch.setattr("search_index.index.rank", lambda *asked: ranked.append(1) or rank(*asked))
-
-    def ranks(q: str, **query: Any) -> tuple[list[str], int]:
-        before = len(ranked)
-        return contents(client, q, **query), len(ranked) - before
-
-    first, once = ranks("kettle", user_id="ada")
-    assert once == 1 and len(first) == 5
-    assert ranks(" kettle  ", user_id="ada") == (first, 0)
-    assert ranks("kettle", user_id="bob") == (["Bob's kettle is red."], 1)
-    assert ranks("kettle", user_id="ada", role="user")[1] == 1  # another question
-    append(client, "bobs", [said("The kettle is Bob's.")], user_id="bob")
-    assert ranks("kettle", user_id="ada") == (first, 0)
-    append(client, "trip", [said("We forgot the kettle.")], user_id="ada")
-    more, again = ranks("kettle", user_id="ada")
-    assert again == 1 and set(more) == {*first, "We forgot the kettle."}
-    engine.job_queue.run_due(["index"])
-    assert ranks("kettle", user_id="ada") == (more, 1)
-    (erased,) = [one["message_id"] for one in find(client, "kettle", user_id="ada") if "forgot" in one["content"]]
-    good(client.delete(f"/api/sessions/trip/messages/{erased}"))
-    assert set(ranks("kettle", user_id="ada")[0]) == set(first)
 
 
 # -- facts and summaries

@@ -57,10 +57,13 @@ def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(
             case "say":
                 new = message(1000 + chance.randrange(10**6), " ".join(chance.choices(WORDS, k=9)))
                 rows.documents[new.message_id] = new
-            case "edit":  # no message is ever changed; if one were, its row would say so
-                one = rows.documents[chosen[0]]
-                rows.documents[one.message_id] = one._replace(content=" ".join(chance.choices(WORDS, k=5)))
-                rows.held_by.pop(one.message_id, None)
+            case "edit":  # no message is ever changed: another takes its place, and the old one is taken out later
+                one = rows.documents.pop(chosen[0])
+                new = one._replace(
+                    message_id=2_000_000 + chance.randrange(10**6), content=" ".join(chance.choices(WORDS, k=5))
+                )
+                rows.documents[new.message_id] = new
+                other.remove("ana", message_ids=[one.message_id], scrub=False)
             case "damage":
                 for file in list(tmp_path.glob("*/*.seg"))[:1]:
                     file.write_bytes(file.read_bytes()[::-1])
@@ -92,12 +95,12 @@ ANOTHER = """
 import sys
 from datetime import datetime
 from pathlib import Path
-from search_index import Document, Query, SearchIndex
+from search_index import Document, Query, SearchIndex, UnindexedMessages
 from search_index.caches import sizes
 from sqlalchemy import create_engine
 index = SearchIndex(create_engine(sys.argv[1]) if "://" in sys.argv[1] else Path(sys.argv[1]))
 waits = [Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
-hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), waits)
+hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), UnindexedMessages.of(waits))
 print(*(hit.message_id for hit in hits), sum(sizes()) > 5, flush=True)
 sys.stdin.readline()
 index.generation("anybody")

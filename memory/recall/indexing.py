@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import and_, bindparam, case, exists, or_, select, update
+from sqlalchemy import String, and_, bindparam, case, cast, exists, func, null, or_, select, update
 
 from memory.knowledge.facts import Facts
 from memory.sessions.messages import QUOTABLE
 from models import Database, JobRow, MessageRow, OwnerRow, Transaction
 from models.jobs import Job
-from search_index import NO_INDEX, Document, SearchIndex
+from search_index import NO_INDEX, Document, SearchIndex, UnindexedMessages
 
 _M = MessageRow.__table__.c
 _QUOTABLE = and_(*QUOTABLE)
+LOADED = 1_000  # messages in one statement
 BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
 _NOTE = (
@@ -35,20 +37,17 @@ _NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class Unindexed:
+class Batch(NamedTuple):
     """Changes that a generation of an owner's index does not have.
 
-    messages: to be added, oldest first.
-    deleted_ids: replaced, erased or refused, to be ignored in hits.
+    documents: messages to be added, oldest first.
+    deleted_ids: replaced, erased or refused messages, to be taken out.
     erased: some of these were erased.
-    index_lost: another generation had some of the messages, and no job is there that would index them again.
     """
 
-    messages: Sequence[Document] = ()
+    documents: Sequence[Document] = ()
     deleted_ids: Sequence[int] = ()
     erased: bool = False
-    index_lost: bool = False
 
 
 _J = JobRow.__table__.c
@@ -60,38 +59,36 @@ _IS_UNINDEXED = or_(
     _OF_OWNER & (_M.indexed_in > bindparam("generation")),
 )
 HAS_UNINDEXED = exists().where(_IS_UNINDEXED)
-"""True if a `generation` of an `owner`'s index lacks a change (see Unindexed)."""
-_UNINDEXED = (
-    select(
-        _M.id,
-        _M.session_id,
-        _M.role,
-        _M.created_at,
-        _M.content,
-        _M.name,
-        case((_QUOTABLE, 1), else_=0).label("quotable"),
-        case((_M.erased_at.is_not(None), 1), else_=0).label("erased"),
-        case((_M.indexed_in.is_(None), 1), else_=0).label("never_indexed"),
-        case((exists().where(_J.kind == "index", _J.key == bindparam("key")), 1), else_=0).label("has_job"),
-    )
-    .where(_IS_UNINDEXED)
-    .order_by(_M.id)
-)
+"""True if a `generation` of an `owner`'s index lacks a change."""
+
+_DOCUMENT = _M.id, _M.session_id, _M.role, _M.created_at, _M.content, _M.name
+_BATCH = select(*_DOCUMENT, _QUOTABLE.label("quotable"), _M.erased_at).where(_IS_UNINDEXED).order_by(_M.id).limit(BATCH)
+_DOCUMENTS = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
+_ID = cast(_M.id, String)
+_UNINDEXED = select(  # one row, however many there are
+    func.aggregate_strings(case((_QUOTABLE, _ID)), ","),
+    func.aggregate_strings(case((_QUOTABLE, null()), else_=_ID), ","),
+    func.max(case((_M.indexed_in.is_not(None), 1), else_=0)).label("was_indexed"),
+    select(exists().where(_J.kind == "index", _J.key == bindparam("key"))).scalar_subquery().label("has_job"),
+).where(_IS_UNINDEXED)
 
 
-def find_unindexed(tx: Transaction, owner_id: int, generation: str, *, limit: int | None = None) -> Unindexed:
-    """Find what this generation of the owner's index does not have.
+def find_unindexed(tx: Transaction, owner_id: int, generation: str) -> tuple[UnindexedMessages, bool]:
+    """Find what this generation of the owner's index does not have, and whether the index was lost.
+
+    It was lost if another generation had some of the messages, and no job is there that would index them again.
 
     Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
     """
     params = {"owner": owner_id, "key": str(owner_id), "generation": generation}
-    rows = tx.execute(_UNINDEXED if limit is None else _UNINDEXED.limit(limit), params).all()
-    return Unindexed(
-        messages=[Document(*columns) for *columns, quotable, _, _, _ in rows if quotable],
-        deleted_ids=[row.id for row in rows if not row.quotable],
-        erased=any(row.erased for row in rows),
-        index_lost=any(not row.never_indexed and not row.has_job for row in rows),
-    )
+    ids, deleted_ids, was_indexed, has_job = tx.execute(_UNINDEXED, params).one()
+
+    def load(ids: Sequence[int]) -> list[Document]:
+        pieces = (ids[at : at + LOADED] for at in range(0, len(ids), LOADED))
+        return [Document(*row) for piece in pieces for row in tx.execute(_DOCUMENTS, {"ids": piece})]
+
+    ids, deleted_ids = (list(map(int, joined.split(","))) if joined else [] for joined in (ids, deleted_ids))
+    return UnindexedMessages(ids, deleted_ids, load), bool(was_indexed and not has_job)
 
 
 @dataclass(frozen=True)
@@ -127,21 +124,26 @@ class Indexing:
 
     def _index_batch(self, owner: OwnerRow) -> tuple[int, bool]:
         """Index a batch: how many messages, and whether there are more."""
-        before, batch = self._index.generation(owner.index_key), Unindexed()
+        before, batch = self._index.generation(owner.index_key), Batch()
 
         def documents() -> Iterator[Document]:
-            """Is read when the index holds its lock, so what was erased before that is not brought back."""
+            """Read when the index holds its lock, so that nothing erased before that is brought back."""
             nonlocal batch
             with self._database.read() as tx:
-                batch = find_unindexed(tx, owner.id, before, limit=BATCH)
-            yield from batch.messages
+                rows = tx.execute(_BATCH, {"owner": owner.id, "generation": before}).all()
+            batch = Batch(
+                [Document(*columns) for *columns, quotable, _ in rows if quotable],
+                [row.id for row in rows if not row.quotable],
+                any(row.erased_at is not None for row in rows),
+            )
+            yield from batch.documents
 
         generation = self._index.add(owner.index_key, documents())
         if batch.deleted_ids:
             self._index.remove(owner.index_key, message_ids=batch.deleted_ids, scrub=batch.erased)
         if batch.erased:  # a search may have read it a moment ago, and cached it
             self._index.clear_caches()
-        noted = [document.message_id for document in batch.messages]
+        noted = [document.message_id for document in batch.documents]
         with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
             self._facts.count_recalls(tx, noted)
             tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})

@@ -19,7 +19,7 @@ from memory.recall.gate import OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
 from models import SessionRow, Transaction
 from models.messages import Excerpt
-from search_index import NO_INDEX, PreparedQuery, SearchIndex
+from search_index import PreparedQuery, SearchIndex
 
 SUMMARIES_MAX = 100  # of the newest that a turn searches
 ROOM_MIN = 25  # tokens below which no line fits
@@ -37,8 +37,8 @@ def find_summaries(
         for one in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
         if one.session_row_id != scope.session_row_id
     }
-    alone = prepared._replace(query=replace(prepared.query, alone=True, limit=limit))
-    hits = index.search(scope.owner_key, alone, NO_INDEX, [one.document for one in summaries.values()])
+    limited = prepared._replace(query=replace(prepared.query, limit=limit))
+    hits = index.rank_texts(limited, [one.document for one in summaries.values()])
     hits = [hit for hit in hits if OTHER.is_open([hit])]
     rows = (
         {row.id: row for row in tx.execute(_SESSIONS, {"sessions": [hit.session_id for hit in hits]})} if hits else {}

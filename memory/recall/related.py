@@ -23,7 +23,7 @@ from memory.recall.search import facts_and_summaries
 from models import Database, FactRow, SessionRow, Transaction
 from models.facts import SELF, Relation
 from models.owners import Caller
-from search_index import NO_INDEX, Query, SearchIndex
+from search_index import Query, SearchIndex
 
 SUMMARIES = 50  # of the nearest that are compared
 NEAR = 0.5  # from which a summary is near
@@ -59,19 +59,15 @@ class RelatedSessions:
         """Return the sessions related to one, the closest first.  Raises NotFound."""
         with self.database.read() as tx:
             session = get_session(tx, caller, session_id)
-            owner_id, owner_key = session.owner_id, session.owner.index_key
+            owner_id = session.owner_id
             shared = _shared(tx, owner_id, session.id)
             summaries = {one.id: one for one in facts_and_summaries(tx, "summary", owner_id, None)}
         near: dict[int, float] = {}
         own = next((one for one in summaries.values() if one.session_row_id == session.id), None)
         if own is not None and len(summaries) > 1:
             topic = own.text.partition("\n")[0].partition(": ")[2]
-            hits = self.index.search(
-                owner_key,
-                self.index.prepare(Query(topic, SUMMARIES, alone=True), owner_key),
-                NO_INDEX,
-                [one.document for one in summaries.values()],
-            )
+            prepared = self.index.prepare(Query(topic, SUMMARIES, alone=True))
+            hits = self.index.rank_texts(prepared, [one.document for one in summaries.values()])
             near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= NEAR}
             near.pop(session.id, None)
         with self.database.read() as tx:

@@ -22,14 +22,14 @@ from memory.knowledge.graph import sources_about
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import LocatedMessage, load_windows, windows
-from memory.recall.indexing import Unindexed, find_unindexed
+from memory.recall.indexing import find_unindexed
 from memory.recall.times import time_ranges
 from models import Database, FactRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.jobs import JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.sections import Sections
-from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex
+from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex, UnindexedMessages
 
 log = logging.getLogger(__name__)
 
@@ -155,19 +155,18 @@ def find_matches(
     Messages about the neighbours of an entity that the query names count as hits.
     """
     owner_id, owner_key = scope.owner_id, scope.owner_key
-    unindexed = find_unindexed(tx, owner_id, generation) if flags.unindexed or generation == NO_INDEX else Unindexed()
+    unindexed, index_lost = UnindexedMessages(), False
+    if flags.unindexed or generation == NO_INDEX:
+        unindexed, index_lost = find_unindexed(tx, owner_id, generation)
     if flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
-    index_lost, connection = unindexed.index_lost, tx.connection()
     try:
-        hits = index.search(
-            owner_key, prepared, generation, unindexed.messages, unindexed.deleted_ids, connection=connection
-        )
+        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx.connection())
     except IndexLost:
         index_lost = True
-        every = find_unindexed(tx, owner_id, NO_INDEX)
-        hits = index.search(owner_key, prepared, NO_INDEX, every.messages)
+        every, _ = find_unindexed(tx, owner_id, NO_INDEX)
+        hits = index.search(owner_key, prepared, NO_INDEX, every)
     return Matches(hits, load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size), index_lost)
 
 
@@ -241,7 +240,7 @@ class Search:
         query = replace(prepared.query, role=None, about=None, alone=True)
         texts = {one.id: one for one in facts_and_summaries(tx, kind, scope.owner_id, query.session_id)}
         documents = [one.document for one in texts.values()]
-        hits = self.index.search(scope.owner_key, prepared._replace(query=query), NO_INDEX, documents)
+        hits = self.index.rank_texts(prepared._replace(query=query), documents)
         found = [texts[hit.message_id] for hit in hits]
         if kind == "summary":
             of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)

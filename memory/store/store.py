@@ -36,7 +36,7 @@ from models.store import (
     Put,
     Search,
 )
-from search_index import NO_INDEX, Document, PreparedQuery, Query, SearchIndex
+from search_index import Document, PreparedQuery, Query, SearchIndex
 
 SCRUB_SECONDS = 60.0  # within which erased items are gathered: programs erase often, and rewriting the files is long
 NOBODY = 0  # the id of no owner
@@ -200,7 +200,7 @@ def found(index: SearchIndex, prepared: PreparedQuery, items: Sequence[Item], pa
         for id, text in texts.items()
         if text
     ]
-    hits = index.search("", prepared, NO_INDEX, documents)
+    hits = index.rank_texts(prepared, documents)
     scored = [replace(by_id[-hit.message_id], score=hit.score) for hit in hits]
     return [*scored, *(by_id[id] for id, text in texts.items() if not text)][: prepared.query.limit]
 
