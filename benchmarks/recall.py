@@ -60,7 +60,7 @@ COMPARED = {
     "BM25 + context": DEFAULT.only("words", "neighbours", "session"),
     "all by rrf": replace(DEFAULT, fusion="rrf"),
     "default": DEFAULT,
-    **{f"  without {part.name}": DEFAULT.weighing(**{part.name: 0.0}) for part in DEFAULT.parts},
+    **{f"  without {part.name}": DEFAULT.weighing(**{part.name: 0.0}) for part in DEFAULT.features},
 }
 ON_ALL = ("hit@1", "ndcg@5")  # figures over all questions; the others are over those that have an answer
 COLUMNS: tuple[Row, ...] = (
@@ -124,7 +124,7 @@ def fill(index: SearchIndex, corpus: Corpus) -> float:
 
 def search_by_index(index: SearchIndex, owner: str) -> Search:
     """Return the search of an index that has all messages."""
-    return lambda query: index.search(owner, index.prepare(query), index.generation(owner), [])
+    return lambda query: index.search(owner, index.prepare(query), index.generation(owner))
 
 
 def search_by_meaning(documents: Sequence[Document]) -> Search:
@@ -276,7 +276,7 @@ STEPS = (0.6, 1.5)
 """Each weight in turn is multiplied by these, and the best is kept.  Finer steps would fit noise."""
 
 TUNED_FIGURES = ("recall@10", "recall@10, several messages", "in 1000", "hit@1", "ndcg@5")
-PARTS = tuple(part.name for part in DEFAULT.parts)
+PARTS = tuple(part.name for part in DEFAULT.features)
 Weights = tuple[float, ...]
 
 
@@ -326,7 +326,7 @@ def leave_one_out(corpora: Sequence[Corpus], root: Path) -> Figures:
         mean: NDArray[np.float64] = totals[0] / totals[1]
         return mean
 
-    defaults = tuple(part.weight for part in DEFAULT.parts)
+    defaults = tuple(part.weight for part in DEFAULT.features)
     chosen, held_out = {}, np.zeros((2, len(TUNED_FIGURES)))
     with progress(len(scorers) * len(defaults), "weight", "leave one out") as bar:
         for owner in scorers:
