@@ -20,7 +20,7 @@ blueprint = ApiBlueprint(
 @blueprint.response(200, schema.ConversationTypeList)
 def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
     """List the types that are built in, the tenant's, and the person's own, which come before the tenant's"""
-    return {"items": current_engine().types.all(caller(query["user_id"]))}
+    return {"items": current_engine().types.list_types(caller(query["user_id"]))}
 
 
 @blueprint.get("/conversation-types/<conversation_type>")

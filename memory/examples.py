@@ -16,7 +16,7 @@ from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owne
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import Exchange, find_exchange
 from memory.store import documents
-from memory.store.store import found
+from memory.store.store import rank_items
 from models import Database, ItemRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, Put
@@ -30,7 +30,7 @@ SIMILAR = 0.55  # the share of the best score that the others need
 _COMPARED = ("input", "tags[*]")
 
 _I = ItemRow.__table__.c
-_OF_KIND = documents.ITEMS.where(_I.namespace == documents.joined(NAMESPACE))
+_OF_KIND = documents.ITEMS.where(_I.namespace == documents.join_namespace(NAMESPACE))
 OF_BOTH = _OF_KIND.where(_I.owner_id.in_(OWNER_AND_TENANT))
 """The items of an owner's examples and of the tenant's, for a statement with these two parameters."""
 _CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDATES)
@@ -92,7 +92,7 @@ class Examples:
         if not items:
             return ()
         prepared = self.index.prepare(Query(text, CANDIDATES, alone=True))
-        hits = [(hit.score or 0.0, as_example(hit)) for hit in found(self.index, prepared, items, _COMPARED)]
+        hits = [(hit.score or 0.0, as_example(hit)) for hit in rank_items(self.index, prepared, items, _COMPARED)]
         near = [one for score, one in hits if score >= SIMILAR * hits[0][0] > 0]
         return tuple(sorted(near, key=lambda one: -one.rating)[:SHOWN_MAX])
 

@@ -140,7 +140,7 @@ class Feedback:
             return len(there) > 1
 
     def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
-        given = documents.listed(tx, owner.id, NAMESPACE, self.now())
+        given = documents.list_items(tx, owner.id, NAMESPACE, self.now())
         return sorted((one for one in given if one.value["state"] == WAITING), key=lambda one: one.updated_at)
 
 

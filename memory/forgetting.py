@@ -34,7 +34,7 @@ def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Co
         if stays is None:
             gone += documents.remove(tx, [item.id])
             continue
-        documents.rest_no_more_on(tx, item.id, messages)
+        documents.remove_sources(tx, item.id, messages)
         others = documents.sources_of(tx, [item.id])[item.id]
         gone += documents.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
     return gone

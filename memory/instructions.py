@@ -81,7 +81,7 @@ class Instructions:
         """All versions of the caller's own, newest first.  Raises NotFound."""
         with self.database.read() as tx:
             _, item = self._own(tx, caller, name)
-            return _versions(name, documents.versions(tx, item.id))
+            return _versions(name, documents.list_versions(tx, item.id))
 
     def put(self, caller: Caller, name: str, text: str, expected: int | None = None) -> Instruction:
         """Store a new version; with `expected` only after that one.  A proposal that waits is dropped.
@@ -98,7 +98,7 @@ class Instructions:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner, item = self._own(tx, caller, name)
-            old = documents.find_version(tx, item, version)
+            old = documents.get_version(tx, item, version)
             return self._write(tx, owner, Put(NAMESPACE, name, old.value), "rollback")
 
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
@@ -120,7 +120,7 @@ class Instructions:
 
     def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
         """The characters that an owner's instruction may have, beside the others."""
-        others = (item for item in documents.listed(tx, owner.id, NAMESPACE, self.now()) if item.key != name)
+        others = (item for item in documents.list_items(tx, owner.id, NAMESPACE, self.now()) if item.key != name)
         return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
 
     def propose(self, tx: Transaction, owner: OwnerRow, name: str, proposed: dict[str, str], feedback: Item) -> None:
@@ -146,12 +146,12 @@ class Instructions:
         """What the tenant and then the caller have, by name, with the proposals that wait."""
         found: dict[str, Instruction] = {}
         for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
-            items = documents.listed(tx, owner.id, NAMESPACE, self.now())
+            items = documents.list_items(tx, owner.id, NAMESPACE, self.now())
             histories = documents.histories(tx, [item.id for item in items])
             for item in items:
                 newest = _versions(item.key, histories[item.id][::-1])[0]
                 found[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
-            for item in documents.listed(tx, owner.id, PROPOSALS, self.now()):
+            for item in documents.list_items(tx, owner.id, PROPOSALS, self.now()):
                 shown, new = found.get(item.key, Instruction(item.key)), item.value
                 proposal = Proposal(diff=_diff(shown.text, new["text"]), created_at=item.created_at, **new)
                 found[item.key] = replace(shown, proposal=proposal)

@@ -12,7 +12,7 @@ from memory.access.budgets import spent_today
 from memory.access.owners import get_user
 from memory.engine import Engine
 from memory.sessions.messages import CURRENT
-from memory.store.documents import alive
+from memory.store.documents import unexpired
 from models import ArchiveRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
 from models.owners import Caller
 
@@ -59,7 +59,7 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
             sessions=count_of(tx, sessions),
             messages=count,
             facts=count_of(tx, valid),
-            items=count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, alive(now))),
+            items=count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, unexpired(now))),
             archives=count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id)),
             summaries=count_of(tx, select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))),
             created_at=owner.created_at,

@@ -139,7 +139,7 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
 
 def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engine: Engine) -> None:
     now = engine.items.now()
-    query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.alive(now))
+    query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.unexpired(now))
     with engine.database.engine.connect() as connection:
         sql = query.order_by(ItemRow.updated_at.desc()).compile(connection, compile_kwargs={"literal_binds": True})
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
@@ -152,7 +152,7 @@ def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: B
     read = items.get(ADA, Get(("a",), "k"))
     items.run(ADA, [Put(("a",), "k", "for good")])
     with bench.engine.database.write() as tx:
-        documents.postpone(tx, [read])
+        documents.extend_expiry(tx, [read])
     assert items.get(ADA, Get(("a",), "k")).expires_at is None
 
 

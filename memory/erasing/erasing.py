@@ -135,13 +135,15 @@ def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:
 def erase_example(engine: Engine, caller: Caller, example_id: int) -> Receipt:
     """Erase an example. Raises NotFound."""
     document = examples.NAMESPACE, example_id, "example"
-    return _erase_documents(engine, caller, lambda tx: [documents.find(tx, caller, *document)], example_id=example_id)
+    return _erase_documents(
+        engine, caller, lambda tx: [documents.get_item_id(tx, caller, *document)], example_id=example_id
+    )
 
 
 def erase_mark(engine: Engine, caller: Caller, mark_id: int) -> Receipt:
     """Erase the mark that an excerpt did not help. Raises NotFound."""
     document = unhelpful.NAMESPACE, mark_id, "mark"
-    return _erase_documents(engine, caller, lambda tx: [documents.find(tx, caller, *document)], mark_id=mark_id)
+    return _erase_documents(engine, caller, lambda tx: [documents.get_item_id(tx, caller, *document)], mark_id=mark_id)
 
 
 def erase_instruction(engine: Engine, caller: Caller, name: str) -> Receipt:

@@ -126,7 +126,7 @@ class Profiles:
         """Make an earlier version the newest again.  Raises NotFound."""
         with self.database.write() as tx:
             owner = get_user(tx, caller)
-            old = documents.find_version(tx, self._item(tx, owner), version)
+            old = documents.get_version(tx, self._item(tx, owner), version)
             return self._write(tx, owner, Profile.of(old.value), "rollback")
 
     def refresh(self, caller: Caller) -> ProfileVersion:
@@ -211,7 +211,7 @@ class Profiles:
 
     def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
         item = self._item(tx, get_user(tx, caller))
-        return list(map(ProfileVersion.of, documents.versions(tx, item.id, as_of))) if item is not None else []
+        return list(map(ProfileVersion.of, documents.list_versions(tx, item.id, as_of))) if item is not None else []
 
     def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
         owner = find_owner(tx, Caller(caller.tenant))

@@ -27,7 +27,7 @@ from models.store import OWN, Put
 NAMESPACE = (OWN, "unhelpful")
 
 _I, _M, _R = ItemRow.__table__.c, MessageRow.__table__.c, ItemSourceRow.__table__.c
-_OF_KIND = _I.namespace == documents.joined(NAMESPACE)
+_OF_KIND = _I.namespace == documents.join_namespace(NAMESPACE)
 OF_OWNER = select(_I.id).where(_I.owner_id == bindparam("owner"), _OF_KIND)
 """The ids of an `owner`'s marks."""
 _MARKS = (

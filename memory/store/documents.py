@@ -1,10 +1,10 @@
-"""Reading and writing items inside a transaction: for the door, and for the engine's own kinds of documents.
+"""Read and write items inside a transaction: for the store, and for Recap's own kinds of documents.
 
-A kind of the engine's keeps its documents under ("recap", kind).  What it writes with an `author` keeps its history,
-and what it derives from messages names them as its sources: when one of these is erased, the item goes with all of its
-versions, unless the kind has rewritten it and dropped the source in the same transaction.
+A kind of Recap's keeps its documents under ("recap", kind). A document written with an `author` keeps its history. One
+made from messages names them as sources: when a source is erased, the item goes with all of its versions, unless the
+kind rewrites it and removes the source in the same transaction.
 
-Guarantee: an item that has expired is not found, and another one may take its place from version 1 on.
+Invariant: an expired item is not found, and another one may take its place from version 1 on (test_store).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COLUMNS = (
     *(_I.expires_at, _I.created_at, _I.updated_at, _I.index_paths),
 )
 ITEMS = select(*_COLUMNS)
-"""Items, with the columns that `as_item` takes first."""
+"""Items, with the columns of `as_item` first."""
 
 
 def as_item(row: Sequence[Any]) -> Item:
@@ -36,58 +36,59 @@ def as_item(row: Sequence[Any]) -> Item:
     return Item(id, tuple(namespace.split(".")), *rest)
 
 
-def alive(now: datetime) -> ColumnElement[bool]:
-    """What has not expired."""
+def unexpired(now: datetime) -> ColumnElement[bool]:
+    """Return the condition of items that have not expired."""
     return or_(_I.expires_at.is_(None), _I.expires_at > now)
 
 
-def joined(namespace: Namespace) -> str:
-    """A namespace as it is stored."""
+def join_namespace(namespace: Namespace) -> str:
+    """Return a namespace as it is stored."""
     return ".".join(namespace)
 
 
 def below(namespace: Namespace) -> ColumnElement[bool]:
-    """What is in a namespace or below it; below none is everything but what is the engine's own."""
+    """Return the condition of items in a namespace or below it; below none are all but Recap's own."""
     if not namespace:
         return ~below((OWN,))
-    name = joined(namespace)
-    near = (_I.namespace >= name) & (_I.namespace < f"{name}/")  # "/" follows "."; one range, which an index serves
-    return near & or_(_I.namespace == name, _I.namespace > f"{name}.")
+    name = join_namespace(namespace)
+    prefixed = (_I.namespace >= name) & (_I.namespace < f"{name}/")  # "/" follows "."; one range, which an index serves
+    return prefixed & or_(_I.namespace == name, _I.namespace > f"{name}.")
 
 
-_NAMED = ITEMS.where(
+_BY_NAME = ITEMS.where(
     _I.owner_id == bindparam("owner"), _I.namespace == bindparam("namespace"), _I.key == bindparam("key")
 )
 
 
 def read(tx: Transaction, owner_id: int, namespace: Namespace, key: str, now: datetime) -> Item | None:
-    """The item of this name."""
-    item = _named(tx, owner_id, namespace, key)
-    return item if item is not None and not _expired(item, now) else None
+    """Return the item of this name."""
+    item = _find(tx, owner_id, namespace, key)
+    return item if item is not None and not _is_expired(item, now) else None
 
 
-def _named(tx: Transaction, owner_id: int, namespace: Namespace, key: str) -> Item | None:
-    row = tx.execute(_NAMED, {"owner": owner_id, "namespace": joined(namespace), "key": key}).first()
+def _find(tx: Transaction, owner_id: int, namespace: Namespace, key: str) -> Item | None:
+    row = tx.execute(_BY_NAME, {"owner": owner_id, "namespace": join_namespace(namespace), "key": key}).first()
     return as_item(row) if row is not None else None
 
 
-def _expired(item: Item, now: datetime) -> bool:
+def _is_expired(item: Item, now: datetime) -> bool:
     return item.expires_at is not None and item.expires_at <= now
 
 
-def find(tx: Transaction, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> int:
-    """The id of an item that is the caller's and of this namespace, which has the `kind`.  Raises NotFound."""
-    there = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == item_id)
-    found = tx.scalar(visible_to(there.where(ItemRow.namespace == joined(namespace)), caller))
-    if found is None:
+def get_item_id(tx: Transaction, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> int:
+    """Return the id of the caller's item in a namespace, which holds documents of this kind. Raises NotFound."""
+    query = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == item_id)
+    query = query.where(ItemRow.namespace == join_namespace(namespace))
+    found_id = tx.scalar(visible_to(query, caller))
+    if found_id is None:
         raise NotFound(f"{kind}_not_found", f"There is no {kind} {item_id}.")
-    return found
+    return found_id
 
 
-def listed(tx: Transaction, owner_id: int, namespace: Namespace, now: datetime) -> list[Item]:
-    """All items of this namespace, by their keys."""
-    query = ITEMS.where(_I.owner_id == owner_id, _I.namespace == joined(namespace), alive(now)).order_by(_I.key)
-    return list(map(as_item, tx.execute(query)))
+def list_items(tx: Transaction, owner_id: int, namespace: Namespace, now: datetime) -> list[Item]:
+    """Return all items of this namespace, by key."""
+    query = ITEMS.where(_I.owner_id == owner_id, _I.namespace == join_namespace(namespace), unexpired(now))
+    return list(map(as_item, tx.execute(query.order_by(_I.key))))
 
 
 def write(
@@ -99,15 +100,15 @@ def write(
     author: str | None = None,
     sources: Collection[int] = (),
 ) -> Item:
-    """Store a value; with an `author` also in the item's history, and with the ids of messages it rests on.
+    """Store a value. Raises Conflict when the item does not have the version that `put` expects.
 
-    Raises Conflict when the item is not of the version that `put` expects.
+    author: also store the value in the item's history. sources: ids of messages that the value was made from.
     """
-    there = _named(tx, owner_id, put.namespace, put.key)
-    if there is not None and _expired(there, now):
-        remove(tx, [there.id])
-        there = None
-    version = there.version if there is not None else 0
+    existing = _find(tx, owner_id, put.namespace, put.key)
+    if existing is not None and _is_expired(existing, now):
+        remove(tx, [existing.id])
+        existing = None
+    version = existing.version if existing is not None else 0
     check_version(put.key, put.version, version)
     values = {
         "value": put.value,
@@ -118,15 +119,14 @@ def write(
         "expires_at": expiry(put.ttl, now),
         "updated_at": now,
     }
-    if there is None:
-        values |= {"owner_id": owner_id, "namespace": joined(put.namespace), "key": put.key, "created_at": now}
+    if existing is None:
+        values |= {"owner_id": owner_id, "namespace": join_namespace(put.namespace), "key": put.key, "created_at": now}
         item = as_item(tx.execute(insert(ItemRow.__table__).returning(*_COLUMNS), values).one())
     else:
-        changed = update(ItemRow.__table__).where(_I.id == there.id).values(values)
+        changed = update(ItemRow.__table__).where(_I.id == existing.id).values(values)
         item = as_item(tx.execute(changed.returning(*_COLUMNS)).one())
     if author is not None:
-        same = {"item_id": item.id, "version": item.version, "value": put.value}
-        tx.execute(insert(ItemVersionRow.__table__), {**same, "author": author, "created_at": now})
+        add_version(tx, item.id, ItemVersion(item.version, put.value, author, now))
     if sources:
         new = {*sources}.difference(messages_of(tx, item))
         tx.add_all(ItemSourceRow(item_id=item.id, message_id=message) for message in new)
@@ -134,25 +134,25 @@ def write(
     return item
 
 
-def check_version(key: str, expected: int | None, found: int) -> None:
-    """Raise Conflict when another version was found than was expected; 0 is none."""
-    if expected is not None and expected != found:
-        there = f"has version {found}" if found else "does not exist"
+def check_version(key: str, expected: int | None, version: int) -> None:
+    """Raise Conflict when the version is not the expected one; 0 is none."""
+    if expected is not None and expected != version:
+        state = f"has version {version}" if version else "does not exist"
         raise Conflict(
             "item_changed",
-            f"The item {key!r} {there}, but the call expects version {expected}. Nothing was stored. Read it again and "
+            f"The item {key!r} {state}, but the call expects version {expected}. Nothing was stored. Read it again and "
             "decide anew.",
             param="version",
         )
 
 
 def expiry(ttl: float | None, now: datetime) -> datetime | None:
-    """When an item that is written or refreshed now expires."""
+    """Return when an item that is written or refreshed now expires."""
     return None if ttl is None else now + timedelta(minutes=ttl)
 
 
-def postpone(tx: Transaction, items: Iterable[Item]) -> None:
-    """Store when these items, which were read, expire now; not of one that was replaced since."""
+def extend_expiry(tx: Transaction, items: Iterable[Item]) -> None:
+    """Store the new expiry of items that were read, unless they were replaced since."""
     for item in items:
         as_read = _I.id == item.id, _I.version == item.version
         tx.execute(update(ItemRow.__table__).where(*as_read).values(expires_at=item.expires_at))
@@ -166,7 +166,7 @@ def remove(tx: Transaction, item_ids: Collection[int]) -> Counter[str]:
 
 
 def remove_expired(tx: Transaction, owner_id: int, now: datetime) -> datetime | None:
-    """Delete what has expired of an owner; when the next item does."""
+    """Delete expired items of an owner; return when the next one expires."""
     tx.execute(delete(ItemRow).where(_I.owner_id == owner_id, _I.expires_at <= now))
     return tx.scalar(select(func.min(_I.expires_at)).where(_I.owner_id == owner_id))
 
@@ -174,24 +174,28 @@ def remove_expired(tx: Transaction, owner_id: int, now: datetime) -> datetime | 
 # -- history and sources
 
 
-def versions(tx: Transaction, item_id: int, as_of: datetime | None = None) -> list[ItemVersion]:
-    """The values that the item had, newest first; with `as_of` those that were written until then."""
-    found = reversed(histories(tx, [item_id])[item_id])
-    return [one for one in found if as_of is None or one.created_at <= as_of]
+def add_version(tx: Transaction, item_id: int, version: ItemVersion) -> None:
+    tx.execute(insert(ItemVersionRow.__table__), {"item_id": item_id, **vars(version)})
+
+
+def list_versions(tx: Transaction, item_id: int, as_of: datetime | None = None) -> list[ItemVersion]:
+    """Return the values that the item had, newest first. as_of: written until then."""
+    history = reversed(histories(tx, [item_id])[item_id])
+    return [version for version in history if as_of is None or version.created_at <= as_of]
 
 
 def histories(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[ItemVersion]]:
-    """The values that items had, oldest first."""
-    found: Mapping[int, list[ItemVersion]] = defaultdict(list)
+    """Return the values that items had, oldest first."""
+    by_item: Mapping[int, list[ItemVersion]] = defaultdict(list)
     query = select(_V.item_id, _V.version, _V.value, _V.author, _V.created_at).where(_V.item_id.in_(item_ids))
     for item_id, *columns in tx.execute(query.order_by(_V.item_id, _V.version)):
-        found[item_id].append(ItemVersion(*columns))
-    return found
+        by_item[item_id].append(ItemVersion(*columns))
+    return by_item
 
 
 def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[Source]]:
-    """The messages that items rest on, without those that were replaced."""
-    found: Mapping[int, list[Source]] = defaultdict(list)
+    """Return the source messages of items, without replaced ones."""
+    by_item: Mapping[int, list[Source]] = defaultdict(list)
     query = (
         select(_S.item_id, SessionRow.public_id, MessageRow.position)
         .join(MessageRow, MessageRow.id == _S.message_id)
@@ -199,63 +203,64 @@ def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[
         .where(_S.item_id.in_(item_ids), MessageRow.branch == 0)
     )
     for item_id, session, position in tx.execute(query.order_by(_S.item_id, _S.message_id)):
-        found[item_id].append(Source(session, position))
-    return found
+        by_item[item_id].append(Source(session, position))
+    return by_item
 
 
-def find_version(tx: Transaction, item: Item | None, version: int) -> ItemVersion:
-    """Raises NotFound."""
-    for one in versions(tx, item.id) if item is not None else ():
-        if one.version == version:
-            return one
+def get_version(tx: Transaction, item: Item | None, version: int) -> ItemVersion:
+    """Return a value that the item had. Raises NotFound."""
+    for value in list_versions(tx, item.id) if item is not None else ():
+        if value.version == version:
+            return value
     raise NotFound("version_not_found", f"There is no version {version}.", param="version")
 
 
 def drop_versions(
     tx: Transaction, owner_id: int, item: Item, stays: Callable[[Any], Any], now: datetime
 ) -> Counter[str]:
-    """Take something out of an item and its history; `stays` makes of a value what stays of it.
+    """Remove a part from an item and its history; return the number of rows by kind.
 
-    Versions that had it go.  If the newest one had, what stays of it becomes a version by `erasure` or, where that is
-    None, the newest version that is left.  An item of which nothing is left goes.
+    stays: returns the rest of a value. Versions that change go. If the newest one changes, its rest becomes a version
+    by `erasure`; where the rest is None, the newest version that stays does. An item without a rest goes.
     """
-    history = versions(tx, item.id)
-    kept = [one for one in history if stays(one.value) == one.value]
-    left = stays(item.value)
-    if not (kept or left):
+    history = list_versions(tx, item.id)
+    kept = [version for version in history if stays(version.value) == version.value]
+    rest = stays(item.value)
+    if not (kept or rest):
         return remove(tx, [item.id])
-    gone = {one.version for one in history} - {one.version for one in kept}
+    gone = [version.version for version in history if version not in kept]
     tx.execute(delete(ItemVersionRow).where(_V.item_id == item.id, _V.version.in_(gone)))
-    if left != item.value:
-        value = kept[0].value if left is None else left
+    if rest != item.value:
+        value = kept[0].value if rest is None else rest
         write(tx, owner_id, Put(item.namespace, item.key, value), now, author="erasure")
     return Counter(item_versions=len(gone))
 
 
 def messages_of(tx: Transaction, item: Item) -> Sequence[int]:
-    """The ids of the messages that an item rests on, replaced or not."""
+    """Return the ids of an item's source messages, replaced or not."""
     return tx.scalars(select(_S.message_id).where(_S.item_id == item.id)).all()
 
 
 def restore(
     tx: Transaction, owner_id: int, item: Item, history: Iterable[ItemVersion], sources: Collection[int], now: datetime
 ) -> bool:
-    """Store an item as it was, with its history; False when there is one of its name, or its time is up."""
-    if _expired(item, now) or read(tx, owner_id, item.namespace, item.key, now) is not None:
+    """Store an item as it was, with its history; return False when one of its name exists, or it has expired."""
+    if _is_expired(item, now) or read(tx, owner_id, item.namespace, item.key, now) is not None:
         return False
     put = Put(item.namespace, item.key, item.value, ttl=item.ttl, refreshes=item.refreshes, paths=item.paths)
     new = write(tx, owner_id, put, now, sources=sources).id
     same = {name: getattr(item, name) for name in ("version", "expires_at", "created_at", "updated_at")}
     tx.execute(update(ItemRow.__table__).where(_I.id == new).values(same))
-    tx.add_all(ItemVersionRow(item_id=new, **vars(one)) for one in history)
+    for version in history:
+        add_version(tx, new, version)
     return True
 
 
-def rest_no_more_on(tx: Transaction, item_id: int, messages: Select[int] | Collection[int]) -> None:
-    """Forget that the item rests on these messages, once no value of it does."""
+def remove_sources(tx: Transaction, item_id: int, messages: Select[int] | Collection[int]) -> None:
+    """Remove sources of an item, once no value of it rests on them."""
     tx.execute(delete(ItemSourceRow).where(_S.item_id == item_id, _S.message_id.in_(messages)))
 
 
 def resting_on(messages: Select[int] | Collection[int]) -> Select[int]:
-    """The ids of the items that rest on any of these messages, which are ids or a query of them."""
+    """Return the query of ids of items that have any of these sources. messages: ids, or a query of them."""
     return select(_S.item_id).where(_S.message_id.in_(messages)).distinct()

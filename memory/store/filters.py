@@ -1,10 +1,9 @@
 """Conditions on JSON values, as SQL that means the same on SQLite and PostgreSQL.
 
-A filter names keys of the value, nested as the value is: `{"size": {"$gt": 3}, "made_by": {"name": "Ada"}}`.  An
-outermost key with dots that the value does not have is a path: `made_by.name`.  What is not an operator has to be
-equal.  Numbers compare as numbers and texts by their code points; no value of one kind equals one of another, and a
-boolean is no number.  A key that is not there counts as null.
-Whole numbers have at most 64 bits, and every number is finite.
+A filter names keys of the value, nested as the value is: `{"size": {"$gt": 3}, "made_by": {"name": "Ada"}}`. An
+outermost key with dots that the value does not have is a path: `made_by.name`. A value without an operator has to be
+equal. Numbers compare as numbers, texts by code points; values of two kinds are never equal, and a boolean is no
+number. A missing key counts as null. Integers have at most 64 bits, and every number is finite.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from sqlalchemy import BigInteger, ColumnElement, Numeric, and_, case, cast, fal
 from memory.errors import InvalidRequest
 from models import ItemRow
 
-PARTS_MAX = 100  # values that one filter compares with
+COMPARISONS_MAX = 100  # in one filter
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 _OPERATORS = ("$eq", "$ne", "$in", *_ORDER)
 _NUMBERS = ("integer", "real", "number")
 _KINDS = {bool: ("true", "false", "boolean"), int: _NUMBERS, float: _NUMBERS, str: ("text", "string")}
-"""The databases' names for what Python has such values for."""
+"""The databases' names for the kinds of values, by the Python type."""
 
 
 @dataclass(frozen=True)
 class _OnSQLite:
-    """One place in the values of all items.  `kind` is the database's name for what stands there."""
+    """A place in the values of all items. kind: the database's name for the kind of the value there."""
 
     path: str = "$"
 
@@ -53,67 +52,67 @@ class _OnSQLite:
 class _OnPostgreSQL:
     """The same place on the other database."""
 
-    there: Any
+    value: Any
 
     def at(self, step: str | int) -> _OnPostgreSQL:
-        return _OnPostgreSQL(self.there[step])
+        return _OnPostgreSQL(self.value[step])
 
     def kind(self) -> ColumnElement[str]:
-        return func.json_typeof(self.there)
+        return func.json_typeof(self.value)
 
     def length(self) -> ColumnElement[int]:
-        return func.json_array_length(self.there)
+        return func.json_array_length(self.value)
 
     def scalar(self, kind: type) -> ColumnElement[Any]:
-        text: ColumnElement[Any] = self.there.as_string()
-        number: ColumnElement[Any] = self.there.as_boolean() if kind is bool else cast(text, Numeric)
+        text: ColumnElement[Any] = self.value.as_string()
+        number: ColumnElement[Any] = self.value.as_boolean() if kind is bool else cast(text, Numeric)
         return text.collate("C") if kind is str else number
 
 
 _Place = _OnSQLite | _OnPostgreSQL
 
 
-def condition(wanted: Mapping[str, Any], dialect: str) -> ColumnElement[bool]:
-    """What the rows of items have to meet.  Raises InvalidRequest for a filter that is none."""
-    if _parts(wanted) > PARTS_MAX:
-        raise _wrong("invalid_filter", f"The filter compares with more than {PARTS_MAX} values.")
+def condition(operand: Mapping[str, Any], dialect: str) -> ColumnElement[bool]:
+    """Return the condition of rows that a filter matches. Raises InvalidRequest for a bad filter."""
+    if _count(operand) > COMPARISONS_MAX:
+        raise _wrong("invalid_filter", f"The filter compares with more than {COMPARISONS_MAX} values.")
     place = _OnSQLite() if dialect == "sqlite" else _OnPostgreSQL(ItemRow.value)
-    return and_(true(), *(_at_path(place, key, inner) for key, inner in wanted.items()))
+    return and_(true(), *(_at_path(place, key, inner) for key, inner in operand.items()))
 
 
-def _at_path(place: _Place, key: str, wanted: Any) -> ColumnElement[bool]:
+def _at_path(place: _Place, key: str, operand: Any) -> ColumnElement[bool]:
     """Return the condition for an outermost key."""
-    there = _keys(place, {key: wanted})
+    is_key = _keys(place, {key: operand})
     if "." not in key:
-        return there
+        return is_key
     nested = reduce(lambda outer, step: outer.at(step), key.split("."), place)
-    return case((place.at(key).kind().is_not(None), there), else_=_matches(nested, wanted))
+    return case((place.at(key).kind().is_not(None), is_key), else_=_matches(nested, operand))
 
 
-def _parts(wanted: Any) -> int:
-    if isinstance(wanted, dict | list):
-        return sum(map(_parts, wanted.values() if isinstance(wanted, dict) else wanted))
+def _count(operand: Any) -> int:
+    if isinstance(operand, dict | list):
+        return sum(map(_count, operand.values() if isinstance(operand, dict) else operand))
     return 1
 
 
-def _keys(place: _Place, wanted: Mapping[str, Any]) -> ColumnElement[bool]:
-    for key in wanted:
+def _keys(place: _Place, operand: Mapping[str, Any]) -> ColumnElement[bool]:
+    for key in operand:
         if key.startswith("$"):
             raise _wrong("unknown_operator", f"The operator {key[:100]!r} stands where a key is expected.")
         if '"' in key:
             raise _wrong("invalid_filter", f"The key {key[:100]!r} has a quotation mark.")
-    return and_(true(), *(_matches(place.at(key), inner) for key, inner in wanted.items()))
+    return and_(true(), *(_matches(place.at(key), inner) for key, inner in operand.items()))
 
 
-def _matches(place: _Place, wanted: Any) -> ColumnElement[bool]:
-    if isinstance(wanted, Mapping):
-        if any(key.startswith("$") for key in wanted):
-            return and_(*(_operation(place, name, operand) for name, operand in wanted.items()))
-        return _where(place, ("object",), _keys(place, wanted))
-    if isinstance(wanted, list):
-        each = (_matches(place.at(number), one) for number, one in enumerate(wanted))
-        return _where(place, ("array",), and_(place.length() == len(wanted), *each))
-    return _compared(place, operator.eq, wanted)
+def _matches(place: _Place, operand: Any) -> ColumnElement[bool]:
+    if isinstance(operand, Mapping):
+        if any(key.startswith("$") for key in operand):
+            return and_(*(_operation(place, name, operand) for name, operand in operand.items()))
+        return _where(place, ("object",), _keys(place, operand))
+    if isinstance(operand, list):
+        each = (_matches(place.at(number), element) for number, element in enumerate(operand))
+        return _where(place, ("array",), and_(place.length() == len(operand), *each))
+    return _compared(place, operator.eq, operand)
 
 
 def _operation(place: _Place, name: str, operand: Any) -> ColumnElement[bool]:
@@ -124,7 +123,7 @@ def _operation(place: _Place, name: str, operand: Any) -> ColumnElement[bool]:
     if name in _ORDER and (operand is None or isinstance(operand, bool)):
         raise _wrong("invalid_filter", f"The operator {name} takes a number or a text.")
     if name == "$in":
-        return or_(false(), *(_compared(place, operator.eq, one) for one in operand))
+        return or_(false(), *(_compared(place, operator.eq, element) for element in operand))
     compared = _compared(place, _ORDER.get(name, operator.eq), operand)
     return not_(compared) if name == "$ne" else compared
 
@@ -140,7 +139,7 @@ def _compared(place: _Place, compare: Callable[[Any, Any], Any], operand: Any) -
 
 
 def _where(place: _Place, kinds: tuple[str, ...], inner: ColumnElement[bool]) -> ColumnElement[bool]:
-    """`inner` for what is of these kinds, and false for the rest: a database must not even try it there."""
+    """Return `inner` for values of these kinds, and false for others: a database must not even evaluate it there."""
     return case((place.kind().in_(kinds), inner), else_=false())
 
 

@@ -26,7 +26,7 @@ from memory.access.owners import get_user
 from memory.engine import Engine
 from memory.knowledge.fact_writes import as_fact, as_relations, as_revision
 from memory.knowledge.summaries import SummaryVersion, as_version
-from memory.store.documents import ITEMS, alive, as_item, histories, resting_on, sources_of
+from memory.store.documents import ITEMS, as_item, histories, resting_on, sources_of, unexpired
 from memory.turn.request import TurnUsage
 from models import (
     ArchiveRow,
@@ -222,7 +222,7 @@ class Export:
 
     @property
     def items(self) -> Iterator[ItemRecord]:
-        query = ITEMS.where(self._condition[ItemRow], alive(self.exported_at))
+        query = ITEMS.where(self._condition[ItemRow], unexpired(self.exported_at))
         for page in self._pages(query, ItemRow):
             ids = [row[0] for row in page]
             with self._read() as tx:

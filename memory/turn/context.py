@@ -39,7 +39,7 @@ from memory.recall.search import SearchFlags, SearchScope
 from memory.recall.triggers import about
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
-from memory.store.documents import joined
+from memory.store.documents import join_namespace
 from memory.transcripts.transcript import Transcript
 from memory.turn.request import MemoryReport, Turn, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow
@@ -62,8 +62,8 @@ MODEL_SEARCHES, SEARCHES_REASON = "asked", "the model looks back when it wants t
 NO_TOOLS = "the model calls no tools, so the message was read"
 CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 
-_INSTRUCTIONS, _PROFILE = joined(instructions.NAMESPACE), joined(profile.NAMESPACE)
-_TYPES = joined(conversation_types.NAMESPACE)
+_INSTRUCTIONS, _PROFILE = join_namespace(instructions.NAMESPACE), join_namespace(profile.NAMESPACE)
+_TYPES = join_namespace(conversation_types.NAMESPACE)
 
 _S, _J = SummaryRow.__table__.c, JobRow.__table__.c
 _I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
