@@ -127,6 +127,7 @@ class Judge:
     name = "judge"
     supports_tools = False
     window = None
+    down = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         pairs = _PAIR.findall(unescape(request.messages[-1].content))
@@ -144,6 +145,7 @@ class Counted:
     name = "counted"
     supports_tools = False
     window = None
+    down = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         self.calls += 1

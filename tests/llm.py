@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -24,7 +25,11 @@ SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}}
 
 @contextmanager
 def connected(
-    server: ModelServer, name: str = "gpt-4o", setting: str = "OPENAI_MODEL", **settings: Any
+    server: ModelServer,
+    name: str = "gpt-4o",
+    setting: str = "OPENAI_MODEL",
+    clock: Callable[[], float] = time.monotonic,
+    **settings: Any,
 ) -> Iterator[OpenAIModel]:
     """Make a model at `server` whose retries come at once."""
     settings = {
@@ -35,7 +40,7 @@ def connected(
     } | settings
     named = Settings(**settings)
     with closing(ProviderClient(named.servers.main, named.model_timeout)) as provider:
-        yield OpenAIModel(provider, name, setting, backoff=0.005, rest=0.0)
+        yield OpenAIModel(provider, name, setting, backoff=0.005, rest=0.0, clock=clock)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

@@ -34,6 +34,7 @@ class Fake:
     name = "fake"
     supports_tools = False
     window = None
+    down = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         asked = str(request.messages[-1].content)

@@ -13,7 +13,7 @@ from flask import Flask
 from app import engine_of
 from config import FallbackModel
 from memory.llm import Cancelled, complete
-from memory.llm.fallback import Failed, WithFallback
+from memory.llm.fallback import WithFallback
 from tests import openai
 from tests.conftest import MakeApp
 from tests.http import ask, chat, events, failed, good, history, stream, streamed_text
@@ -102,7 +102,7 @@ def test_after_the_first_word_nobody_else_is_asked(app: Flask, model_server: Mod
 
 def test_a_stopped_turn_asks_nobody_else(model_server: ModelServer, other: ModelServer) -> None:
     with connected(model_server) as first, connected(other) as second:
-        model = WithFallback(first, [second], Failed())
+        model = WithFallback(first, [second])
         asked = request(stream=True)
         model_server.main.queue(lambda body: (asked.cancel.cancel(), LASTING)[1])
         with pytest.raises(Cancelled):
@@ -143,8 +143,10 @@ def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
 def test_a_failure_is_remembered_for_some_seconds(model_server: ModelServer, other: ModelServer, stream: bool) -> None:
     now = [100.0]
     with ExitStack() as stack:
-        first, second = (stack.enter_context(connected(server)) for server in (model_server, other))
-        model = WithFallback(first, [second], Failed(lambda: now[0]))
+        first, second = (
+            stack.enter_context(connected(server, clock=lambda: now[0])) for server in (model_server, other)
+        )
+        model = WithFallback(first, [second])
         model_server.main.default = lambda body: LASTING
         for _ in range(3):
             assert complete(model, request(stream))[0] == "The other server answers."

@@ -1,8 +1,10 @@
-"""What a language model is to the rest of Recap: a `LanguageModel` answers a `ModelRequest`, piece by piece.
-`completions` asks any OpenAI-compatible server; `builtin` works by rules and needs neither network nor key.
+"""The protocol of language models: a `LanguageModel` answers a `ModelRequest`, piece by piece.
 
-Guarantee: an answer is text, tool calls, or both, and then exactly one `StreamEnd`; or it raises ModelError or
-Cancelled.  Replies are always consumed as an iterator, streamed or not, so there is one code path for both.
+`openai` asks any OpenAI-compatible server; `builtin` works by rules and needs neither network nor key.
+
+Invariant (tests/model_client/test_answers.py): an answer is text, tool calls, or both, and then exactly one
+`StreamEnd`; or it raises ModelError or Cancelled.  Replies are always consumed as an iterator, streamed or not, so
+there is one code path for both.
 """
 
 from __future__ import annotations
@@ -68,8 +70,11 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A model's call of a tool.  `arguments` is the text that the model wrote, which need not be JSON; `extra` goes
-    back to the server unchanged with the call (Gemini signs its calls)."""
+    """A model's call of a tool.
+
+    arguments: the text that the model wrote, which need not be JSON. extra: goes back to the server unchanged with the
+    call (Gemini signs its calls).
+    """
 
     id: str
     name: str
@@ -180,6 +185,11 @@ class LanguageModel(Protocol):
         """The tokens that the model can read in one prompt, as far as that is known."""
         ...
 
+    @property
+    def down(self) -> str | None:
+        """The code of the error with which the model failed lately, so that substitutes are asked before it."""
+        ...
+
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """Yield the text, then any tool calls, then one `StreamEnd`.
 
@@ -194,7 +204,7 @@ class LanguageModel(Protocol):
 
 
 def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, StreamEnd]:
-    """The whole text of an answer, without thoughts, and its end."""
+    """Return the whole text of an answer, without thoughts, and its end."""
     words = list[str]()
     for event in model.answer(request):
         if isinstance(event, TextDelta):
@@ -207,8 +217,8 @@ def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, StreamEn
 
 
 def estimate_prompt(request: ModelRequest) -> int:
-    """The estimated tokens of a request's messages and tools."""
+    """Return the estimated tokens of a request's messages and tools."""
     tools = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in request.tools]
     calls = [call.name + call.arguments for message in request.messages for call in message.tool_calls]
-    said = [message.content for message in request.messages]
-    return len(said) * tokens.MESSAGE_OVERHEAD + sum(map(tokens.estimate, [*said, *calls, *tools]))
+    texts = [message.content for message in request.messages]
+    return len(texts) * tokens.MESSAGE_OVERHEAD + sum(map(tokens.estimate, [*texts, *calls, *tools]))

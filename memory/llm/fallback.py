@@ -8,13 +8,9 @@ Invariants:
 from __future__ import annotations
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
-
-from cachetools import TLRUCache
 
 from memory.errors import CONTENT_REFUSED, ModelError
 from memory.llm import LanguageModel, ModelEvent, ModelRequest, RawChunk, Substitute, Thought, Waiting
@@ -25,37 +21,6 @@ log = logging.getLogger(__name__)
 NOT_FOUND = "model_not_found"
 OF_THE_REQUEST = (CONTENT_REFUSED, "model_rejected_request")
 """Codes of failures that are the request's own: no other model is asked."""
-DOWN_SECONDS = {
-    **dict.fromkeys(("model_unreachable", "model_timeout", "model_failed", "model_cut_off", "model_busy"), 20.0),
-    **dict.fromkeys(("model_quota_exhausted", "model_key_refused", "model_server_unusable"), 20.0),
-    NOT_FOUND: 60.0,
-}
-"""For so many seconds a model that failed is asked last. Other failures say nothing about the next request."""
-MODELS_MAX = 256  # whose failures are remembered
-
-
-class Failed:
-    """The models that failed a moment ago, each with the code of its error.  Thread-safe."""
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._lock = threading.Lock()
-        self._codes: TLRUCache[LanguageModel, str] = TLRUCache(
-            MODELS_MAX, lambda _, code, now: now + DOWN_SECONDS[code], clock
-        )
-
-    def add(self, model: LanguageModel, code: str) -> None:
-        if code in DOWN_SECONDS:
-            with self._lock:
-                self._codes[model] = code
-
-    def remove(self, model: LanguageModel) -> None:
-        with self._lock:
-            self._codes.pop(model, None)
-
-    def code(self, model: LanguageModel) -> str | None:
-        """Return the code of the model's error, or None if it did not fail lately."""
-        with self._lock:
-            return self._codes.get(model)
 
 
 class WithFallback:
@@ -69,17 +34,20 @@ class WithFallback:
         self,
         model: LanguageModel,
         substitutes: Sequence[LanguageModel],
-        failed: Failed,
         on_takeover: Callable[[str, str], None] | None = None,
         if_unknown: LanguageModel | None = None,
     ) -> None:
         self.name = model.name
         self._model, self._substitutes, self._if_unknown = model, tuple(substitutes), if_unknown
-        self._failed, self._on_takeover = failed, on_takeover
+        self._on_takeover = on_takeover
 
     @property
     def supports_tools(self) -> bool:
         return self._model.supports_tools
+
+    @property
+    def down(self) -> str | None:
+        return self._model.down
 
     @property
     def window(self) -> int | None:
@@ -88,8 +56,8 @@ class WithFallback:
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  When all models fail, raises the error of `model`."""
         errors: dict[LanguageModel, ModelError] = {}
-        why = self._failed.code(self._model)
-        waiting = deque(sorted(self._candidates(why), key=lambda model: self._failed.code(model) is not None))
+        why = self._model.down
+        waiting = deque(sorted(self._candidates(why), key=lambda model: model.down is not None))
         while waiting:
             model = waiting.popleft()
             announced, began = model is self._model, False
@@ -108,19 +76,15 @@ class WithFallback:
                         yield from held
                         held.clear()
                     yield event
-                self._failed.remove(model)
                 return
             except ModelError as error:
                 own = model is self._model and error.code in OF_THE_REQUEST
                 if began or own or request.cancel.cancelled:
                     raise
                 errors[model] = error
-            code = errors[model].code
-            self._failed.add(model, code)
             if model is self._model:
-                why = code
-                unknown = self._if_unknown
-                if code == NOT_FOUND and unknown is not None and unknown not in (*errors, *waiting):
+                why, unknown = errors[model].code, self._if_unknown
+                if why == NOT_FOUND and unknown is not None and unknown not in (*errors, *waiting):
                     waiting.appendleft(unknown)
         raise self._all_failed(errors)
 

@@ -1,4 +1,4 @@
-"""Asking the mini model for JSON: one call, and another if the answer has to be repaired.
+"""Ask the mini model for JSON: one call, and another if the answer has to be repaired.
 
 Guarantee: the owner's budget is charged for each call, whatever becomes of its answer.
 
@@ -20,7 +20,7 @@ from jsonschema import Draft202012Validator
 from memory.access.budgets import Budgets
 from memory.llm import ChatMessage, LanguageModel, ModelRequest, complete
 from memory.llm.model_server import ModelServer
-from memory.llm.thoughts import without_thoughts
+from memory.llm.thoughts import CLOSING_TAG, without_thoughts
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt
 from memory.quoting import escape
@@ -36,7 +36,6 @@ _COMMENT = r"//[^\n]{0,400}\n|/\*[^*]{0,400}\*/|\#[^\n]{0,400}\n"
 _OBJECT = re.compile(rf"""\{{(?=(?:\s|{_COMMENT})*+(?:\}}|["'“‘]?\w[\w -]{{0,40}}["'”’]?\s*[:=]))""")
 _MARK = re.compile(r"[^\w\s]")
 _PAIRS = {"{": "}", "[": "]", "(": ")"}
-_THOUGHT_END = re.compile(r"</think(?:ing)?>", re.I)
 _CUT_OFF = (
     "The mini model's answer was cut off at the model's limit of tokens: raise the server's limit (num_predict or "
     "OLLAMA_CONTEXT_LENGTH for Ollama, n_predict for llama.cpp), or choose another model with OPENAI_SUMMARY_MODEL."
@@ -90,7 +89,7 @@ class MiniModel:
         read: Callable[[str], T],
         spent: list[Usage] | None = None,
     ) -> ParsedAnswer[T]:
-        """What `read` makes of the answer, which is not repaired without `repair`.
+        """Return what `read` makes of the answer, which is not repaired without `repair`.
 
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
         """
@@ -135,13 +134,13 @@ def ask(
 
 
 def request_for(told: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:
-    """A request for JSON of a schema: what the model is told, and the blocks of what it reads."""
+    """Return a request for JSON of a schema: what the model is told, and the blocks of what it reads."""
     system = ChatMessage("system", f"{told}\n\n{instruction(schema)}")
     return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), schema)
 
 
 def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The first JSON object in an answer that follows the schema.  Raises InvalidAnswer."""
+    """Return the first JSON object in an answer that follows the schema.  Raises InvalidAnswer."""
     problem = "It holds no complete JSON object."
     for found in json_objects(answer):
         wrong = next(Draft202012Validator(schema).iter_errors(found.value), None)
@@ -160,7 +159,7 @@ def json_objects(answer: str) -> list[JsonObject]:
     decoder = json.JSONDecoder(strict=False)
     found, end = list[JsonObject](), 0
     while len(found) < OBJECTS_MAX and (start := _OBJECT.search(text, end)):
-        if _THOUGHT_END.search(text, end, start.start()):
+        if CLOSING_TAG.search(text, end, start.start()):
             found.clear()
         if text.count("{", end, start.start()) > text.count("}", end, start.start()):  # it is a part of a broken one
             return found + _repaired(text[text.index("{", end) :])
@@ -173,7 +172,7 @@ def json_objects(answer: str) -> list[JsonObject]:
 
 
 def _out_of_string(text: str) -> str:
-    """The text in a JSON string, if that is the whole answer."""
+    """Return the text in a JSON string, if that is the whole answer."""
     if text.startswith('"'):
         try:
             return str(json.loads(text, strict=False))
@@ -189,14 +188,14 @@ def _repaired(text: str) -> list[JsonObject]:
     except (ValueError, RecursionError):
         return []
     found = [value for value in (made if isinstance(made, list) else [made]) if isinstance(value, dict)]
-    thought = list(_THOUGHT_END.finditer(text))
-    if thought and not (found and _THOUGHT_END.search(json.dumps(found[0], ensure_ascii=False))):
+    thought = list(CLOSING_TAG.finditer(text))
+    if thought and not (found and CLOSING_TAG.search(json.dumps(found[0], ensure_ascii=False))):
         return json_objects(text[thought[-1].end() :])  # what was repaired is a part of a thought
     return [JsonObject(value, repaired=True) for value in found[:OBJECTS_MAX]]
 
 
 def _repairable(text: str) -> str:
-    """The beginning of a text, as much as can be repaired in a fraction of a second."""
+    """Return the beginning of a text, as much as can be repaired in a fraction of a second."""
     text, open_brackets = text[:REPAIR_CHARS], list[str]()
     for number, mark in enumerate(_MARK.finditer(text)):
         if number == REPAIR_MARKS or len(open_brackets) > REPAIR_DEPTH:
@@ -222,12 +221,12 @@ def list_of(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def instruction(schema: Any) -> str:
-    """What asks for an answer of a schema's shape, for servers that take no schema."""
+    """Return what asks for an answer of a schema's shape, for servers that take no schema."""
     return f"ParsedAnswer with one JSON object and nothing else, of this shape: {json.dumps(_example(schema))}"
 
 
 def _example(schema: Any) -> Any:
-    """The smallest value of a schema's shape."""
+    """Return the smallest value of a schema's shape."""
     if schema["type"] == "object":
         return {name: _example(inner) for name, inner in schema["properties"].items()}
     if schema["type"] == "array":

@@ -98,6 +98,7 @@ class _Unavailable:
 
     supports_tools = False
     window = None
+    down = None
 
     def __init__(self, name: str, problem: str) -> None:
         self.name = name
@@ -163,7 +164,7 @@ class ModelServer:
     # -- for an administrator
 
     def get(self) -> ServerInfo:
-        """The model server in use."""
+        """Return the model server in use."""
         stored, problem = self._stored(), None
         try:
             settings = self._named_by(stored)
@@ -231,7 +232,7 @@ class ModelServer:
         return _Row._make(row) if row is not None else None
 
     def _named_by(self, stored: _Row | None) -> Settings:
-        """The settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
+        """Return the settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
         if stored is None:
             return self._settings
         try:
@@ -241,7 +242,10 @@ class ModelServer:
         return self._with(stored, key)
 
     def _with(self, named: _Row | ServerDraft, key: str) -> Settings:
-        """The settings, with a main model's server.  Servers of other tasks stay what the environment makes them."""
+        """Return the settings, with a main model's server.
+
+        Servers of other tasks stay what the environment makes them.
+        """
         changes = {
             "openai_base_url": named.base_url,
             "openai_api_key": key,
@@ -265,13 +269,13 @@ class ModelServer:
             return ModelRegistry(main, mini, notice=str(error))
 
     def _refusal(self) -> str | None:
-        """Why no model server can be stored."""
+        """Return why no model server can be stored; None: it can."""
         if not self._is_replaceable:
             return BY_ENVIRONMENT
         return None if self._settings.encryption_key else NO_ENCRYPTION_KEY
 
     def _drafted(self, draft: ServerDraft) -> Settings:
-        """The settings with a draft in them.  Raises InvalidRequest."""
+        """Return the settings with a draft in them.  Raises InvalidRequest."""
         if "@" in draft.base_url:
             text = "An address with a password in it can't be set here, because addresses are stored as they are."
             raise InvalidRequest("bad_model_server", f"{text} Use OPENAI_BASE_URL for it.", param="base_url")
@@ -298,6 +302,6 @@ class ModelServer:
 
 
 def _address(settings: Settings) -> str:
-    """Where the server is, without a password that the environment's address may have."""
+    """Return where the server is, without a password that the environment's address may have."""
     parts = urlsplit(settings.openai_base_url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -55,7 +55,7 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
 _AZURE = re.compile(
-    r"(?P<provider>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/chat/completions|/embeddings)?)?(?<!/v1)"
+    r"(?P<endpoint>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/chat/completions|/embeddings)?)?(?<!/v1)"
 )
 """An address of Azure's older protocol, where /openai/v1 is OpenAI's."""
 
@@ -106,12 +106,12 @@ class ProviderClient:
         self.close = weakref.finalize(self, self._client.close)  # at the latest when the last turn with it is over
 
     def errors(self, model: str, setting: str, seconds: float | None = None) -> ProviderErrors:
-        """The errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""
+        """Return the errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""
         settings = self.server.url_setting, self.server.key_setting
         return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
 
     def get(self, path: str, body: Body | None, errors: ProviderErrors) -> bytes:
-        """What the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
+        """Return what the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
         return b"".join(self.chunks(path, body, errors, time.monotonic() + errors.seconds, CancelToken()))
 
     def chunks(
@@ -200,7 +200,7 @@ class ProviderClient:
             closed.set()
 
     def _send(self, path: str, body: Body | None, deadline: float, silence: float | None) -> httpx2.Response:
-        """The response to a request, of which the head has come.  Raises what the package raises."""
+        """Return the response to a request, of which the head has come.  Raises what the package raises."""
         left = max(0.001, min(deadline - time.monotonic(), silence or math.inf))
         options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
         if self._by_deployment and body is not None:  # Azure names the model in the path
@@ -222,7 +222,7 @@ def _client(address: str, query: Mapping[str, str], key: str, http: httpx2.Clien
     if azure is None:
         return openai.OpenAI(base_url=address, default_query=query, **options), False
     client = openai.AzureOpenAI(
-        azure_endpoint=azure["provider"],
+        azure_endpoint=azure["endpoint"],
         azure_deployment=azure["deployment"],
         api_version=query["api-version"],
         **options,
@@ -243,18 +243,24 @@ def _shutdown_socket(response: httpx2.Response) -> None:
 
 
 TRIES = 3
-LONGEST_PAUSE = 5.0  # seconds; a server that asks for a longer one is reported
+PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not say
 LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
 LASTING = frozenset({"model_failed", "model_unreachable"})  # errors that tell of more than one request
-WINDOW_SHARE, WINDOW_MIN = 0.75, 500  # of a prompt that was too long where the server names no limit; tokens
+DOWN_SECONDS = {
+    **dict.fromkeys(("model_unreachable", "model_timeout", "model_failed", "model_cut_off", "model_busy"), 20.0),
+    **dict.fromkeys(("model_quota_exhausted", "model_key_refused"), 20.0),
+    "model_not_found": 60.0,
+}
+"""For so many seconds a model that failed is asked after its substitutes. Other failures say nothing about the next."""
+WINDOW_SHARE, WINDOW_TOKENS_MIN = 0.75, 500  # of a prompt that was too long where the server names no limit
 
 
 class OpenAIModel:
     """A `LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
 
-    Threads may share it.  `backoff` is the pause in seconds before the first retry; the second is twice as long.
-    `rest` is for how long a server is left alone that failed TRIES times in a row.
+    Threads may share it.  backoff: the pause in seconds before the first retry; the second is twice as long.
+    rest: seconds in which a server is left alone that failed TRIES times in a row.
     """
 
     def __init__(
@@ -265,16 +271,16 @@ class OpenAIModel:
         *,
         backoff: float = 0.5,
         rest: float = 3.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = provider
         self.name = name
         self.form = RequestForm()
         """How this model's requests are written, as learned so far."""
         self._errors = provider.errors(name, setting)
-        self._backoff = backoff
-        self._rest = rest
-        self._failed = 0  # times in a row
-        self._last_failure: tuple[float, ModelError] | None = None
+        self._backoff, self._rest, self._clock = backoff, rest, clock
+        self._lasting_failures = 0  # in a row
+        self._failure: tuple[float, ModelError] | None = None  # the last one, and when it came
 
     @property
     def supports_tools(self) -> bool:
@@ -285,6 +291,14 @@ class OpenAIModel:
     def window(self) -> int | None:
         """The tokens that the model can read in one prompt, once the server has refused a longer one."""
         return self.form.window
+
+    @property
+    def down(self) -> str | None:
+        """The code of the error with which the model failed lately."""
+        last = self._failure
+        if last is None or self._clock() >= last[0] + DOWN_SECONDS[last[1].code]:
+            return None
+        return last[1].code
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  Closing the iterator early closes the connection."""
@@ -297,7 +311,7 @@ class OpenAIModel:
             try:
                 for event in self._events(request, form, deadline):
                     if not began and not isinstance(event, Waiting):  # only now it is known that the form helps
-                        self._learn(form)
+                        self._succeeded(form)
                         began = True
                     yield event
                 return
@@ -305,24 +319,17 @@ class OpenAIModel:
                 error = failed
             if request.cancel.cancelled:  # which may have broken the connection
                 raise Cancelled
-            if error.code == CONTEXT_EXCEEDED:
-                error.window = error.window or max(WINDOW_MIN, int(estimate_prompt(request) * WINDOW_SHARE))
-                self.form = replace(self.form, window=error.window)
             other = None if began else form.without_refused(error, request)
             if other is not None:
                 form = other
                 continue
             tries += 1
-            pause = error.retry_after
-            if pause is None:  # with jitter, so that callers who failed together do not return together
-                pause = self._backoff * 2 ** (tries - 1) * (1 + random.random() / 4)  # nosec B311 # a pause
-            if not began and error.code in LASTING:
-                self._failed += 1
-                self._last_failure = time.monotonic(), error
-            final = began or error.code not in WORTH_ANOTHER_TRY or request.client is not None or pause > LONGEST_PAUSE
-            if final or tries == TRIES or time.monotonic() + pause >= last_try:
-                if error.code == "model_busy" and error.retry_after is None:
-                    error.retry_after = BUSY_SECONDS
+            # With jitter, so that callers who failed together do not return together.
+            backoff = self._backoff * 2 ** (tries - 1) * (1 + random.random() / 4)  # nosec B311 # a pause
+            pause = backoff if error.retry_after is None else error.retry_after
+            self._failed(error, request, began=began)
+            final = began or error.code not in WORTH_ANOTHER_TRY or request.client is not None
+            if final or tries == TRIES or pause > PAUSE_SECONDS_MAX or time.monotonic() + pause >= last_try:
                 raise error
             if request.cancel.wait(pause):
                 raise Cancelled
@@ -342,19 +349,29 @@ class OpenAIModel:
                     self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
                 yield event
 
-    def _learn(self, form: RequestForm) -> None:
-        self._failed, self._last_failure = 0, None
+    def _succeeded(self, form: RequestForm) -> None:
+        self._lasting_failures, self._failure = 0, None
         if form is not self.form:
             self.form = self.form.merged(form)
 
+    def _failed(self, error: ModelError, request: ModelRequest, *, began: bool) -> None:
+        """Remember what a failure says of the model and of later requests."""
+        if error.code == CONTEXT_EXCEEDED:
+            share = int(estimate_prompt(request) * WINDOW_SHARE)
+            error.window = error.window or max(WINDOW_TOKENS_MIN, share)
+            self.form = replace(self.form, window=error.window)
+        if error.code == "model_busy" and error.retry_after is None:
+            error.retry_after = BUSY_SECONDS
+        if not began and error.code in DOWN_SECONDS:
+            self._lasting_failures += error.code in LASTING
+            self._failure = self._clock(), error
+
     def _raise_while_resting(self) -> None:
         """Raise the last error again while the server is left alone, without asking it."""
-        last = self._last_failure
-        if self._failed < TRIES or last is None:
-            return
-        left = last[0] + self._rest - time.monotonic()
-        if left > 0:
-            raise last[1].again(left)
+        if self._failure is not None and self._lasting_failures >= TRIES:
+            left = self._failure[0] + self._rest - self._clock()
+            if left > 0 and self._failure[1].code in LASTING:
+                raise self._failure[1].again(left)
 
 
 INDEX_SECONDS = 30.0

@@ -1,4 +1,4 @@
-"""Puts answers and calls of tools into the form of OpenAI's protocol.
+"""Put answers and calls of tools into the form of OpenAI's protocol.
 
 A server's answer to a client's request almost always has the form that the client asked for, and every field of it is
 passed on.  But some servers answer a streamed request with one object, or stream unasked, and a client may not want the
@@ -31,7 +31,7 @@ def to_chunks(
     calls: Sequence[ToolCall] = (),
     id: str | None = None,
 ) -> Iterator[TextDelta | RawChunk]:
-    """An answer that comes from no server, as a client with these parameters expects it."""
+    """Yield an answer that comes from no server, as a client with these parameters expects it."""
     if not stream:
         text = "".join(pieces)
         yield TextDelta(text)
@@ -50,21 +50,27 @@ def to_chunks(
 
 
 def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
-    """The chunk that ends a stream which broke off after the chunk `before`."""
+    """Return the chunk that ends a stream which broke off after the chunk `before`."""
     return dict(_delta({**before, "object": CHUNK}, {}, finish).data)
 
 
 def as_completion(
     sent: Sequence[Mapping[str, Any]], text: str, end: StreamEnd, calls: Sequence[ToolCall]
 ) -> Mapping[str, Any]:
-    """What the server sent as one `chat.completion`; composed of `text` and `calls` if the server streamed unasked."""
+    """Return what the server sent as one `chat.completion`.
+
+    If the server streamed unasked, it is composed of `text` and `calls`.
+    """
     if len(sent) == 1 and any("message" in choice for choice in _choices(sent[0])):
         return sent[0]
     return _completion(text, end, calls, next((str(part["id"]) for part in sent if part.get("id")), None))
 
 
 def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A chunk for a client with these parameters; None if it holds nothing but usage that the client does not want."""
+    """Return a chunk for a client with these parameters.
+
+    None: it holds nothing but usage that the client does not want.
+    """
     options = client.get("stream_options")
     wants_usage = isinstance(options, dict) and options.get("include_usage")
     choices = _choices(data)
@@ -77,14 +83,14 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
 
 
 def to_openai(call: ToolCall) -> dict[str, Any]:
-    """A call in the form of an assistant's message, with the name and arguments that the model wrote."""
+    """Return a call in the form of an assistant's message, with the name and arguments that the model wrote."""
     extra = {} if call.extra is None else {"extra_content": call.extra}
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function, **extra}
 
 
 def sent_call(call: ToolCall) -> dict[str, Any]:
-    """A call as it is sent.
+    """Return a call as it is sent.
 
     Servers refuse a conversation with a bad name or arguments that are no object, so bad ones are replaced.
     """
@@ -93,7 +99,7 @@ def sent_call(call: ToolCall) -> dict[str, Any]:
 
 
 def is_object(text: str) -> bool:
-    """Whether `text` is a whole JSON object, as the arguments of a call must be."""
+    """Return whether `text` is a whole JSON object, as the arguments of a call must be."""
     try:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):

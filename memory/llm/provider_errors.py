@@ -155,7 +155,7 @@ class ProviderErrors:
         return error
 
     def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
-        """The error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
+        """Return the error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
         why = f"{why}: {quoted}" if quoted else why
         values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
         sentence = _SENTENCES[code].replace("OPENAI_API_KEY", self.key_setting)
@@ -165,7 +165,7 @@ class ProviderErrors:
         return ModelError(code, sentence.format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
 
     def _quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:
-        """`text` fit to be shown: no secrets, one line, printable, at most `longest` characters."""
+        """Return text fit to be shown: no secrets, one line, printable, at most `longest` characters."""
         for secret in self.secrets:
             # A short one ("ollama", "x") is no secret, and only struck out as a word of its own.
             pattern = re.escape(secret) if len(secret) >= 8 else rf"(?<!\w){re.escape(secret)}(?!\w)"
@@ -186,22 +186,19 @@ def _unwrapped(detail: Any) -> Any:
 def _code(status: int, named: Mapping[str, Any], said: str, whole: str) -> str:
     """Return the code of our error for what the server said. whole: all of its error, also what stands deeper in it."""
     theirs = {str(named.get(name)) for name in ("code", "type")}
-    if theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)):
-        return CONTENT_REFUSED
-    if status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(said):
-        return "model_quota_exhausted"
-    if "context_length_exceeded" in theirs or (status in (400, 413, 422, 429, 500) and _is_too_long(status, said)):
-        return CONTEXT_EXCEEDED
-    if status in (429, 498, 529) or "rate_limit_exceeded" in theirs:
-        return "model_busy"
+    too_long = status in (400, 413, 422, 429, 500) and _is_too_long(status, said)
     # OpenAI answers 403 for a model that a key may not use.
-    if status == 404 or theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(said)):
-        return "model_not_found"
-    if status in (401, 403) or _BAD_KEY.search(whole):
-        return "model_key_refused"
-    if status >= 500 or status in (408, 409):  # the server's own timeout or lock; the request itself is fine
-        return "model_failed"
-    return "model_rejected_request"
+    no_model = theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(said))
+    checks = {  # the first that holds counts
+        CONTENT_REFUSED: theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
+        "model_quota_exhausted": status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(said),
+        CONTEXT_EXCEEDED: "context_length_exceeded" in theirs or too_long,
+        "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in theirs,
+        "model_not_found": status == 404 or no_model,
+        "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
+        "model_failed": status >= 500 or status in (408, 409),  # its own timeout or lock; the request itself is fine
+    }
+    return next((code for code, holds in checks.items() if holds), "model_rejected_request")
 
 
 def _is_too_long(status: int, said: str) -> bool:

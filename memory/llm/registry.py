@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -16,7 +17,7 @@ from cachetools.func import ttl_cache
 
 from memory.errors import InvalidRequest, ModelError, NotFound, RecapError
 from memory.llm import LanguageModel
-from memory.llm.fallback import Failed, WithFallback
+from memory.llm.fallback import WithFallback
 
 if TYPE_CHECKING:
     from memory.llm.openai import OpenAIModel, ProviderClient
@@ -29,37 +30,30 @@ CHOSEN_MAX = 64  # models by name that are kept, each with what it has learned o
 MAIN = "recap"  # always means the main model, so that a client's configuration works with any server
 
 
+@dataclass(eq=False)
 class ModelRegistry:
     """The models at `provider`, or the built-in one where that is None.  Threads may share it.
 
-    `main` answers where no other model is chosen, and `mini` writes summaries.  `named` makes another model of the
-    server.  Only the models in `listed` can be chosen, or if it is empty, all of the server's.  `notice` says why no
-    server answers: the built-in model does, so that nobody takes it for more than it is, or nothing can.
-    `fallbacks` answer where another model fails; `on_takeover` gets the task, the model that answers, and why.
-    `mini_provider` and `embedding_provider` are other servers of these tasks.
+    single_main, single_mini: the models without substitutes; `main` and `mini` have them. named: makes another model of
+    the server. listed: the models that can be chosen; empty: all of the server's. notice: why no server answers, so
+    that nobody takes the built-in model for more than it is. fallbacks: answer where another model fails. on_takeover:
+    gets the task, the model that answers, and why. mini_provider, embedding_provider: other servers of these tasks.
     """
 
-    def __init__(
-        self,
-        main: LanguageModel,
-        mini: LanguageModel,
-        provider: ProviderClient | None = None,
-        named: Callable[[str], LanguageModel] | None = None,
-        listed: tuple[str, ...] = (),
-        notice: str | None = None,
-        builtin: bool = False,
-        *,
-        fallbacks: Sequence[OpenAIModel] = (),
-        mini_provider: ProviderClient | None = None,
-        embedding_provider: ProviderClient | None = None,
-        on_takeover: Callable[[str, str, str], None] | None = None,
-    ) -> None:
-        self.provider, self.listed, self.notice, self.builtin = provider, listed, notice, builtin
-        self.fallbacks, self.mini_provider = fallbacks, mini_provider
-        self.embedding_provider = embedding_provider
-        self._failed, self._on_takeover = Failed(), on_takeover
-        self.single_main, self.single_mini = main, mini
-        self.main, self.mini = self._backed(main, "main"), self._backed(mini, "mini")
+    single_main: LanguageModel
+    single_mini: LanguageModel
+    provider: ProviderClient | None = None
+    named: InitVar[Callable[[str], LanguageModel] | None] = None
+    listed: tuple[str, ...] = ()
+    notice: str | None = None
+    builtin: bool = False
+    fallbacks: Sequence[OpenAIModel] = ()
+    mini_provider: ProviderClient | None = None
+    embedding_provider: ProviderClient | None = None
+    on_takeover: Callable[[str, str, str], None] | None = None
+
+    def __post_init__(self, named: Callable[[str], LanguageModel] | None) -> None:
+        self.main, self.mini = self._backed(self.single_main, "main"), self._backed(self.single_mini, "mini")
         self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None
         self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
 
@@ -67,8 +61,8 @@ class ModelRegistry:
         """Return the model with its substitutes, if it has any."""
         if not self.fallbacks and if_unknown is None:
             return model
-        on_takeover = partial(self._on_takeover, task) if self._on_takeover is not None else None
-        return WithFallback(model, self.fallbacks, self._failed, on_takeover, if_unknown)
+        on_takeover = partial(self.on_takeover, task) if self.on_takeover is not None else None
+        return WithFallback(model, self.fallbacks, on_takeover, if_unknown)
 
     def close(self) -> None:
         """Close the connections to all servers."""
@@ -76,14 +70,14 @@ class ModelRegistry:
             self.provider,
             self.mini_provider,
             self.embedding_provider,
-            *(one.provider for one in self.fallbacks),
+            *(model.provider for model in self.fallbacks),
         )
         for provider in providers:
             if provider is not None:
                 provider.close()
 
     def choose(self, name: str | None, *, main_if_unknown: bool = False) -> LanguageModel:
-        """The model of this name; the main model for None and MAIN, and where there is no server.
+        """Return the model of this name; the main model for None and MAIN, and where there is no server.
 
         Whether the server has it, its answer tells.  With `main_if_unknown` the main model answers if it has not.
         Raises InvalidRequest for one that the operator does not list.
@@ -98,7 +92,7 @@ class ModelRegistry:
         return self._backed(self._named(name), "main", unknown)
 
     def names(self) -> list[str]:
-        """What can be chosen, the main model first.  It is alone when the server can't list its models."""
+        """Return what can be chosen, the main model first.  It is alone when the server can't list its models."""
         return list(dict.fromkeys([self.main.name, *(self.listed or self._of_server())]))
 
     def _fetch(self) -> list[str]:
@@ -113,13 +107,13 @@ class ModelRegistry:
     # -- for clients of the OpenAI protocol: what the server answers, as it wrote it
 
     def listing(self) -> bytes:
-        """The list of models; one of our own where the operator lists others.  Raises ModelError."""
+        """Return the list of models; one of our own where the operator lists others.  Raises ModelError."""
         if self.provider is None or self.listed:
             return json.dumps({"object": "list", "data": list(map(_entry, self.names()))}).encode()
         return _fetched(self.provider, "/models")
 
     def entry(self, name: str) -> bytes:
-        """One model.  Raises ModelError, and NotFound for a name that no model has."""
+        """Return one model.  Raises ModelError, and NotFound for a name that no model has."""
         if name == MAIN or (self.provider is None and name == self.main.name):
             return json.dumps(_entry(name)).encode()
         if self.provider is None or name in (".", ".."):  # dots would lead elsewhere on the server
@@ -127,8 +121,10 @@ class ModelRegistry:
         return _fetched(self.provider, f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
-        """Embeddings.  Raises ModelError, and RecapError with the built-in model, whose word vectors do not have the
-        size that a client expects of a model."""
+        """Return embeddings.  Raises ModelError, and RecapError with the built-in model.
+
+        Its word vectors do not have the size that a client expects of a model.
+        """
         if self.embedding_provider is None:
             raise RecapError(
                 "embeddings_unavailable",

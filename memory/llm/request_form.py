@@ -96,24 +96,20 @@ class RequestForm:
         for name, other in (_LIMITS, _LIMITS[::-1]):
             if name in body and self.limit_name is None and _names(text, name):
                 return replace(self, limit_name=other)
-        client = request.client or {}
-        if (
-            request.schema is not None
-            and self.json_mode != "text"
-            and "response_format" not in client
-            and _JSON.search(text)
-        ):
-            return replace(self, json_mode=_NEXT_MODE[self.json_mode])
-        if request.tools and self.tools and "tools" not in client and _TOOLS.search(text):
-            return replace(self, tools=False)
-        if self.roles != "no system" and _NO_SYSTEM.search(text):
-            return replace(self, roles="no system")
-        if self.roles == "any" and _ROLES.search(text):
-            return replace(self, roles="strict")
+        client, wants_json = request.client or {}, request.schema is not None and self.json_mode != "text"
         extra = any(field not in _ESSENTIAL for message in body["messages"] for field in message)
-        if extra and not self.plain_messages and _IN_MESSAGES.search(text):
-            return replace(self, plain_messages=True)
-        return None
+        changes: list[tuple[Any, dict[str, Any]]] = [  # the first that applies is tried
+            (
+                wants_json and "response_format" not in client and _JSON.search(text),
+                {"json_mode": _NEXT_MODE.get(self.json_mode)},
+            ),
+            (request.tools and self.tools and "tools" not in client and _TOOLS.search(text), {"tools": False}),
+            (self.roles != "no system" and _NO_SYSTEM.search(text), {"roles": "no system"}),
+            (self.roles == "any" and _ROLES.search(text), {"roles": "strict"}),
+            (extra and not self.plain_messages and _IN_MESSAGES.search(text), {"plain_messages": True}),
+        ]
+        change = next((change for applies, change in changes if applies), None)
+        return replace(self, **change) if change is not None else None
 
     def merged(self, other: RequestForm) -> RequestForm:
         """Return this form with what `other` has learned beside it, perhaps from a request at the same time."""

@@ -37,7 +37,7 @@ from models.owners import Usage
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-_MOST_TOKENS = 2**31
+_TOKENS_MAX = 2**31
 _NAME_CHARS = 200  # of the model's name
 
 
@@ -67,98 +67,105 @@ def parse_completion(
     Calls count only if tools were offered.  A client's calls are its own and its answer may be empty; of several
     choices the first is read.
     """
-    client = request.client
-    answer, sent = _Answer(splitter), list[dict[str, Any]]()
-    model = ""
-    usage: Usage | None = None
-    broken: ModelError | None = None
-    data: dict[str, Any] = {}
+    completion = Completion(request, errors, splitter)
     try:
         for data in _objects(chunks, errors):
-            if not data:
-                if request.stream:
-                    yield Waiting()
-                continue
-            model = model or text_in(data.get("model"))[:_NAME_CHARS]
-            usage = _usage(data.get("usage")) or usage
-            choices = data.get("choices")
-            choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
-            if error := choice.get("error"):
-                broken = errors.told(error)
+            if data:
+                yield from completion.feed(data)
+            elif request.stream:
+                yield Waiting()
+            if completion.error is not None:
                 break
-            if ("delta" in choice or "message" in choice) and not choice.get("index"):
-                yield from answer.add(choice, calls=bool(request.tools) or client is not None)
-            if client is not None:
-                sent.append(data)
-                if request.stream and (chunk := for_client(data, client)):
-                    yield RawChunk(chunk)
     except ModelError:
-        if not answer.reason:  # with a reason to end, the answer is complete
+        if not completion.reason:  # with a reason to end, the answer is complete
             raise
-    if answer.reason == "error":
-        broken = broken or errors.told({"message": f"the answer ended with {answer.their_reason!r}"})
-    if broken is not None:
-        raise broken
-    if not answer.begun:
-        raise errors.bad_answer("it holds no message", json.dumps(data, ensure_ascii=False))
-    yield from answer.end()
-    made = _whole(answer.calls) if answer.calls else []
-    if client is None and not made and not answer.words.strip():
-        raise errors.empty_answer(answer.reason, thought=answer.has_thoughts)
-    # Many servers say "stop" beside calls.
-    reason = "tool_calls" if made else answer.reason if answer.reason in ("length", "content_filter") else "stop"
-    if usage is None:
-        completion = tokens.estimate(answer.came + "".join(call.name + call.arguments for call in made))
-        usage = Usage(estimate_prompt(request), completion, estimated=True)
-    finish = StreamEnd(reason, model or errors.model, usage, answer.thoughts)
-    if client is not None and not request.stream:
-        yield RawChunk(as_completion(sent, answer.came, finish, made))
-    yield from made
-    yield finish
+    yield from completion.end()
 
 
-class _Answer:
+class Completion:
     """What has come of an answer.
 
-    came: its content as the server sent it; words: without the thoughts; thoughts: the fields with thoughts of their
-    own, which go back to the server with calls of tools. reason: why it ended, `error` for a failure.
+    content: as the server sent it; text: without the thoughts; thoughts: the fields with thoughts of their own, which
+    go back to the server with calls of tools. reason: why it ended; error: why it is of no use.
     """
 
-    def __init__(self, splitter: ThoughtSplitter) -> None:
-        self.came = self.words = self.reason = self.their_reason = ""
+    def __init__(self, request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter) -> None:
+        self.content = self.text = self.reason = self.model = ""
+        self.error: ModelError | None = None
         self.thoughts: dict[str, Any] = {}
-        self.has_thoughts = self.begun = False
-        self.calls: list[ToolCallDelta] = []
-        self._splitter = splitter
+        self._request, self._errors, self._splitter = request, errors, splitter
+        self._has_thoughts = self._has_begun = False
+        self._calls: list[ToolCallDelta] = []
+        self._usage: Usage | None = None
+        self._sent: list[dict[str, Any]] = []  # to a client, as it came
+        self._last: dict[str, Any] = {}
 
-    def add(self, choice: dict[str, Any], *, calls: bool) -> Iterator[TextDelta | Thought]:
-        """Take in a choice with a whole message or a part of it, and yield its words and thoughts."""
-        self.begun = True
+    def feed(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
+        """Take in an object of the server's, and yield what it adds."""
+        self._last, client = data, self._request.client
+        self.model = self.model or text_in(data.get("model"))[:_NAME_CHARS]
+        self._usage = _usage(data.get("usage")) or self._usage
+        choices = data.get("choices")
+        choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+        if error := choice.get("error"):
+            self.error = self._errors.told(error)
+            return
+        if ("delta" in choice or "message" in choice) and not choice.get("index"):
+            yield from self._add(choice)
+        if client is not None:
+            self._sent.append(data)
+            if self._request.stream and (chunk := for_client(data, client)):
+                yield RawChunk(chunk)
+
+    def end(self) -> Iterator[ModelEvent]:
+        """Yield the rest of the text, the calls of tools and the end.  Raises ModelError for an answer of no use."""
+        request, client = self._request, self._request.client
+        if self.error is not None:
+            raise self.error
+        if not self._has_begun:
+            raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
+        yield from self._split(self._splitter.end())
+        calls = _whole(self._calls)
+        if client is None and not calls and not self.text.strip():
+            raise self._errors.empty_answer(self.reason, thought=self._has_thoughts)
+        # Many servers say "stop" beside calls.
+        reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
+        usage = self._usage
+        if usage is None:
+            written = tokens.estimate(self.content + "".join(call.name + call.arguments for call in calls))
+            usage = Usage(estimate_prompt(request), written, estimated=True)
+        end = StreamEnd(reason, self.model or self._errors.model, usage, self.thoughts)
+        if client is not None and not request.stream:
+            yield RawChunk(as_completion(self._sent, self.content, end, calls))
+        yield from calls
+        yield end
+
+    def _add(self, choice: dict[str, Any]) -> Iterator[TextDelta | Thought]:
+        """Take in a choice with a whole message or a part of it, and yield its text and thoughts."""
+        self._has_begun = True
         if reason := text_in(choice.get("finish_reason")):
             names = reason.lower().replace(":", " ").split()
             ends = (end for end, theirs in _REASONS.items() if any(name in theirs for name in names))
-            self.reason, self.their_reason = next(ends, "stop"), reason
+            self.reason = next(ends, "stop")
+            if self.reason == "error":
+                self.error = self._errors.told({"message": f"the answer ended with {reason!r}"})
         message = _dict(choice.get("delta") or choice.get("message"))
-        if calls and (fragments := message.get("tool_calls")):
-            _collect(self.calls, fragments)
+        if self._request.tools or self._request.client is not None:
+            _collect(self._calls, message.get("tool_calls"))
         if thought := self._thought(message):
-            self.has_thoughts = True
+            self._has_thoughts = True
             yield Thought(thought)
         if content := _content(message):
-            self.came += content
+            self.content += content
             yield from self._split(self._splitter.feed(content))
-
-    def end(self) -> Iterator[TextDelta | Thought]:
-        """Yield the rest of the words."""
-        return self._split(self._splitter.end())
 
     def _split(self, parts: Iterable[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:
         for part in parts:
             if isinstance(part, TextDelta):
-                self.words += part.text
+                self.text += part.text
             else:
-                self.has_thoughts = True
-                self.words = "" if part.withdraws else self.words
+                self._has_thoughts = True
+                self.text = "" if part.withdraws else self.text
             yield part
 
     def _thought(self, message: dict[str, Any]) -> str:
@@ -220,37 +227,36 @@ def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[s
             yield {}
     start = bytes(read_on).lstrip().removeprefix(_BOM)
     streamed, began = start.startswith(_FIELDS), False
-    payloads: Iterator[tuple[str, str] | None]
-    if streamed:
-        payloads = events(chain((start,), rest))
-    else:
-        payloads = _whole_body(start, rest)
-    for payload_or_silence in payloads:
-        if payload_or_silence is None:
+    for event in events(chain((start,), rest)) if streamed else _whole_body(start, rest):
+        if event is None:
             yield {}
-            continue
-        name, payload = payload_or_silence
-        if payload == "[DONE]":
+        elif event[1] == "[DONE]":
             return
-        try:
-            data = json.loads(payload)
-        except (ValueError, RecursionError):
-            if name == "error":
-                raise errors.told(payload) from None
-            if began:  # half an event after good ones means that the connection broke
-                raise errors.cut_off() from None
-            raise errors.bad_answer("not JSON" if payload else "nothing at all", payload) from None
-        if isinstance(data, list) and len(data) == 1:  # as Gemini sends errors
-            (data,) = data
-        if not isinstance(data, dict):
-            raise errors.bad_answer("not an object", payload)
-        # Some servers answer 200 and put the error into the body.
-        if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
-            raise errors.told(error)
-        began = True
-        yield data
+        else:
+            yield _object(*event, errors, began=began)
+            began = True
     if streamed:
         raise errors.cut_off()
+
+
+def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> dict[str, Any]:
+    """Return the object of an event. began: a good one came before it.  Raises ModelError for what is none."""
+    try:
+        data = json.loads(payload)
+    except (ValueError, RecursionError):
+        if name == "error":
+            raise errors.told(payload) from None
+        if began:  # half an event after good ones means that the connection broke
+            raise errors.cut_off() from None
+        raise errors.bad_answer("not JSON" if payload else "nothing at all", payload) from None
+    if isinstance(data, list) and len(data) == 1:  # as Gemini sends errors
+        (data,) = data
+    if not isinstance(data, dict):
+        raise errors.bad_answer("not an object", payload)
+    # Some servers answer 200 and put the error into the body.
+    if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
+        raise errors.told(error)
+    return data
 
 
 def _whole_body(start: bytes, rest: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
@@ -267,7 +273,7 @@ def _whole_body(start: bytes, rest: Iterable[bytes]) -> Iterator[tuple[str, str]
 
 
 def _content(message: dict[str, Any]) -> str:
-    """The words of a message or delta, without its reasoning."""
+    """Return the text of a message or delta, without its reasoning."""
     content = message.get("content")
     if isinstance(content, list):  # of Mistral's reasoning models
         content = "".join(text_in(_dict(part).get("text")) for part in content if _dict(part).get("type") == "text")
@@ -283,7 +289,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def text_in(value: Any) -> str:
-    """`value` if it is text, as databases take it: without NUL, and with U+FFFD for each half of a surrogate pair."""
+    """Return text as databases take it: without NUL, and with U+FFFD for half a surrogate pair; "" for what is none."""
     if not isinstance(value, str):
         return ""
     if not value.isascii():
@@ -292,11 +298,11 @@ def text_in(value: Any) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """What the server counted, if it counted both prompt and completion."""
+    """Return what the server counted, if it counted both prompt and completion."""
     counted = _dict(value)
     cached = _dict(counted.get("prompt_tokens_details")).get("cached_tokens")
     prompt, completion, cached = (
-        count if isinstance(count, int) and 0 <= count < _MOST_TOKENS else None
+        count if isinstance(count, int) and 0 <= count < _TOKENS_MAX else None
         for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached)
     )
     if prompt is None or completion is None:
@@ -342,7 +348,7 @@ def _collect(calls: list[ToolCallDelta], fragments: Any) -> None:
 
 
 def _is_another(call: ToolCallDelta, call_id: str, name: str, arguments: str) -> bool:
-    """Whether a fragment begins a call of its own, rather than to continue `call`."""
+    """Return whether a fragment begins a call of its own, rather than to continue `call`."""
     if call_id and call.id:
         return call_id != call.id
     named_twice = bool(name and call.name)
@@ -350,7 +356,7 @@ def _is_another(call: ToolCallDelta, call_id: str, name: str, arguments: str) ->
 
 
 def _whole(calls: Sequence[ToolCallDelta]) -> list[ToolCall]:
-    """The calls that have a name."""
+    """Return the calls that have a name."""
     whole: dict[str, ToolCall] = {}
     for call in calls:
         call_id = call.id if call.id and call.id not in whole else f"call_{uuid.uuid4().hex[:24]}"

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 
 from memory.llm import TextDelta, Thought
 
-_NAMES = "think|thinking|thought"
-_OPEN = re.compile(rf" {{0,3}}<(?:{_NAMES})>", re.I)
-_CLOSE = re.compile(rf"</(?:{_NAMES})>", re.I)
-_CLOSE_FIRST = re.compile(rf" {{0,3}}</(?:{_NAMES})>", re.I)
-_CLOSE_LAST = re.compile(rf"</(?:{_NAMES})>[ \t\r]*\n", re.I)
+TAGS = ("think", "thinking", "thought")
+"""The names of tags around thoughts."""
+CLOSING_TAG = re.compile(rf"</(?:{'|'.join(TAGS)})>", re.I)
+_OPENING_TAG = re.compile(rf" {{0,3}}<(?:{'|'.join(TAGS)})>", re.I)
+_INDENT = re.compile(r" {0,3}(?=</)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_MARKUP = tuple(f"{start}{name}>" for start in ("<", "</") for name in _NAMES.split("|"))
+_MARKUP = tuple(f"{start}{name}>" for start in ("<", "</") for name in TAGS)
 _LINE_BEGINNINGS = (*_MARKUP, "```", "~~~")
 _HELD_CHARS = 24  # of a line's end that may be a closing tag with blanks after it
 
@@ -63,14 +63,14 @@ class ThoughtSplitter:
         elif self._thinking:
             if held:
                 yield Thought(held)
-        elif not self._fence and _CLOSE.match(held.strip()):
+        elif not self._fence and CLOSING_TAG.match(held.strip()):
             self.had_implicit_thought = True
             yield Thought("", withdraws=True)
         else:
             yield from self._words(held)
 
     def _thought(self, text: str) -> tuple[Thought | None, str]:
-        close = _CLOSE.search(text)
+        close = CLOSING_TAG.search(text)
         if close is None and self._implicit:  # it may be the answer
             self._held = text
             return None, ""
@@ -86,33 +86,39 @@ class ThoughtSplitter:
 
     def _answer(self, text: str) -> tuple[TextDelta | Thought | None, str]:
         if self._at_line_start:
-            if not self._begun and text[0].isspace():  # blank lines before an answer, or between thought and answer
-                stripped = text.lstrip("\r\n")
-                if stripped != text:
-                    return None, stripped
-            if not self._fence and (tag := _OPEN.match(text)):
-                self._thinking = True
-                return None, text[tag.end() :]
-            if not self._fence and (tag := _CLOSE_FIRST.match(text)):
-                return self._withdraw(), text[tag.end() :]
-            beginning = text.lstrip(" ")
-            if len(text) - len(beginning) < 4 and any(tag.startswith(beginning.lower()) for tag in _LINE_BEGINNINGS):
-                self._held = text
-                return None, ""
-            if fence := _FENCE.match(text):
-                self._fence = "" if self._fence == fence[1] else self._fence or fence[1]
+            taken = self._line_start(text)
+            if taken is not None:
+                return taken
             self._at_line_start = False
         line, newline, rest = text.partition("\n")
-        if not self._fence and (tag := _CLOSE_LAST.search(line + newline)):
-            before = line[: tag.start()]
-            if before.count("`") % 2 == 0:
-                return self._withdraw(before), rest
+        tag = None if self._fence or not newline else _closing_tag_at_end(line)
+        if tag is not None and line[: tag.start()].count("`") % 2 == 0:
+            return self._withdraw(line[: tag.start()]), rest
         if newline:
             self._at_line_start = True
         elif not self._fence:
             start = _partial_tag(line, _HELD_CHARS)
             line, self._held = line[:start], line[start:]
         return next(self._words(line + newline), None), rest
+
+    def _line_start(self, text: str) -> tuple[Thought | None, str] | None:
+        """Return what a tag or a blank at the beginning of a line is, and the rest; None for words."""
+        stripped = text.lstrip("\r\n")
+        if not self._begun and stripped != text:  # blank lines before an answer, or between thought and answer
+            return None, stripped
+        if not self._fence and (tag := _OPENING_TAG.match(text)):
+            self._thinking = True
+            return None, text[tag.end() :]
+        indent = _INDENT.match(text)
+        if not self._fence and indent and (tag := CLOSING_TAG.match(text, indent.end())):
+            return self._withdraw(), text[tag.end() :]
+        beginning = text.lstrip(" ")
+        if len(text) - len(beginning) < 4 and any(tag.startswith(beginning.lower()) for tag in _LINE_BEGINNINGS):
+            self._held = text
+            return None, ""
+        if fence := _FENCE.match(text):
+            self._fence = "" if self._fence == fence[1] else self._fence or fence[1]
+        return None
 
     def _withdraw(self, before: str = "") -> Thought:
         self.had_implicit_thought = True
@@ -127,20 +133,25 @@ class ThoughtSplitter:
             yield TextDelta(text)
 
 
+def _closing_tag_at_end(line: str) -> re.Match[str] | None:
+    *_, last = [None, *CLOSING_TAG.finditer(line)]
+    return last if last is not None and not line[last.end() :].strip() else None
+
+
 def _partial_tag(text: str, longest: int) -> int:
     """Return where a closing tag may begin that is cut off by the end of the text; the text's length if nowhere."""
     start = text.rfind("<", max(0, len(text) - longest))
     if start < 0:
         return len(text)
     tail = text[start:].lower()
-    complete = _CLOSE.match(tail)
+    complete = CLOSING_TAG.match(tail)
     is_tag = not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _MARKUP)
     return start if is_tag else len(text)
 
 
 def without_thoughts(text: str) -> str:
     """Return a whole answer without its thoughts; the same text where it has none."""
-    if not _CLOSE.search(text) and not _OPEN.search(text):
+    if not CLOSING_TAG.search(text) and not _OPENING_TAG.search(text):
         return text
     splitter = ThoughtSplitter()
     words: list[str] = []

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, case, select, update
+from sqlalchemy import bindparam, case, or_, select, update
 
 from memory import tokens
 from memory.access.owners import lock_session
 from memory.jobs import JobQueue
-from memory.llm.thoughts import without_thoughts
+from memory.llm.thoughts import TAGS, without_thoughts
 from models import Database, JobRow, MessageRow, SessionRow, SummaryRow, Transaction
 from models.jobs import Job, JobRequest
 from models.messages import MessageDraft
@@ -27,7 +27,7 @@ QUIET = 5.0  # seconds after the last change of an owner until their index is ma
 NOTHING_ELSE = "…"  # in the place of a message of thoughts alone
 
 _M, _V = MessageRow.__table__.c, SummaryRow.__table__.c
-_MAY_THINK = _M.content.icontains("think>") | _M.content.icontains("thinking>") | _M.content.icontains("thought>")
+_MAY_THINK = or_(*(_M.content.icontains(f"{tag}>") for tag in TAGS))
 _MESSAGES = (
     select(_M.id, _M.session_id, case((_MAY_THINK & (_M.role == "assistant"), _M.content), else_=""))
     .where(_M.id > bindparam("after"))

@@ -31,6 +31,7 @@ class BuiltinModel:
     name = "recap-extractive"
     supports_tools = False
     window = None
+    down = None
 
     def answer(self, request: ModelRequest) -> Iterator[TextDelta | RawChunk | StreamEnd]:
         """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""

@@ -41,6 +41,7 @@ class Record:
         ]
         self.questions = list(filter(None, map(one_line, summary.open_questions)))
         self._asked: list[str] = []  # by the last message
+        self.has_recalled = False  # messages of earlier conversations
         self.unsettled: list[Statement] = []  # what changes something, and cannot be told what
 
     def take_up(self, entries: Sequence[Known | Said]) -> None:
@@ -248,6 +249,7 @@ def record_of(prompt: Prompt) -> Record:
     """
     record, own = Record(prompt.summary), [one for one in (*prompt.recalled, *prompt.said) if one.role == "user"]
     stated = {one.text for message in own for sentence in sentences(message.text) for one in statements(sentence)}
+    record.has_recalled = bool(prompt.recalled)
     last = [fact for fact in prompt.facts if fact.day == prompt.today and fact.text not in stated]
     record.take_up([*(fact for fact in prompt.facts if fact not in last), *prompt.recalled])
     record.take_up(prompt.said)

@@ -49,8 +49,7 @@ def reply(prompt: Prompt) -> str:
         paragraphs.append(words["who"])
     elif asked:
         sections = summary(record, prompt.summary)
-        recalled = bool(prompt.recalled)
-        lines = dict.fromkeys(line for one in asked[:5] for line in _answer(one, record, sections, recalled, words))
+        lines = dict.fromkeys(line for one in asked[:5] for line in _answer(one, record, sections, words))
         paragraphs.append("\n".join(lines) or words["nothing" if record.held else "no statement"])
     return "\n\n".join(filter(None, paragraphs)) or words["fine"]
 
@@ -96,7 +95,7 @@ def _in_mid_sentence(one: Statement, words: Words) -> str:
     return text[:1].lower() + text[1:] if text[1:2].islower() and not text.startswith("I ") else text
 
 
-def _answer(question: str, record: Record, sections: Sections, recalled: bool, words: Words) -> list[str]:
+def _answer(question: str, record: Record, sections: Sections, words: Words) -> list[str]:
     """Return the lines that answer a question: what is known, sections of the summary, or quotations."""
     if asks("person", question) and (known := _known(record, sections, words)):
         return known
@@ -105,7 +104,7 @@ def _answer(question: str, record: Record, sections: Sections, recalled: bool, w
         sections = replace(Sections(), **{name: getattr(sections, name) for name in names})
     if lines := sections.lines():
         return [words["summary"], *map(one_line, lines)]
-    lines = _quotes(_found(question, record, recalled), words)
+    lines = _quotes(_found(question, record), words)
     return lines + [words["later"].format(quote=_quotable(one.text)) for one in record.unsettled if lines]
 
 
@@ -115,12 +114,12 @@ def _known(record: Record, sections: Sections, words: Words) -> list[str]:
     return [words["known"], *lines[-LISTED_MAX:], *map(one_line, excluded)] if lines else []
 
 
-def _found(question: str, record: Record, recalled: bool) -> list[Statement]:
+def _found(question: str, record: Record) -> list[Statement]:
     """Return what answers a question: the person's own words before others' and the summary's, the newest first."""
     newest = sorted(enumerate(record.held), key=lambda entry: (-entry[1].origin, entry[0]))[::-1]
     held = [one for _, one in newest]
     if not terms(question) and not sought(question):  # "What did I say yesterday?": recall has found the time
-        return [one for one in held if one.origin <= Origin.OWN and one.day][:QUOTES_MAX] if recalled else []
+        return [one for one in held if one.origin <= Origin.OWN and one.day][:QUOTES_MAX] if record.has_recalled else []
     fits = {one: _fit(question, one) for one in held}
     least = ENOUGH if asks("self", question) else ENOUGH_IMPERSONAL
     close = [one for one in held if fits[one] >= max(least, 0.8 * max(fits.values()))]
