@@ -21,7 +21,6 @@ from api.client_requests import (
     Object,
     answer,
     answer_id,
-    arrived,
     called,
     function,
     given,
@@ -31,6 +30,7 @@ from api.client_requests import (
     parts,
     passed_on,
     string,
+    turn_request,
 )
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, openai_error
@@ -266,7 +266,7 @@ def create_message(body: ChatBody) -> Response:
     also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools that run at Anthropic
     are refused.
     """
-    return answer(arrived(body.parameters, body.metadata), MessageEncoder)
+    return answer(turn_request(body.parameters, body.metadata), MessageEncoder)
 
 
 @blueprint.after_request

@@ -1,29 +1,22 @@
-"""POST /api/chat; and how a turn is answered, in one piece or as server-sent events, whatever protocol was spoken."""
+"""POST /api/chat: send a message, get a reply that remembers."""
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from flask import Response, jsonify, stream_with_context
+from flask import Response
 
-from api import errors
 from api.errors import error_body
 from api.identity import caller, idempotency_key
 from api.resource import ApiBlueprint, current_engine
-from memory.engine import Engine
+from api.streaming import answer_turn
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
-from memory.ops import logs
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
-from memory.turn.turn import run_turn
 from models.keys import CHAT
 from schemas.chat import ChatReply, ChatRequest, _memory, _usage
-
-log = logging.getLogger(__name__)
 
 blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
 
@@ -52,96 +45,17 @@ def chat(body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    asked = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=idempotency_key())
-    engine = current_engine()
-    notice = engine.model_server.models.notice
-    return answer(engine, asked, lambda started: ChatEncoder(started, notice))[0]
-
-
-class ReplyEncoder(Protocol):
-    """Writes a turn in the form of a protocol.
-
-    named_events: send `event: <type>` lines. The protocol has its own end event, so no `[DONE]` follows.
-    """
-
-    @property
-    def named_events(self) -> bool: ...
-
-    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        """The answer in one piece.  The last event is TurnFinished."""
-        ...
-
-    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
-        """The answer as the events of a stream; None while the model is silent."""
-        ...
-
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
-        """The event that ends a stream in whose middle the turn failed."""
-        ...
-
-
-def answer(
-    engine: Engine, asked: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]
-) -> tuple[Response, TurnStarted]:
-    """Take the turn: the response, and what is known of the turn when it leaves.
-
-    A failure before the first word still has its own status.
-    """
-    turn = run_turn(engine, asked)
-    started = next(turn)
-    assert isinstance(started, TurnStarted)
-    encoder = encoder_for(started)
-    if asked.stream:
-        return _streamed(turn, asked, encoder), started
-    events = list(turn)
-    end = events[-1]
-    assert isinstance(end, TurnFinished)
-    return jsonify(encoder.encode(events)), end.started
-
-
-def _streamed(turn: Iterator[TurnEvent], request: TurnRequest, encoder: ReplyEncoder) -> Response:
-    """The response that streams the turn.
-
-    The status is sent before the first event.  So a later error comes as an event, and no `[DONE]` follows it.
-    """
-
-    def line(event: Mapping[str, Any] | None) -> str:
-        if event is None:
-            return ": keep-alive\n\n"  # a comment, which clients ignore and proxies count as life
-        name = f"event: {event['type']}\n" if encoder.named_events else ""
-        return f"{name}data: {json.dumps(event)}\n\n"
-
-    def lines() -> Iterator[str]:
-        try:
-            yield from map(line, encoder.events(turn))
-        except RecapError as error:
-            errors.failed(error.code)
-            yield line(encoder.failed(error))
-        else:
-            if not encoder.named_events:
-                yield "data: [DONE]\n\n"
-
-    response = Response(stream_with_context(lines()), mimetype="text/event-stream")
-    response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
-    response.call_on_close(lambda: _drain(turn, request))
-    return response
-
-
-def _drain(turn: Iterator[TurnEvent], request: TurnRequest) -> None:
-    """End a turn whose reader has left, or let it finish.  The log alone is told when it fails."""
-    if request.on_disconnect == "interrupt":
-        request.cancel.cancel()
-    try:
-        for _ in turn:
-            pass
-    except RecapError as error:
-        log.warning("a turn failed after its listener had gone", extra=logs.fields(code=error.code))
+    request = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=idempotency_key())
+    notice = current_engine().model_server.models.notice
+    return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
 
 
 @dataclass(frozen=True)
 class ChatEncoder:
-    """Writes a turn's answer as a reply; as a stream, the memory comes with the first chunk and the usage with the
-    last.  `notice` is told beside the memory."""
+    """Encode a turn's answer as a reply.
+
+    Of a stream, the first chunk has the memory and the last one the usage. notice: stands beside the memory.
+    """
 
     started: TurnStarted
     notice: str | None
@@ -183,12 +97,12 @@ class ChatEncoder:
     def _answer(
         self, kind: str, model: str, choice: Mapping[str, Any], started: TurnStarted | None = None, **more: Any
     ) -> dict[str, Any]:
-        """OpenAI's answer; with `started`, what is known before the reply is there comes with it."""
+        """Return OpenAI's answer. started: adds the session, the memory and the notice."""
         created = int(self.started.created_at.timestamp())
-        said = {"id": self.started.completion_id, "object": kind, "created": created, "model": model}
-        said["choices"] = [{"index": 0, **choice}]
+        answer = {"id": self.started.completion_id, "object": kind, "created": created, "model": model}
+        answer["choices"] = [{"index": 0, **choice}]
         if started is not None:
-            said |= {"session_id": started.session_id, "user_message_id": started.user_message_id}
-            said["memory"] = _memory.dump(started.memory)
-            said |= {"notice": self.notice} if self.notice else {}
-        return {**said, **more}
+            answer |= {"session_id": started.session_id, "user_message_id": started.user_message_id}
+            answer["memory"] = _memory.dump(started.memory)
+            answer |= {"notice": self.notice} if self.notice else {}
+        return {**answer, **more}

@@ -1,6 +1,6 @@
-"""What other protocols share: their requests become chat completions, and an answer gets an id of theirs.
+"""Turn the requests of other protocols into turns: parts that their translations share, names in headers, ids.
 
-Guarantee: whatever the body is, it is translated, or refused with the place of what is wrong.
+A body is translated as a whole, or refused with the place of its first fault (test_protocols).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from flask import Response, request
 from marshmallow import ValidationError, fields
 
-from api import chat
 from api.identity import caller, idempotency_key
-from api.resource import LIMITED, current_engine
+from api.resource import LIMITED
+from api.streaming import ReplyEncoder, answer_turn
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest
 from memory.turn.request import TurnRequest, TurnStarted
@@ -29,7 +29,7 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ChatBody:
-    """A request as the `parameters` of a chat completion, and the `metadata`, which no model server is sent."""
+    """Request as the `parameters` of a chat completion, and the `metadata`, which no model server gets."""
 
     parameters: dict[str, Any]
     metadata: Any = None
@@ -44,7 +44,7 @@ def ignored() -> fields.Field:
 
 
 def parts(content: Any, place: str, known: Collection[str]) -> Iterator[tuple[str, str, Object]]:
-    """The place, the type and the object of each part of a content; a text alone is one part of the type `text`."""
+    """Yield the place, type and object of each part of a content; a text alone is one part of the type `text`."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not isinstance(content, list) or len(content) > PARTS_MAX:
@@ -55,11 +55,11 @@ def parts(content: Any, place: str, known: Collection[str]) -> Iterator[tuple[st
 
 
 def kind_of(part: Any, place: str, known: Collection[str]) -> str:
-    """The type of an object, which has to be one of the `known`."""
+    """Return the type of an object. Raises ValidationError for a type that is not `known`."""
     kind = part.get("type") if isinstance(part, Mapping) else None
     if not isinstance(kind, str) or kind not in known:
-        told = f"the type {kind[:40]!r}" if isinstance(kind, str) else "what has no type"
-        raise ValidationError(f"Takes the types {', '.join(known)}. Not {told}: it can't be passed on.", place)
+        wrong = f"the type {kind[:40]!r}" if isinstance(kind, str) else "what has no type"
+        raise ValidationError(f"Takes the types {', '.join(known)}. Not {wrong}: it can't be passed on.", place)
     return kind
 
 
@@ -71,12 +71,12 @@ def string(part: Object, name: str, place: str) -> str:
 
 
 def called(id: str, name: str, arguments: str) -> dict[str, Any]:
-    """A call of a tool in an assistant's message."""
+    """Return a call of a tool in an assistant's message."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def function(tool: Object, place: str, **described: Any) -> dict[str, Any]:
-    """A tool that the client runs, or the choice of one."""
+    """Return a tool that the client runs, or the choice of one."""
     return {"type": "function", "function": {"name": string(tool, "name", place), **given(described)}}
 
 
@@ -85,7 +85,7 @@ def image(url: str, **more: Any) -> dict[str, Any]:
 
 
 def given(parameters: Object) -> dict[str, Any]:
-    """The parameters that are not null."""
+    """Return the parameters that are not null."""
     return {name: value for name, value in parameters.items() if value is not None}
 
 
@@ -93,16 +93,16 @@ def given(parameters: Object) -> dict[str, Any]:
 
 
 def answer_id(prefix: str, started: TurnStarted) -> str:
-    """The id of an answer: it names the turn, and is the same when the answer is given again.
+    """Return the id of an answer: it names the turn, and is the same when the answer is repeated.
 
-    One that is not stored has an id that names nothing.
+    An answer that is not stored has an id that names nothing.
     """
     stored = started.user_message_id is not None and started.session_id is not None
     return f"{prefix}_{started.user_message_id}_{started.session_id}" if stored else f"{prefix}_{secrets.token_hex(16)}"
 
 
 def turn_named(id: str) -> tuple[str, int]:
-    """The session's id and the message's that an answer's id names.  What is no such id names nobody's session."""
+    """Return the ids of the session and of the message that an answer's id names; other ids name nobody's session."""
     message_id, _, session_id = id.partition("_")[2].partition("_")
     return session_id, int(message_id) if re.fullmatch(r"[0-9]{1,18}", message_id) else 0
 
@@ -128,29 +128,30 @@ ERRORS = {
 }
 
 
-def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
-    """The turn that the request asks for, whose body has these `parameters` of a chat completion.
+def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
+    """Return the turn of the current request, whose body has these `parameters` of a chat completion.
 
-    Headers count before the body, whose `metadata` may name the session.  The same body again is a retry.
+    Headers count before the body, whose `metadata` may name the session. The same body again is a retry.
 
-    Without a `session_id`, the session is found by the conversation.  Such a client always sends the whole of it, and
-    so does the one of WHOLE_HEADER.
+    Without a `session_id`, the session is found by the conversation. Such a client always sends the whole
+    conversation, and so does the client of WHOLE_HEADER.
     """
     if parameters.get("model") == MAIN:
         del parameters["model"]
     conversation, stream = Transcript.read(parameters.pop("messages")), bool(parameters.pop("stream"))
-    in_body = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
+    session = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
         parameters["metadata"] = {name: value for name, value in theirs.items() if name != "session_id"}
         if not parameters["metadata"]:
             del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
-    named_by = next(filter(header, SESSION_HEADERS), None)
-    session = header(named_by) if named_by else in_body
+    session_header = next(filter(header, SESSION_HEADERS), None)
+    session = header(session_header) if session_header else session
     people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))
     person = next(filter(None, people), "")
-    session_id = _fitting(session, ID.fullmatch(session) is not None) if session else None
-    user_id = _fitting(person, len(person) <= USER_CHARS and not UNSTORABLE.search(person)) if person else None
-    known = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
+    session_id = _storable(session, fits=ID.fullmatch(session) is not None) if session else None
+    person_fits = len(person) <= USER_CHARS and not UNSTORABLE.search(person)
+    user_id = _storable(person, fits=person_fits) if person else None
+    fingerprint = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
     return TurnRequest(
         caller(user_id),
         message=conversation.asked,
@@ -163,16 +164,16 @@ def arrived(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
         transcript=TranscriptRequest(
             conversation,
             parameters,
-            fingerprint=known.hexdigest(),
-            is_complete=not session or named_by == WHOLE_HEADER,
-            temporary=named_by == WHOLE_HEADER and session.startswith(TEMPORARY),
+            fingerprint=fingerprint.hexdigest(),
+            is_complete=not session or session_header == WHOLE_HEADER,
+            temporary=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
         ),
     )
 
 
 def header(name: str) -> str:
-    """A header's text.  WSGI decodes it as Latin-1, but clients send UTF-8."""
+    """Return a header's text. WSGI decodes it as Latin-1, but clients send UTF-8."""
     value = request.headers.get(name, "")
     try:
         return value.encode("latin-1").decode("utf-8").strip()
@@ -181,29 +182,29 @@ def header(name: str) -> str:
 
 
 def _text(value: Any) -> str:
-    """A name in a body.  Some programs number their users."""
+    """Return a name in a body, also when it is a number, as some programs number their users."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     return str(value).strip()
 
 
-def _fitting(name: str, fits: bool) -> str:
-    """A name that can be stored: a name that does not fit is replaced by its hash."""
+def _storable(name: str, *, fits: bool) -> str:
+    """Return a name that can be stored: its hash where it does not fit."""
     return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
-def answer(asked: TurnRequest, encoder_for: Callable[[TurnStarted], chat.ReplyEncoder]) -> Response:
-    """Take the turn.  Headers tell about the memory, so that the answer itself stays the model's."""
-    response, turn = chat.answer(current_engine(), asked, encoder_for)
-    recalled = sum(len(excerpt.messages) for excerpt in turn.memory.recalled.excerpts)
-    said = {
-        "X-Memory-Model": turn.model,
-        "X-Memory-Session-Id": turn.session_id,
+def answer(turn: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]) -> Response:
+    """Run the turn. Headers tell about the memory, so that the answer itself stays the model's."""
+    response, started = answer_turn(turn, encoder_for)
+    recalled = sum(len(excerpt.messages) for excerpt in started.memory.recalled.excerpts)
+    headers = {
+        "X-Memory-Model": started.model,
+        "X-Memory-Session-Id": started.session_id,
         "X-Memory-Recalled": str(recalled),
-        "X-Memory-Tokens-Saved": str(turn.saved_tokens),
-        "X-Memory-Error": turn.problem,
+        "X-Memory-Tokens-Saved": str(started.saved_tokens),
+        "X-Memory-Error": started.problem,
     }
-    for name, value in said.items():
+    for name, value in headers.items():
         if value is not None:
             response.headers[name] = value.encode("utf-8").decode("latin-1")
     return response

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Response
 from marshmallow import ValidationError, fields, validates
 
-from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, arrived
+from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, turn_request
 from api.errors import RENDERERS, Body
 from api.resource import ApiBlueprint, current_engine
 from memory.errors import ModelError, RecapError, Upstream
@@ -100,7 +100,7 @@ def complete(body: dict[str, Any]) -> Response:
     the saved tokens. If the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap`
     names the main model of any server, which also answers if the server does not have the model that is named.
     """
-    return answer(arrived(body, body.get("metadata")), lambda _: CompletionEncoder())
+    return answer(turn_request(body, body.get("metadata")), lambda _: CompletionEncoder())
 
 
 @blueprint.get("/models", scope=CHAT, slow=True, errors={502: NO_SERVER})

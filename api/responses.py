@@ -19,7 +19,6 @@ from api.client_requests import (
     Object,
     answer,
     answer_id,
-    arrived,
     called,
     function,
     given,
@@ -30,6 +29,7 @@ from api.client_requests import (
     passed_on,
     string,
     turn_named,
+    turn_request,
 )
 from api.openai import MESSAGES_MAX, STREAM, openai_error
 from api.resource import ApiBlueprint, current_engine
@@ -352,21 +352,19 @@ def create_response(body: ResponseBody) -> Response:
     it. Otherwise the session is found as for chat completions, and so is the person. With store=false nothing is stored
     and no memory used. Reasoning items are left out. Files, references to items and hosted tools are refused.
     """
-    turn_request = arrived(body.parameters, body.metadata)
+    turn = turn_request(body.parameters, body.metadata)
     if body.previous is not None:
-        turn_request = _following(body.previous, turn_request)
+        turn = _following(body.previous, turn)
     if not body.store:
-        turn_request = replace(
-            turn_request, transcript=turn_request.transcript and replace(turn_request.transcript, temporary=True)
-        )
-    return answer(turn_request, lambda started: ResponseEncoder(started, body.repeated))
+        turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, temporary=True))
+    return answer(turn, lambda started: ResponseEncoder(started, body.repeated))
 
 
-def _following(previous: str, turn_request: TurnRequest) -> TurnRequest:
+def _following(previous: str, turn: TurnRequest) -> TurnRequest:
     """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
     try:
         session_id, message_id = turn_named(previous)
-        reply_id = TurnHistory(current_engine()).get(turn_request.caller, session_id, message_id).message_id
+        reply_id = TurnHistory(current_engine()).get(turn.caller, session_id, message_id).message_id
     except NotFound:
         reply_id = None
     if reply_id is None:
@@ -376,7 +374,5 @@ def _following(previous: str, turn_request: TurnRequest) -> TurnRequest:
             "took its place. Nothing was stored. Send the conversation as `input` instead.",
             param="previous_response_id",
         )
-    transcript = turn_request.transcript and replace(
-        turn_request.transcript, previous_reply_id=reply_id, is_complete=True
-    )
-    return replace(turn_request, session_id=session_id, transcript=transcript)
+    transcript = turn.transcript and replace(turn.transcript, previous_reply_id=reply_id, is_complete=True)
+    return replace(turn, session_id=session_id, transcript=transcript)

@@ -22,8 +22,6 @@ FIRST_WORDS = {
     "Whether",
 }  # a docstring begins with its verb or noun
 UNFINISHED = (
-    "api/chat.py",
-    "api/client_requests.py",
     "cli",
     "config",
     "memory",

@@ -1,0 +1,97 @@
+"""Answer a turn in one piece or as server-sent events, whatever protocol the client speaks."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from flask import Response, jsonify, stream_with_context
+
+from api import errors
+from api.resource import current_engine
+from memory.errors import RecapError
+from memory.ops import logs
+from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
+from memory.turn.turn import run_turn
+
+log = logging.getLogger(__name__)
+
+
+class ReplyEncoder(Protocol):
+    """Encodes a turn in the form of a protocol.
+
+    named_events: send `event: <type>` lines. The protocol has its own end event, so no `[DONE]` follows.
+    """
+
+    @property
+    def named_events(self) -> bool: ...
+
+    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
+        """Return the answer in one piece. The last event is TurnFinished."""
+        ...
+
+    def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        """Yield the events of a stream; None while the model is silent."""
+        ...
+
+    def failed(self, error: RecapError) -> Mapping[str, Any]:
+        """Return the event that ends a stream in whose middle the turn failed."""
+        ...
+
+
+def answer_turn(
+    request: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]
+) -> tuple[Response, TurnStarted]:
+    """Run the turn; return the response, and what is known of the turn when the response leaves.
+
+    A failure before the first word keeps its own status.
+    """
+    turn = run_turn(current_engine(), request)
+    started = next(turn)
+    assert isinstance(started, TurnStarted)
+    encoder = encoder_for(started)
+    if not request.stream:
+        events = list(turn)
+        end = events[-1]
+        assert isinstance(end, TurnFinished)
+        return jsonify(encoder.encode(events)), end.started
+    response = Response(stream_with_context(_lines(turn, encoder)), mimetype="text/event-stream")
+    response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
+    response.call_on_close(lambda: _drain(turn, request))
+    return response, started
+
+
+def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
+    """Yield server-sent events.
+
+    The status is sent before the first event. So a later error comes as an event, and no `[DONE]` follows it.
+    """
+    try:
+        for event in encoder.events(turn):
+            yield _line(event, encoder)
+    except RecapError as error:
+        errors.failed(error.code)
+        yield _line(encoder.failed(error), encoder)
+    else:
+        if not encoder.named_events:
+            yield "data: [DONE]\n\n"
+
+
+def _line(event: Mapping[str, Any] | None, encoder: ReplyEncoder) -> str:
+    if event is None:
+        return ": keep-alive\n\n"  # a comment, which clients ignore and proxies count as life
+    name = f"event: {event['type']}\n" if encoder.named_events else ""
+    return f"{name}data: {json.dumps(event)}\n\n"
+
+
+def _drain(turn: Iterator[TurnEvent], request: TurnRequest) -> None:
+    """Interrupt or finish a turn whose reader has left. An error goes to the log alone."""
+    if request.on_disconnect == "interrupt":
+        request.cancel.cancel()
+    try:
+        for _ in turn:
+            pass
+    except RecapError as error:
+        log.warning("a turn failed after its listener had gone", extra=logs.fields(code=error.code))
