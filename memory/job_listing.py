@@ -1,6 +1,6 @@
-"""Jobs as they are shown: what waits, what failed and why, and trying it again.
+"""List jobs, with the reason of those that failed, and try them again.
 
-Guarantee: a caller sees the jobs of its own owners alone.  No caller (None) is the operator, who sees all.
+A caller sees the jobs of its own owners alone. No caller (None) is the operator, who sees all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
 
 @dataclass(frozen=True)
 class JobInfo:
-    """A job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
+    """Job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
 
     id: int
     kind: str
@@ -56,7 +56,7 @@ class Jobs:
         cursor: str | None = None,
         limit: int = 100,
     ) -> Page[JobInfo]:
-        """The caller's jobs, oldest first.  Raises NotFound for a session that is not there, or not the caller's."""
+        """Return the caller's jobs, oldest first. Raises NotFound for a session that is not the caller's."""
         query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
         if state:
             query = query.where(JobRow.state == state)
@@ -123,7 +123,7 @@ _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
 
 def _positions(tx: Transaction, rows: Iterable[RowMapping]) -> dict[int, int]:
-    """The places of those rows that wait, by their ids.  Jobs between two of them are counted in the index, once."""
+    """Return the positions of the rows that wait, by id. Jobs between two of them are counted in the index, once."""
     positions = dict[int, int]()
     pending = [row for row in rows if row["state"] == "pending"]
     waiting = [(row["kind"], row["tenant"], (row["round"], row["run_at"], row["id"])) for row in pending]

@@ -1,7 +1,7 @@
-"""What of a person's sessions no summary covers yet, and having it summarised when the person asks for that.
+"""Summarise messages of a person that no summary covers, such as imported ones, when the person asks for it.
 
-An import stores words alone: to summarise years of talk takes many calls of the mini model, which may cost money.  Each
-session is one job, so progress is seen in the queue, what has not begun can be cancelled, and asking again resumes.
+To summarise years of talk takes many calls of the mini model, which may cost money. Each session is one job, so its
+progress is seen in the queue, a job that has not begun can be cancelled, and asking again resumes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,11 @@ CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, th
 
 @dataclass(frozen=True)
 class Backlog:
-    """How many `sessions` have messages that no summary covers, and about how many `tokens` the mini model's calls for
-    them take; in how many an update is `waiting` or running, and in how many it has `failed`."""
+    """Counts of sessions with messages that no summary covers.
+
+    tokens: about what the mini model's calls for them take. waiting: with a job that waits or runs. failed: whose job
+    has failed.
+    """
 
     sessions: int
     tokens: int
@@ -45,12 +48,12 @@ class Backlogs:
     now: Callable[[], datetime]
 
     def get(self, caller: Caller) -> Backlog:
-        """Raises NotFound."""
+        """Return the backlog of the caller's user. Raises NotFound."""
         with self.database.read() as tx:
             return _backlog(tx, get_user(tx, caller))
 
     def start(self, caller: Caller) -> Backlog:
-        """Ask for a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
+        """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
 
         With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
         """
@@ -77,7 +80,7 @@ class Backlogs:
 
 
 def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
-    """The rows' ids of sessions with messages that no summary covers, and the tokens of these; the newest first."""
+    """Return the ids of sessions with messages that no summary covers, and their tokens; the newest first."""
     beyond = MessageRow.position > SessionRow.summary_through
     query = (
         select(SessionRow.id, func.sum(MessageRow.tokens))
@@ -90,7 +93,7 @@ def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
 
 
 def _cost(messages: int) -> int:
-    """About how many tokens it takes to summarise so many tokens of messages."""
+    """Estimate how many tokens it takes to summarise so many tokens of messages."""
     calls = -(-messages // BATCH_TOKENS)
     return messages + calls * CALL_TOKENS
 

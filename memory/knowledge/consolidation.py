@@ -1,11 +1,13 @@
-"""Consolidation: a person's facts, brought together by a job.
+"""Consolidate a person's facts in a job: merge those that say the same, invalidate those that a newer one contradicts.
 
-Of facts that say the same the newest stays, or one that the person pinned, and the others become its proofs.  Facts
-that a newer one contradicts are closed, and so are plans whose day is over.  Words decide what is sure (see
-`facts.duplicates`); of the pairs that are doubtful the mini model reads some, in one call a day.
+Of facts that say the same the newest stays, or one that the person pinned. Plans whose day is over are invalidated too.
+Two facts surely say the same if they have the same words in the same order, wherever it begins ("in May she moved to
+Porto", "she moved to Porto in May"). Of pairs that share many words the mini model reads some, in one call a day.
 
-Guarantee: no fact is deleted or worded anew.  A run is its revisions, all of one time; undoing it opens again what it
-closed, and what was opened again is left alone from then on.  A job that is cancelled changes nothing.
+Invariants [test_consolidation]:
+- Facts that two people stated, or that differ in a name, a number, a date or a "not", do not say the same.
+- No fact is deleted or worded anew. A run is its revisions, all of one time. Undoing it makes valid again what it
+  invalidated, and later runs leave that alone. A job that is cancelled changes nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +15,12 @@ from __future__ import annotations
 import logging
 import re
 from calendar import monthrange
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import groupby
+from functools import cached_property
+from itertools import groupby, islice
 from typing import Any
 
 from sqlalchemy import exists, func, select
@@ -27,9 +30,18 @@ from config import Settings
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue, scheduled_requests
-from memory.knowledge.duplicates import Pair, duplicate_candidates
 from memory.knowledge.fact_writes import FACTS, invalidate, merge, revalidate, valid_at
-from memory.knowledge.grounding import DATE
+from memory.knowledge.grounding import (
+    DATE,
+    NEGATION,
+    NEGATIVE,
+    names_in,
+    numbers_in,
+    plain_apostrophes,
+    stems,
+    tokens,
+)
+from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
 from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import Prompt, Prompts
@@ -46,13 +58,17 @@ PAIRS_MAX = 100  # that one call of the mini model reads
 RUNS_MAX = 50  # that are listed
 ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
-DAY = timedelta(days=1)
+DAY, DAY_MIN = timedelta(days=1), date.min
 _MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times else {})
+ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
+NEARLY = 0.5  # that of two facts which are one but for a value
+SIMILAR_MAX = 3  # older facts that are shown beside one
+FRAMES = frozenset(("the", "a", "an", "user", "user's", "person", "person's"))  # words that say nothing in a fact
 
 
 @dataclass(frozen=True)
 class Run:
-    """How many facts a run closed that nobody has opened again."""
+    """Counts of the facts that a run invalidated, and that nobody has made valid again."""
 
     at: datetime
     merged: int = 0
@@ -79,6 +95,103 @@ _CLOSED = (
 )
 
 
+# -- which facts say the same
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two facts that may say the same, or contradict each other.
+
+    verdict: `same`, `contradicts` (the newer one says otherwise), or empty where the mini model has to read them.
+    may_be_same: without it, `same` would be wrong.
+    """
+
+    older: Fact
+    newer: Fact
+    verdict: str
+    may_be_same: bool
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """Statement of a fact, its speaker (None: the person), and the names in all of the person's facts."""
+
+    fact: Fact
+    speaker: str | None
+    names: frozenset[str]
+
+    @cached_property
+    def words(self) -> list[str]:
+        return [word for word in map(str.casefold, tokens(self.fact.text)) if word not in FRAMES]
+
+    @cached_property
+    def marks(self) -> frozenset[str]:
+        """Return what it is found by: its words, and the thing of which a person has one at a time."""
+        return frozenset(stems(self.fact.text)).difference(FRAMES).union(self.sole[:1] if self.sole else ())
+
+    @cached_property
+    def sole(self) -> Sole:
+        return sole_value(self.fact.text)
+
+    @cached_property
+    def particulars(self) -> tuple[object, ...]:
+        """Return what is equal in facts that say the same. A plan is not what came of it."""
+        text = plain_apostrophes(self.fact.text)
+        names = self.names.intersection(word.partition("'")[0].casefold() for word in tokens(text))
+        numbers = frozenset(map(frozenset, numbers_in(text)))
+        dates = frozenset(date.group().casefold() for date in DATE.finditer(text))
+        negated = NEGATION.search(text) is not None
+        twice = frozenset(stems(NEGATION.sub(" ", " ".join(NEGATIVE.findall(text))))) if negated else frozenset()
+        return self.speaker, names, numbers, dates, negated, twice, self.fact.category == "plan"
+
+    def beside(self, other: _Statement, likeness: float) -> Pair | None:
+        """Return the pair of two facts that may say the same, or contradict each other."""
+        alike, of_one = self.particulars == other.particulars, self.speaker == other.speaker
+        mine, theirs = self.words, other.words
+        if alike and len(mine) == len(theirs) and any(mine == theirs[at:] + theirs[:at] for at in range(len(mine))):
+            verdict = "same"
+        elif of_one and excludes(self.sole, other.sole):
+            verdict = "contradicts"
+        elif alike or (of_one and likeness >= NEARLY and may_correct(self.fact.text, other.fact.text)):
+            verdict = ""
+        else:
+            return None
+        older, newer = sorted((self.fact, other.fact), key=lambda fact: (fact.valid_from, fact.id))
+        return Pair(older, newer, verdict, alike)
+
+
+def duplicate_candidates(facts: Sequence[tuple[Fact, str | None]], through: int) -> Iterator[Pair]:
+    """Yield the pairs of facts of which one has an id after `through`. facts: with their speakers, by id."""
+    names = frozenset(name for fact, _ in facts for text in (fact.text, fact.quote) for name in names_in(text))
+    read: list[_Statement] = []
+    holders: dict[str, list[int]] = defaultdict(list)  # which of them have a mark
+    for statement in (_Statement(fact, speaker, names) for fact, speaker in facts):
+        pairs = list(islice(_similar(statement, read, holders), SIMILAR_MAX)) if statement.fact.id > through else []
+        same = next((at for at, pair in pairs if pair.verdict == "same"), None)
+        if same is not None:
+            read[same] = statement  # it stands for both from now on
+        else:
+            for mark in statement.marks:
+                holders[mark].append(len(read))
+            read.append(statement)
+        yield from (pair for _, pair in pairs if pair.verdict or same is None)
+
+
+def _similar(
+    statement: _Statement, read: Sequence[_Statement], holders: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[int, Pair]]:
+    """Yield the pairs of a fact with similar ones before it, the most similar and newest first, and their indexes."""
+    shared = Counter(at for mark in statement.marks for at in holders.get(mark, ()))
+    size, likeness = len(statement.marks), dict[int, float]()
+    for at, count in shared.items():
+        share = count / (size + len(read[at].marks) - count)
+        if share >= ALIKE or excludes(statement.sole, read[at].sole):
+            likeness[at] = share
+    for at in sorted(likeness, key=lambda at: (likeness[at], at), reverse=True):
+        if pair := statement.beside(read[at], likeness[at]):
+            yield at, pair
+
+
 @dataclass(frozen=True)
 class Consolidation:
     """Consolidates facts in jobs; lists and undoes its runs, and starts one, on behalf of callers."""
@@ -91,7 +204,7 @@ class Consolidation:
     now: Callable[[], datetime]
 
     def runs(self, caller: Caller) -> list[Run]:
-        """The runs whose facts are closed still, the newest first.  Raises NotFound."""
+        """Return the runs whose facts are still invalid, the newest first. Raises NotFound."""
         with self.database.read() as tx:
             runs = groupby(_closed(tx, get_user(tx, caller)), key=lambda row: row.at)
             return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:RUNS_MAX]
@@ -105,17 +218,14 @@ class Consolidation:
             self.job_queue.enqueue(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, force=True))
 
     def undo(self, caller: Caller) -> Run:
-        """Open again what the newest run closed.  What was corrected since stays closed, with what was merged into it.
-
-        Raises NotFound.
-        """
+        """Make valid again what the newest run invalidated, but for what was corrected since. Raises NotFound."""
         with self.database.write() as tx:
             owner = get_user(tx, caller)
             for at, rows in groupby(_closed(tx, owner), key=lambda row: row.at):
                 closed, opened = list(rows), Counter[str]()
                 while ready := [row for row in closed if _may_open(tx, row.superseded_by)]:
                     for row in ready:
-                        revalidate(tx, owner.id, row.id, self.now())
+                        revalidate(tx, row.id, self.now())
                         opened[row.action] += 1
                     closed = [row for row in closed if row not in ready]
                 if opened:
@@ -153,7 +263,7 @@ class Consolidation:
             row = lock_owner(tx, owner.id)
             if row is None or tx.get(JobRow, job.id) is None:
                 return  # the person was erased, or the job cancelled
-            closed = _close(tx, owner.id, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
+            closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
             row.consolidated_through = max(through, row.consolidated_through)
             if self.settings.consolidation.mode == "schedule" and (len(read) < len(doubtful) or plans):
                 self.job_queue.enqueue(
@@ -162,7 +272,7 @@ class Consolidation:
         log.info("consolidation: %s", dict(closed) or "nothing to close")
 
     def _read(self, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
-        """The pairs with the mini model's verdicts; none if it was asked today, or the day's tokens are spent."""
+        """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
         with self.database.write() as tx:
             row, now = lock_owner(tx, owner_id), self.now()
             if row is None or self.mini.budgets.remaining(tx, owner_id) <= 0:
@@ -190,9 +300,7 @@ class Consolidation:
         return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
 
 
-def _close(
-    tx: Transaction, owner_id: int, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime
-) -> Counter[str]:
+def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:
     """Merge and invalidate facts that are still valid and say what was read, and plans whose day is over.
 
     plans: their ends by the ids of the facts. Return how many there were of each action.
@@ -215,15 +323,15 @@ def _close(
             continue
         if pair.verdict == "same":
             merged, stays = sorted((older, newer), key=lambda fact: (fact.pinned, fact.valid_from, fact.id))
-            merge(tx, owner_id, merged, stays, now)
+            merge(tx, merged, stays, now)
             merged_into[valid.pop(merged.id).id] = stays.id
             closed["merged"] += 1
         elif pair.verdict == "contradicts" and not older.pinned:
-            invalidate(tx, owner_id, valid.pop(older.id).id, now, "contradicted", "model", by=newer)
+            invalidate(tx, valid.pop(older.id).id, now, "contradicted", by=newer)
             closed["contradicted"] += 1
     for fact_id, end in plans.items():
         if end <= now and fact_id in valid:
-            invalidate(tx, owner_id, fact_id, now, "expired", "model", until=end)
+            invalidate(tx, fact_id, now, "expired", until=end)
             closed["expired"] += 1
     return closed
 
@@ -239,20 +347,20 @@ def _may_open(tx: Transaction, successor: int | None) -> bool:
 
 
 def _end(plan: Fact) -> datetime | None:
-    """When the last day that a plan names is over everywhere; None if it names none that came after it was made."""
-    days = filter(None, (_last_day(named.group()) for named in DATE.finditer(plan.text)))
-    last = max(days, default=date.min)
+    """Return when the last day that a plan names is over everywhere; None without a day after it was stated."""
+    days = filter(None, (_last_day(date.group()) for date in DATE.finditer(plan.text)))
+    last = max(days, default=DAY_MIN)
     return datetime.combine(last, time(), UTC) + 2 * DAY if last >= plan.valid_from.date() else None
 
 
-def _last_day(named: str) -> date | None:
-    """The last day of a date that names its year: "2026-03-05", "5 March 2026", "March 2026", "2026"."""
-    figures = [int(figure) for figure in re.findall(r"\d+", named)]
+def _last_day(text: str) -> date | None:
+    """Return the last day of a date that names its year: "2026-03-05", "5 March 2026", "March 2026", "2026"."""
+    figures = [int(figure) for figure in re.findall(r"\d+", text)]
     year = next((figure for figure in figures if figure > 999), 0)
-    month = next((_MONTHS[word] for word in re.findall(r"[^\W\d_]+", named.lower()) if word in _MONTHS), 0)
+    month = next((_MONTHS[word] for word in re.findall(r"[^\W\d_]+", text.lower()) if word in _MONTHS), 0)
     rest = [figure for figure in figures if figure != year]
     if not month:
-        month = rest.pop(0) if rest and named.startswith(str(year)) else 12
+        month = rest.pop(0) if rest and text.startswith(str(year)) else 12
     if not year or not 1 <= month <= 12:
         return None
     last = monthrange(year, month)[1]

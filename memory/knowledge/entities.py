@@ -1,4 +1,4 @@
-"""Entities: the people, places, organisations and things that links name, and who is meant by a name.
+"""Resolve which person, place, organisation or thing is meant by a name in relations.
 
 An entity is nothing but its name, so it is gone with the last link that names it.  The person whose memory it is has
 the name SELF.  Whoever has no name yet is called by what they are to somebody ("user's sister"), and is the same entity
@@ -23,64 +23,66 @@ _AS = re.compile(r"\b(?:has|have|is|are|an?|the)\s+", re.I)
 
 
 def named(name: str, speaker: str = SELF) -> str:
-    """A name as it is stored: "I" is the speaker, and "my sister" the speaker's sister."""
+    """Return a name as it is stored: "I" is the speaker, and "my sister" the speaker's sister."""
     name = one_line(name).replace("’", "'").strip(" .")
     return speaker if _SELF.fullmatch(name) else _OWN.sub(lambda _: f"{speaker}'s ", name)
 
 
 def strip_possessive(name: str) -> str:
-    """The words of a name that somebody must have said: "sister" of "user's sister"."""
+    """Return the words of a name that somebody must have said: "sister" of "user's sister"."""
     return name.rpartition("'s ")[2]
 
 
 @cached(8192)
 def key(name: str) -> str:
-    """A name, or a text that has names, in the form that is compared."""
+    """Return a name, or a text with names, in the form that is compared."""
     return " ".join(_WORD.findall(name.replace("’", "'").casefold()))
 
 
 @cached(1024)
 def _roles(relation: str) -> frozenset[str]:
-    """What somebody may be called by a relation: whoever is an older sister is a sister."""
+    """Return what somebody may be called by a relation: an older sister is a sister."""
     role = key(_AS.sub("", relation.removesuffix(" of")))
-    return frozenset(one for one in (role, role.rpartition(" ")[2]) if ENGLISH.terms(one))
+    return frozenset(word for word in (role, role.rpartition(" ")[2]) if ENGLISH.terms(word))
 
 
 class EntityResolver:
-    """Which entity each name means in a set of links.  Entities are known by their keys."""
+    """Resolves names in a set of relations. An entity is known by its key."""
 
     def __init__(self, links: Iterable[Relation]) -> None:
         self._called: dict[str, set[str]] = {}  # who may be meant by a name
         meant: dict[str, set[str]] = {}
         for link in links:
-            whose, who = key(link.subject), key(link.object)
-            self._called |= {whose: {whose}, who: {who}}
+            owner, entity = key(link.subject), key(link.object)
+            self._called |= {owner: {owner}, entity: {entity}}
             if link.relation.endswith(" of"):  # Ida is a sister of the user
-                whose, who = who, whose
+                owner, entity = entity, owner
             for role in _roles(link.relation):
-                if (name := f"{whose} 's {role}") != who:
-                    meant.setdefault(name, set()).add(who)
+                if (name := f"{owner} 's {role}") != entity:
+                    meant.setdefault(name, set()).add(entity)
         self._called |= meant
 
     def one(self, name: str) -> str:
-        """The entity of a name: my sister may be Ida's friend, and that is Tia.  Where several are called so, it stays
-        apart from them."""
-        found, seen = key(name), set[str]()
-        while found not in seen and len(meant := self._called.get(found, set())) == 1:
-            seen.add(found)
-            (found,) = meant
-        return found
+        """Return the entity of a name; an entity of its own where several are called so.
+
+        My sister may be Ida's friend, and that is Tia.
+        """
+        entity, seen = key(name), set[str]()
+        while entity not in seen and len(meant := self._called.get(entity, set())) == 1:
+            seen.add(entity)
+            (entity,) = meant
+        return entity
 
     def ends(self, link: Relation) -> set[str]:
-        """The two entities of a link."""
+        """Return the two entities of a relation."""
         return {self.one(link.subject), self.one(link.object)}
 
     def all(self, name: str) -> set[str]:
-        """The entities that may be called so."""
+        """Return the entities that a name may mean."""
         return set(map(self.one, self._called.get(key(named(name)), ())))
 
     def mentioned(self, text: str) -> set[str]:
-        """The entities that a text of the person names, but for the person."""
-        said = f" {key(named(text))} "
-        found = (meant for name, meant in self._called.items() if f" {name} " in said)
-        return set(map(self.one, set[str]().union(*found))) - {SELF}
+        """Return the entities that a text of the person names, without the person."""
+        words = f" {key(named(text))} "
+        entities = (meant for name, meant in self._called.items() if f" {name} " in words)
+        return set(map(self.one, set[str]().union(*entities))) - {SELF}

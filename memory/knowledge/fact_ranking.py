@@ -1,4 +1,4 @@
-"""Prioritisation: which facts a prompt shows, and why.  Nothing here asks the database."""
+"""Prioritise facts: choose those that a prompt shows, and say why. Nothing here reads the database."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ USED = 0.25  # of the most that relevance counts, from which a fact was of use
 NEAR = 0.7  # the least nearness of a fact to a message that is not about the person
 NEAR_WEIGHT = 0.63  # of nearness, beside the cosine of the words
 MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
-MESSAGES_KEPT = 8  # and messages: a turn ranks the facts of the head and then the others
+MESSAGES_KEPT = 8  # and messages: a turn ranks the facts of the prefix and then the others
 
 
 class Ranking:
-    """Scores facts, and chooses those that fit a budget of tokens: half of it is for the head, half for the message."""
+    """Scores facts, and chooses those that fit a budget: half of it is for the prefix, half for the message."""
 
     def __init__(self, settings: Settings, nearness: Nearness | None = None) -> None:
         """Without `nearness` facts are compared with a message by their words alone."""
@@ -33,30 +33,30 @@ class Ranking:
         self._weights = settings.fact_weights
         self._half_life_days = settings.fact_half_life_days
         words = analysis_in(settings.search_language).words
-        self._words, self._asked = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
+        self._words, self._query = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
 
     def select_for_prefix(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
-        """The facts of the head, whatever the message."""
+        """Return the facts of the prefix, whatever the message."""
         return self.prioritise(facts, "", budget // 2, now)
 
     def for_message(
         self, facts: Sequence[Fact], message: str, budget: int, now: datetime, *, is_personal: bool = True
     ) -> tuple[Fact, ...]:
-        """Of facts that are not in the head, the most relevant ones, best first; pinned ones before them.
+        """Return the most relevant of the facts outside the prefix, best first, after the pinned ones.
 
-        If the message is not about the person, only those that share words with it or are near it.
+        is_personal: without it, only facts that share words with the message or are near it.
         """
-        asked, near = self._asked(message) if facts else frozenset(), self._near(facts, message)
+        query, near = self._query(message) if facts else frozenset(), self._near(facts, message)
         fitting = [
             fact
             for fact, like in zip(facts, near, strict=True)
-            if fact.pinned or is_personal or like >= NEAR or not asked.isdisjoint(self._words(fact.text))
+            if fact.pinned or is_personal or like >= NEAR or not query.isdisjoint(self._words(fact.text))
         ]
         ranked = self.by_relevance(self.scored(fitting, message, now))
         return _within(budget - budget // 2, sorted(ranked, key=lambda fact: not fact.pinned))
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
-        """The facts to show within `budget` tokens, best first, each with its score.
+        """Return the facts to show within `budget` tokens, best first, each with its score.
 
         Pinned facts come first, then the higher score, then the newer fact.
         """
@@ -64,15 +64,15 @@ class Ranking:
         return _within(budget, sorted(ranked, key=lambda fact: (fact.pinned, fact.score.total, fact.id), reverse=True))
 
     def by_relevance(self, scored: Sequence[Fact]) -> list[Fact]:
-        """The facts, the most relevant first; of equal ones that with the higher score, then the newer one."""
+        """Return the facts, the most relevant first; of equal ones that with the higher score, then the newer one."""
         return sorted(scored, key=lambda fact: (fact.score.relevance, fact.score.total, fact.id), reverse=True)
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
-        """The facts, in their order, with their scores for `message` (empty: there is none)."""
-        asked = self._asked(message) if facts else frozenset()
+        """Return the facts, in their order, with their scores for `message` (empty: there is none)."""
+        query = self._query(message) if facts else frozenset()
         near = self._near(facts, message)
         return tuple(
-            replace(fact, score=self._score(fact, asked, like, now)) for fact, like in zip(facts, near, strict=True)
+            replace(fact, score=self._score(fact, query, like, now)) for fact, like in zip(facts, near, strict=True)
         )
 
     def is_used(self, score: FactScore) -> bool:
@@ -84,8 +84,8 @@ class Ranking:
             return [0.0] * len(facts)
         return self._nearness.near(message[:MESSAGE_CHARS], [fact.text for fact in facts])
 
-    def _score(self, fact: Fact, asked: frozenset[str], near: float, now: datetime) -> FactScore:
-        """The weighted parts, each in 0..1 times its weight, and their sum.
+    def _score(self, fact: Fact, query: frozenset[str], near: float, now: datetime) -> FactScore:
+        """Return the weighted parts, each in 0..1 times its weight, and their sum.
 
         importance: of 5; recency: halves every FACT_HALF_LIFE_DAYS; use: the logarithm of how often the fact was
         relevant, of OFTEN times; relevance: the cosine between its words and the message's, as sets, or how near their
@@ -93,9 +93,9 @@ class Ranking:
         """
         weights, half_life = self._weights, self._half_life_days
         days = max(timedelta(), now - fact.valid_from) / timedelta(days=1)
-        words = self._words(fact.text) if asked else asked
-        shared = len(words & asked)
-        alike = shared / math.sqrt(len(asked) * len(words)) if shared else 0.0
+        words = self._words(fact.text) if query else query
+        shared = len(words & query)
+        alike = shared / math.sqrt(len(query) * len(words)) if shared else 0.0
         parts = (
             weights.importance * fact.importance / 5,
             weights.recency * 0.5 ** (days / half_life if half_life else math.inf),
@@ -106,7 +106,7 @@ class Ranking:
 
 
 def _within(budget: int, ranked: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The first facts that fit into `budget` tokens; one that does not is passed over for a shorter one."""
+    """Return the first facts that fit into `budget` tokens, without those that are too long for the rest of it."""
     chosen: list[Fact] = []
     for fact in ranked:
         cost = tokens.estimate(fact_line(fact))

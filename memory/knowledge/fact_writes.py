@@ -57,16 +57,6 @@ _REVISE = insert(FactRevisionRow.__table__).from_select(
     .where(_F.id.in_(bindparam("ids", expanding=True)))
     .order_by(_F.id),
 )
-_UNTIL = bindparam("until", type_=_F.valid_to.type)
-_INVALIDATE = (
-    update(FactRow.__table__)
-    .where(_F.id == bindparam("fact"))
-    .values(
-        valid_to=case((_F.valid_from > _UNTIL, _F.valid_from), else_=_UNTIL),
-        superseded_by=bindparam("by", type_=_F.superseded_by.type),
-        merged=bindparam("is_merged", type_=_F.merged.type),
-    )
-)
 _CHANGED = (
     update(OwnerRow.__table__)
     .where(OwnerRow.__table__.c.id.in_(bindparam("owners", expanding=True)))
@@ -149,6 +139,14 @@ def _save_revision(tx: Transaction, fact_ids: Collection[int], action: str, auth
     tx.execute(_REVISE, {"ids": list(fact_ids), "action": action, "author": author, "at": now})
 
 
+def _change(tx: Transaction, fact_id: int, action: str, author: str, now: datetime, **columns: Any) -> None:
+    """Change columns of a fact, and store it as a revision."""
+    changed = update(FactRow.__table__).where(_F.id == fact_id).values(columns).returning(_F.owner_id)
+    owner_ids = tx.scalars(changed).all()
+    _save_revision(tx, [fact_id], action, author, now)
+    mark_changed(tx, owner_ids)
+
+
 def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
     """Store a fact that a person states; return its id."""
     fact_id: int = tx.execute(_INSERT, _row(owner_id, now, valid_from=now, **columns)).scalar_one()
@@ -163,47 +161,41 @@ def _row(owner_id: int, now: datetime, **columns: Any) -> dict[str, Any]:
     return {**unset, **columns, "owner_id": owner_id, "created_at": now}
 
 
-def edit_fact(tx: Transaction, owner_id: int, fact_id: int, now: datetime, **columns: Any) -> None:
+def edit_fact(tx: Transaction, fact_id: int, now: datetime, **columns: Any) -> None:
     """Change a fact as the person does."""
-    tx.execute(update(FactRow.__table__).where(_F.id == fact_id).values(columns))
-    _save_revision(tx, [fact_id], "edited", "person", now)
-    mark_changed(tx, [owner_id])
+    _change(tx, fact_id, "edited", "person", now, **columns)
 
 
 def invalidate(
     tx: Transaction,
-    owner_id: int,
     fact_id: int,
     now: datetime,
     action: str = "superseded",
-    author: str = "person",
     *,
     until: datetime | None = None,
     by: Fact | None = None,
 ) -> None:
     """Invalidate a fact from `until` or now.
 
-    by: the fact that replaces it; its `valid_from` then counts.
+    action: `superseded` by a person, or one of consolidation's. by: the fact that replaces it; its `valid_from` then
+    counts.
     """
-    _invalidate(tx, fact_id, by.valid_from if by is not None else until or now, by, action)
-    _save_revision(tx, [fact_id], action, author, now)
-    mark_changed(tx, [owner_id])
+    columns = _invalid(by.valid_from if by is not None else until or now, by, is_merged=action == "merged")
+    _change(tx, fact_id, action, "person" if action == "superseded" else "model", now, **columns)
 
 
-def _invalidate(tx: Transaction, fact_id: int, until: datetime, by: Fact | None, action: str = "superseded") -> None:
-    successor = by.id if by is not None else None
-    tx.execute(_INVALIDATE, {"fact": fact_id, "until": until, "by": successor, "is_merged": action == "merged"})
+def _invalid(until: datetime, by: Fact | None, *, is_merged: bool = False) -> dict[str, Any]:
+    """Return the columns of a fact that is valid until then, but never ends before it begins."""
+    valid_to = case((_F.valid_from > until, _F.valid_from), else_=until)
+    return {"valid_to": valid_to, "superseded_by": by.id if by is not None else None, "merged": is_merged}
 
 
-def revalidate(tx: Transaction, owner_id: int, fact_id: int, now: datetime) -> None:
+def revalidate(tx: Transaction, fact_id: int, now: datetime) -> None:
     """Make an invalidated fact valid again, as the person says."""
-    valid = {"valid_to": None, "superseded_by": None, "merged": False}
-    tx.execute(update(FactRow.__table__).where(_F.id == fact_id).values(valid))
-    _save_revision(tx, [fact_id], "reopened", "person", now)
-    mark_changed(tx, [owner_id])
+    _change(tx, fact_id, "reopened", "person", now, valid_to=None, superseded_by=None, merged=False)
 
 
-def merge(tx: Transaction, owner_id: int, fact: Fact, into: Fact, now: datetime) -> None:
+def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
     """Merge a fact into another one that says the same.
 
     That one takes over the relations that its own words name, so that nothing of the merged fact is left in it when
@@ -215,7 +207,7 @@ def merge(tx: Transaction, owner_id: int, fact: Fact, into: Fact, now: datetime)
     merged = [relation for relation in merged if words.issuperset(stems(relation.relation))]
     relations = list(map(vars, dict.fromkeys([*own, *merged]))) or None
     tx.execute(update(FactRow.__table__).where(_F.id == into.id).values(links=relations))
-    invalidate(tx, owner_id, fact.id, now, "merged", "model", by=into)
+    invalidate(tx, fact.id, now, "merged", by=into)
 
 
 def add_proposed(
@@ -255,7 +247,7 @@ def add_proposed(
             created_at=now,
         )
         for old in superseded:
-            _invalidate(tx, old.id, new.valid_from, new)
+            tx.execute(update(FactRow.__table__).where(_F.id == old.id).values(_invalid(new.valid_from, new)))
             corrected[valid.pop(old.id)] = draft.text
         valid[new.id] = new
         added.append(new.id)

@@ -159,7 +159,7 @@ class Facts:
                 relations = relations_within(as_relations(row.links), new.text)
                 columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
             if changes:
-                edit_fact(tx, row.owner_id, row.id, now, **columns)
+                edit_fact(tx, row.id, now, **columns)
             if new.text != old.text:
                 where = (
                     SessionRow.id == row.session_id if new.scope == "session" else SessionRow.owner_id == row.owner_id
@@ -218,8 +218,8 @@ def _with_merged(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
             stands_for[fact.id] = stands_for[fact.superseded_by or 0]
             merged[stands_for[fact.id]].append(fact)
         step = {fact.id for fact in rows}
-    newest = {id: sorted(found, key=lambda fact: fact.valid_from, reverse=True) for id, found in merged.items()}
-    return [replace(fact, merged_facts=tuple(newest[fact.id])) for fact in facts]
+    newest = [sorted(merged[fact.id], key=lambda fact: fact.valid_from, reverse=True) for fact in facts]
+    return [replace(fact, merged_facts=tuple(others)) for fact, others in zip(facts, newest, strict=True)]
 
 
 def _of_caller(caller: Caller) -> Select[Any]:

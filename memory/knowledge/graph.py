@@ -1,7 +1,6 @@
-"""Links: which people, places, organisations and things belong together, read as a graph.
+"""Read the relations of facts as a graph: which people, places, organisations and things belong together.
 
-Guarantee: a link shows the quote of its fact and holds for the same time.  Every name of somebody leads to one entity
-(see `facts.entities`).  Around an entity each link and each entity is visited once, whatever circles they form.
+A relation shows the quote of its fact and is valid for the same time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ WEAKER = 0.5  # each step further, for a search
 
 
 class Entity(NamedTuple):
-    """A person, place, organisation or thing, by the name of the newest link that names it."""
+    """Person, place, organisation or thing, by the name of the newest link that names it."""
 
     name: str
     kind: str
@@ -36,7 +35,7 @@ class Entity(NamedTuple):
 
 @dataclass(frozen=True)
 class Edge:
-    """A link of the graph, and the fact that it belongs to.
+    """Relation of the graph, and the fact that it belongs to.
 
     `distance` is 1 for a link of the entity that was asked for, 2 for a link of its neighbours.  `number` is its place
     among the links of its fact.
@@ -73,9 +72,9 @@ class Graph:
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[Edge]:
-        """The links up to `depth` steps from an entity that hold now (or held at `as_of`), the nearest first.
+        """Return the relations up to `depth` steps from an entity that are valid now (or at `as_of`), nearest first.
 
-        With `session_id`: that session's links and those its person has everywhere.  Raises NotFound, and
+        session_id: only that session's relations and those its person has everywhere.  Raises NotFound, and
         InvalidRequest when neither a session nor a user is named.
         """
         query = _FACTS.where(valid_at(as_of))
@@ -99,10 +98,10 @@ def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]
     linked.
     """
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
-    found = [(source, Relation(**one)) for source, links in rows for one in links]
-    names, weights = EntityResolver(link for _, link in found), dict[int, float]()
+    relations = [(source, Relation(**link)) for source, links in rows for link in links]
+    names, weights = EntityResolver(link for _, link in relations), dict[int, float]()
     if reached := names.mentioned(text):
-        ends = [(source, names.ends(link)) for source, link in found]
+        ends = [(source, names.ends(link)) for source, link in relations]
         for step in range(DEPTH_MAX):
             near = [(source, both) for source, both in ends if reached & both]
             for source, _ in near:
@@ -113,23 +112,23 @@ def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]
 
 
 def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge]:
-    """The edges within `depth` of an entity, in order; `rows` are facts with their links, the newest first."""
-    found: list[tuple[Fact, int, Relation]] = []
+    """Return the edges within `depth` of an entity, in order. rows: facts with their links, the newest first."""
+    relations: list[tuple[Fact, int, Relation]] = []
     for row in rows:
-        found += [(Fact(*row[:-1]), number, Relation(**one)) for number, one in enumerate(row[-1])]
-    names = EntityResolver(link for *_, link in found)
+        relations += [(Fact(*row[:-1]), number, Relation(**link)) for number, link in enumerate(row[-1])]
+    names = EntityResolver(link for *_, link in relations)
     shown = {SELF: Entity(SELF, "person")}
-    for *_, link in found:
+    for *_, link in relations:
         shown.setdefault(key(link.subject), Entity(link.subject, link.subject_kind))
         shown.setdefault(key(link.object), Entity(link.object, link.object_kind))
-    reached, edges, known = names.all(entity), dict[int, Edge](), set[tuple[str, str, str]]()
+    reached, edges, seen = names.all(entity), dict[int, Edge](), set[tuple[str, str, str]]()
     for distance in range(1, depth + 1):
-        near = [at for at, (*_, link) in enumerate(found) if at not in edges and reached & names.ends(link)]
+        near = [at for at, (*_, link) in enumerate(relations) if at not in edges and reached & names.ends(link)]
         for at in near:
-            fact, number, link = found[at]
+            fact, number, link = relations[at]
             ends = names.one(link.subject), key(link.relation), names.one(link.object)
-            if ends not in known:  # the newest of those that an alias makes equal
-                known.add(ends)
+            if ends not in seen:  # the newest of those that an alias makes equal
+                seen.add(ends)
                 edges[at] = Edge(shown[ends[0]], link.relation, shown[ends[2]], distance, fact, number)
             reached = reached | names.ends(link)
     return list(edges.values())

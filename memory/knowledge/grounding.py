@@ -1,4 +1,4 @@
-"""Grounding: whether a fact that the mini model proposes rests on words the person said.
+"""Check whether a fact that the mini model proposes rests on words of the person.
 
 A small model may quote what nobody said, quote the assistant, invent a figure, or say the opposite of its source.
 A proposal is refused unless
@@ -83,7 +83,7 @@ _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
 class Ungrounded(ValueError):
-    """A proposal can't become a fact.  The message says why, in words that are no secret."""
+    """Raised for a proposal that can't become a fact. The message says why, in words that are no secret."""
 
 
 class Grounding:
@@ -98,7 +98,24 @@ class Grounding:
         self._facts_through = facts_through
 
     def check(self, draft: FactDraft) -> Message:
-        """Return the message that the draft rests on.  Raises Ungrounded."""
+        """Return the message that the draft rests on. Raises Ungrounded."""
+        source = self._find_source(draft)
+        if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
+            raise Ungrounded("empty or too long")
+        content = without_blocks(source.content)
+        if not contains_quote(draft.quote, content):
+            raise Ungrounded("its quote is not in its source")
+        if not _is_telling(draft.quote, content):
+            raise Ungrounded("its quote says nothing by itself")
+        if not self._are_numbers_known(draft.text, source, content):
+            raise Ungrounded("it has a number that was not said")
+        if not _do_negations_agree(draft.text, draft.quote, content):
+            raise Ungrounded("its source says the opposite")
+        if not self._are_names_known(draft.text, content):
+            raise Ungrounded("it has a name that was not said")
+        return source
+
+    def _find_source(self, draft: FactDraft) -> Message:
         source = next((message for message in self._messages if message.position == draft.source), None)
         if source is None:
             raise Ungrounded(f"no message {draft.source} was shown")
@@ -108,63 +125,52 @@ class Grounding:
             raise Ungrounded(f"message {draft.source} is not to be remembered")
         if source.role != "user":
             raise Ungrounded(f"message {draft.source} is not the person's own")
-        if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
-            raise Ungrounded("empty or too long")
-        said = without_blocks(source.content)
-        if not contains_quote(draft.quote, said):
-            raise Ungrounded("its quote is not in its source")
-        if not _telling(draft.quote, said):
-            raise Ungrounded("its quote says nothing by itself")
-        if not self._numbers_said(draft.text, source, said):
-            raise Ungrounded("it has a number that was not said")
-        if not _negations_agree(draft.text, draft.quote, said):
-            raise Ungrounded("its source says the opposite")
-        if not self._names_known(draft.text, said):
-            raise Ungrounded("it has a name that was not said")
         return source
 
     def links(self, draft: FactDraft, source: Message) -> tuple[Relation, ...]:
-        """The links of a grounded draft that hold up, with their names as they are stored."""
-        said, speaker = without_blocks(source.content), source.name or SELF
-        found = []
-        for one in draft.links:
-            link = replace(one, subject=named(one.subject, speaker), object=named(one.object, speaker))
-            ends = {link.subject, link.object}
-            short = all(0 < len(text) <= NAME_CHARS_MAX for text in (*ends, link.relation))
-            others = [strip_possessive(end) for end in ends - {speaker}]
-            told = all(any(named_in(name, text) for text in self._told) for name in others)
-            quoted = any(named_in(name, draft.quote) for name in others)
-            apart = key(link.subject) != key(link.object)
-            if short and told and quoted and apart and _negations_agree(str(link), draft.quote, said):
-                found.append(link)
-        return tuple(dict.fromkeys(found))
+        """Return the relations of a grounded draft that the person named, with names as they are stored."""
+        content, speaker = without_blocks(source.content), source.name or SELF
+        relations = []
+        for proposed in draft.links:
+            ends = named(proposed.subject, speaker), named(proposed.object, speaker)
+            relation = replace(proposed, subject=ends[0], object=ends[1])
+            others = [strip_possessive(end) for end in {*ends} - {speaker}]
+            if (
+                key(ends[0]) != key(ends[1])
+                and all(0 < len(text) <= NAME_CHARS_MAX for text in (*ends, relation.relation))
+                and all(any(named_in(name, text) for text in self._statements) for name in others)
+                and any(named_in(name, draft.quote) for name in others)
+                and _do_negations_agree(str(relation), draft.quote, content)
+            ):
+                relations.append(relation)
+        return tuple(dict.fromkeys(relations))
 
-    def _numbers_said(self, text: str, source: Message, said: str) -> bool:
-        wanted = numbers_in(_without_dates_worked_out(text, source, said))
-        allowed = _forms(said) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
-        missing = [forms for forms in wanted if not forms & allowed]
+    def _are_numbers_known(self, text: str, source: Message, content: str) -> bool:
+        numbers = numbers_in(_without_dates_worked_out(text, source, content))
+        allowed = _forms(content) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+        missing = [forms for forms in numbers if not forms & allowed]
         if not missing:
             return True
         about = _topics(text)
-        elsewhere = set[str]().union(*(_forms(other) for other in self._told if about & _topics(other)))
+        elsewhere = set[str]().union(*(_forms(other) for other in self._statements if about & _topics(other)))
         return all(forms & elsewhere for forms in missing)
 
-    def _names_known(self, text: str, said: str) -> bool:
-        found = names_in(text)
-        if not found or text.istitle() or not self._words.isdisjoint(found):
+    def _are_names_known(self, text: str, content: str) -> bool:
+        names = names_in(text)
+        if not names or text.istitle() or not self._words.isdisjoint(names):
             return True
-        words = self._words.union(_words(said))  # without its pasted blocks, the source may have other words
-        return "".join(name[0] for name in found) in words or any(_known(name, words) for name in found)
+        words = self._words.union(_words(content))  # without its pasted blocks, the source may have other words
+        return "".join(name[0] for name in names) in words or any(_is_known(name, words) for name in names)
 
     @cached_property
-    def _told(self) -> list[str]:
-        """What the person said, in these messages or before."""
+    def _statements(self) -> list[str]:
+        """Return the texts of the person, in these messages or before."""
         own = (without_blocks(message.content) for message in self._messages if message.role == "user")
         return [*own, *self._known]
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        """All words that were shown."""
+        """Return all words that were shown."""
         texts = list(self._known)
         for message in self._messages:
             texts += [message.name or "", message.content]
@@ -172,46 +178,46 @@ class Grounding:
 
 
 def same_text(text: str) -> str:
-    """A text in the form that is compared: case, spacing and the final stop don't count."""
+    """Return a text in the form that is compared, without case, spacing and the final stop."""
     return one_line(text).casefold().rstrip(".!")
 
 
 def words_of(fact: Fact) -> frozenset[str]:
-    """What a fact says, in the form that `repeats` compares: its text and its quote."""
+    """Return the text and the quote of a fact in the form that `is_duplicate` compares."""
     return frozenset({same_text(fact.text), same_text(fact.quote)} - {""})
 
 
 def is_duplicate(text: str, known: Set[str]) -> bool:
-    """Whether a fact's text only repeats what known facts say: word for word, or told back ("You said I ...")."""
-    told, known = strip_framing(text), known | {""}
-    parts = filter(str.strip, _PARTS.split(told))
-    return same_text(text) in known or told in known or all(strip_framing(part) in known for part in parts)
+    """Return whether a text only repeats known facts: word for word, or framed ("You said I ...")."""
+    framed, known = strip_framing(text), known | {""}
+    parts = filter(str.strip, _PARTS.split(framed))
+    return same_text(text) in known or framed in known or all(strip_framing(part) in known for part in parts)
 
 
 def strip_framing(text: str) -> str:
-    """`same_text` without the words that frame what somebody says again ("As I said, ...")."""
+    """Return `same_text` without the words that frame a repetition ("As I said, ...")."""
     return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", plain_apostrophes(one_line(text)))))
 
 
 def names_in(text: str) -> list[str]:
-    """The words of a text that their capital letters in mid-sentence make names, in small letters."""
+    """Return the words that are names by their capital letters in mid-sentence, in small letters."""
     later = tokens(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))[1:]
     return [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
 
 
 def named_in(name: str, text: str) -> bool:
-    """Whether a name stands in a text, in any case."""
+    """Return whether a name stands in a text, in any case."""
     return contains_quote(name.casefold(), text.casefold())
 
 
-def contains_quote(quote: str, said: str) -> bool:
-    """Whether a quote is in what was said, as whole words; white space and typographic marks may differ."""
-    quote, said = _compared(quote), _compared(said)
-    if quote not in said:
+def contains_quote(quote: str, content: str) -> bool:
+    """Return whether a quote is in a text, as whole words; white space and typographic marks may differ."""
+    quote, content = _compared(quote), _compared(content)
+    if quote not in content:
         quote = quote.strip(_EDGES)
     if _PAIRED.search(quote):
-        return quote in said
-    return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", said) is not None
+        return quote in content
+    return bool(quote) and re.search(rf"(?:(?<!\w)|(?!\w)){re.escape(quote)}(?:(?!\w)|(?<!\w))", content) is not None
 
 
 def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str, tuple[int, str]]:
@@ -222,34 +228,39 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
     """
     if not texts:
         return {}
-    said = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
-    parts = [(position, part.strip()) for position, content in said for part in _SENTENCE_END.split(content)]
+    contents = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
+    parts = [(position, part.strip()) for position, content in contents for part in _SENTENCE_END.split(content)]
     sentences = [(position, part, frozenset(stems(part))) for position, part in parts]
-    found = dict[str, tuple[int, str]]()
+    quotes = dict[str, tuple[int, str]]()
     for text in texts:
         longest = max(_SENTENCE_END.split(text), key=len).strip()
-        spoken = ((position, part) for part in (text, longest) for position, all in said if contains_quote(part, all))
+        spoken = (
+            (position, part)
+            for part in (text, longest)
+            for position, content in contents
+            if contains_quote(part, content)
+        )
         about = set(stems(strip_framing(text))) - _ABOUT_PERSON
         missing_max = min(len(about) - 1, len(about) // QUOTE_WORDS_PER_MISSING)
         best = min(sentences, key=lambda sentence: len(about - sentence[2]), default=(0, "", frozenset()))
         if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
-            found[text] = quote
-    return found
+            quotes[text] = quote
+    return quotes
 
 
 def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", normalize(text))).translate(_TYPOGRAPHIC).split())
 
 
-def _telling(quote: str, said: str) -> bool:
-    """Whether a quote has more than words that nearly every message has."""
-    whole = _compared(quote).strip(_EDGES) == _compared(said).strip(_EDGES)
+def _is_telling(quote: str, content: str) -> bool:
+    """Return whether a quote has more than words that nearly every message has."""
+    whole = _compared(quote).strip(_EDGES) == _compared(content).strip(_EDGES)
     return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
 
 
-def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
-    """`text` without dates that may have been worked out from words like "tomorrow", or from the message's time."""
-    if RELATIVE_TIME.search(said):
+def _without_dates_worked_out(text: str, source: Message, content: str) -> str:
+    """Remove dates that may be worked out from words like "tomorrow", or from the time of the message."""
+    if RELATIVE_TIME.search(content):
         return DATE.sub(" ", text)
     day = source.created_at
     of_that_day = {str(number) for number in (day.year, day.month, day.day)}
@@ -257,12 +268,12 @@ def _without_dates_worked_out(text: str, source: Message, said: str) -> str:
 
 
 def numbers_in(text: str) -> list[set[str]]:
-    """The numbers that a fact must not invent, each in all its forms."""
+    """Return the numbers that a fact must not invent, each in all its forms."""
     return _figures(text) + [{str(CARDINALS[word])} for word in _words(plain_apostrophes(text)) if word in CARDINALS]
 
 
 def _forms(text: str) -> set[str]:
-    """Every number that `text` may be understood to say, in every form."""
+    """Return every number that `text` may be understood to say, in every form."""
     words = _words(plain_apostrophes(text))
     values = {NUMBER_WORDS[word] for word in (*words, *text) if word in NUMBER_WORDS}
     for first, second in pairwise(words):  # twenty-five
@@ -277,7 +288,7 @@ def _forms(text: str) -> set[str]:
 
 
 def _figures(text: str) -> list[set[str]]:
-    """The numbers that `text` has in digits, each in all its forms."""
+    """Return the numbers that `text` has in digits, each in all its forms."""
     text = unicodedata.normalize("NFKC", _ENDLESS.sub(" ", normalize(text)))
     afternoon = _AFTERNOON.search(text) is not None
     found = []
@@ -295,11 +306,11 @@ def _topics(text: str) -> set[str]:
     return {word for word in stems(text) if not any(character.isdigit() for character in word)}
 
 
-def _negations_agree(text: str, quote: str, said: str) -> bool:
-    text, said = plain_apostrophes(text), plain_apostrophes(said)
+def _do_negations_agree(text: str, quote: str, content: str) -> bool:
+    text, content = plain_apostrophes(text), plain_apostrophes(content)
     if NEGATION.search(text):
-        return NEGATIVE.search(said) is not None or _OTHER_LETTERS.search(said) is not None
-    near = _around(plain_apostrophes(_compared(quote)), _compared(said))
+        return NEGATIVE.search(content) is not None or _OTHER_LETTERS.search(content) is not None
+    near = _around(plain_apostrophes(_compared(quote)), _compared(content))
     if not NEGATION.search(near):
         return True  # nothing is denied
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
@@ -307,15 +318,15 @@ def _negations_agree(text: str, quote: str, said: str) -> bool:
     return NEGATIVE.search(own) is not None or not _denied(text, near)
 
 
-def _around(quote: str, said: str) -> str:
-    place = max(0, said.find(quote.strip(_EDGES)))
-    return said[max(0, place - AROUND) : place + len(quote) + AROUND]
+def _around(quote: str, content: str) -> str:
+    place = max(0, content.find(quote.strip(_EDGES)))
+    return content[max(0, place - AROUND) : place + len(quote) + AROUND]
 
 
-def _denied(text: str, said: str) -> bool:
-    """Whether the longest run of words that `text` shares with what was said follows a "not" wherever it stands."""
+def _denied(text: str, content: str) -> bool:
+    """Return whether the longest run of words that both texts share follows a "not" wherever it stands."""
     mine = [stem(word.casefold()) for word in _WORD.findall(text)]
-    spoken = [word.casefold() for word in _WORD.findall(said)]
+    spoken = [word.casefold() for word in _WORD.findall(content)]
     theirs = [stem(word) for word in spoken]
     start, _, length = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
     run = mine[start : start + length]
@@ -333,13 +344,13 @@ def _words(text: str) -> list[str]:
 
 
 def _is_name(word: str) -> bool:
-    """Whether a word in mid-sentence is a name, for all that its capital letter tells."""
+    """Return whether a word in mid-sentence is a name, by its capital letter."""
     name = word[:1].isupper() and len(word) > 1 and bool(stems(word))
     return name and word.lower() not in NUMBER_WORDS and not DATE.search(word)
 
 
-def _known(name: str, words: Iterable[str]) -> bool:
-    """Whether one of `words` is the name, or a form of it (PostgreSQL, Postgres)."""
+def _is_known(name: str, words: Iterable[str]) -> bool:
+    """Return whether one of `words` is the name, or a form of it (PostgreSQL, Postgres)."""
     return any(
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words
@@ -347,21 +358,21 @@ def _known(name: str, words: Iterable[str]) -> bool:
 
 
 def plain_apostrophes(text: str) -> str:
-    """`text` with plain apostrophes, at the same length."""
+    """Replace typographic apostrophes; the length stays."""
     return text.replace("’", "'").replace("‘", "'")
 
 
 def tokens(text: str) -> list[str]:
-    """The words and figures of `text`, as they are written."""
+    """Return the words and figures of `text`, as they are written."""
     return _TOKEN.findall(plain_apostrophes(text))
 
 
 def stems(text: str) -> list[str]:
-    """What `text` is about, in order: its words without endings, and without those that stand in any text."""
+    """Return the words of `text` without endings, in order, and without those that stand in any text."""
     return ENGLISH.terms(plain_apostrophes(text))
 
 
 def stem(word: str) -> str:
-    """A word without its ending."""
-    found = ENGLISH.terms(word)
-    return found[0] if found else word
+    """Return a word without its ending."""
+    terms = ENGLISH.terms(word)
+    return terms[0] if terms else word

@@ -1,10 +1,11 @@
-"""The profile: one document about a person that goes with them from one conversation to the next.
+"""Keep a profile: one document about a person that goes with them from one conversation to the next.
 
-The mini model is asked when facts about the person were taken, and reads the messages they were taken from.  It answers
-with a patch (see `patch`).  A person may patch the profile too, and bring back any version.
+The mini model reads the messages that new facts were taken from, and answers with a patch (see `profile_patch`). A
+person may patch the profile too, and bring back any version.
 
-Guarantee: every version is kept, and nothing of a message that was erased or replaced is left in any of them.  What a
-person wrote is changed only by what they say later.
+Invariants [test_profile, test_erasing]:
+- Every version is kept, and nothing of a message that was erased or replaced is left in any of them.
+- Only what a person says later changes what they wrote.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from jsonschema import Draft202012Validator, SchemaError
 from sqlalchemy import func, select
 
 from config import Settings
@@ -25,7 +27,6 @@ from memory.jobs import JobQueue, scheduled_requests
 from memory.knowledge.fact_writes import FACTS, invalidate, valid_at
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
-from memory.knowledge.profile_schema import DEFAULT_SCHEMA, check_schema
 from memory.knowledge.summary_update import BATCH_TOKENS
 from memory.llm.json_answers import (
     INTEGER,
@@ -55,13 +56,38 @@ NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
 FACTS_MAX = 40  # whose messages one call of the mini model reads
 
+SCHEMA_BYTES = 16_000
+_NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
+
+LINE_CHARS, LINES_MAX = 200, 40
+_LINE = {"type": "string", "minLength": 1, "maxLength": LINE_CHARS}
+_LINES = {"type": "array", "items": _LINE, "maxItems": LINES_MAX}
+DEFAULT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "names": {**_LINES, "description": "what they are called"},
+        "pronouns": _LINE,
+        "home": {**_LINE, "description": "where they live"},
+        "work": {**_LINE, "description": "what they do, and where"},
+        "languages": _LINES,
+        "people": {**_LINES, "description": "who matters to them, each as name and relation"},
+        "likes": _LINES,
+        "dislikes": _LINES,
+        "health_limits": {**_LINES, "description": "allergies, diets, conditions"},
+        "goals": {**_LINES, "description": "what they want to reach in the long run"},
+        "about": {**_LINES, "description": "what they wrote about themselves elsewhere"},
+        "wishes": {**_LINES, "description": "how they wrote elsewhere that answers should be"},
+    },
+}
+
 _OPERATION = {**TEXT, "enum": ["add", "replace", "remove"]}
 ANSWER = object_of(patch=list_of(object_of(op=_OPERATION, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER)))
 
 
 @dataclass(frozen=True)
 class ProfileVersion:
-    """A version of the profile; version 0 is the empty one that nobody has written.
+    """Version of the profile; version 0 is the empty one that nobody has written.
 
     `author` is `model`, `person`, `rollback` or `erasure`.
     """
@@ -88,18 +114,18 @@ class Profiles:
     now: Callable[[], datetime]
 
     def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
-        """The profile as it is or, with `as_of`, was then.  Raises NotFound for a person of whom nothing is stored."""
+        """Return the profile as it is or, with `as_of`, was then. Raises NotFound for an unknown person."""
         with self.database.read() as tx:
             return next(iter(self._versions(tx, caller, as_of)), ProfileVersion())
 
     def versions(self, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
-        """All versions, newest first.  Raises NotFound."""
+        """Return all versions, newest first. Raises NotFound."""
         with self.database.read() as tx:
-            found = self._versions(tx, caller)
+            versions = self._versions(tx, caller)
         if cursor is not None:
             (last,) = decode_cursor(cursor, int)
-            found = [one for one in found if one.version < last]
-        return page_of(found[: limit + 1], limit, lambda one: (one.version,))
+            versions = [version for version in versions if version.version < last]
+        return page_of(versions[: limit + 1], limit, lambda version: (version.version,))
 
     def edit(self, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
         """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
@@ -140,7 +166,7 @@ class Profiles:
             return next(iter(self._versions(tx, caller)), ProfileVersion())
 
     def schema(self, caller: Caller) -> dict[str, Any]:
-        """The schema of the tenant's profiles."""
+        """Return the schema of the tenant's profiles."""
         with self.database.read() as tx:
             return self._schema(tx, caller)
 
@@ -164,8 +190,10 @@ class Profiles:
             self.job_queue.enqueue(tx, *scheduled_requests(self.settings.profile_mode, "profile", owner, self.now()))
 
     def run(self, job: Job) -> bool:
-        """Read the messages of facts that are new since the last update, as many as one call can read; whether there
-        are more.  Idempotent.  Raises ModelError, LimitReached."""
+        """Read the messages of facts that are new since the last update, as many as one call can read.
+
+        Idempotent. Return whether there are more. Raises ModelError, LimitReached.
+        """
         with self.database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
             sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
@@ -226,28 +254,56 @@ class Profiles:
         return ProfileVersion(item.version, profile, author, now)
 
 
+# -- schemas
+
+
+def check_schema(schema: Any) -> None:
+    """Raise InvalidRequest for a schema that is none, is not one plain tree, or refuses an empty profile.
+
+    A reference could lead to another server or round in circles; a pattern can take for ever.
+    """
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        at = "/".join(map(str, error.absolute_path))
+        raise _bad_schema(f"It is no JSON Schema (2020-12): the part /{at} is not as the standard says.") from None
+    if len(json.dumps(schema)) > SCHEMA_BYTES:
+        raise _bad_schema(f"It may have {SCHEMA_BYTES:,} bytes.")
+    if found := next((name for name in _NOT_IN_SCHEMAS if f'"{name}":' in json.dumps(schema)), None):
+        raise _bad_schema(f"It has {found!r}: a profile's schema is one tree, without references and patterns.")
+    if not isinstance(schema, dict) or schema.get("type") != "object" or not Draft202012Validator(schema).is_valid({}):
+        raise _bad_schema('Its `type` has to be "object", and an empty profile has to fit it.')
+
+
+def _bad_schema(reason: str) -> InvalidRequest:
+    return InvalidRequest("bad_schema", f"This schema can't be used. {reason} Nothing was changed.", param="schema")
+
+
+# -- rows and prompts
+
+
 def _profile(item: Item | None) -> Profile:
     return Profile.of(item.value) if item is not None else Profile()
 
 
 def _new_facts(owner: OwnerRow) -> Any:
-    """The facts about a person that no update of the profile has read, with the messages they were taken from."""
+    """Return a query for facts that no update of the profile has read, with the messages they were taken from."""
     about = FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None)
     new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None)
     return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
 
 
 def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
-    """Close the facts that the profile said before, and does not say any more."""
+    """Invalidate the facts that the profile stated before, and does not state any more."""
     said, states = (ProfileBlock(values=tuple(one.values())).states for one in (before, after))
     rows = tx.execute(FACTS.where(FactRow.owner_id == owner.id, FactRow.scope == "user", valid_at(None))).all()
     for fact in (Fact(*row) for row in rows):
         if said(fact) and not states(fact):
-            invalidate(tx, owner.id, fact.id, now)
+            invalidate(tx, fact.id, now)
 
 
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
-    """The ids of the next messages to read, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
+    """Return the ids of the next messages, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
     sources, through, room = set[int](), 0, BATCH_TOKENS
     query = _new_facts(owner).join(MessageRow, MessageRow.id == FactRow.source_message_id)
     for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(FACTS_MAX)):
@@ -259,7 +315,7 @@ def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
 
 
 def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
-    """What the mini model reads: the profile, and the messages by their numbers."""
+    """Return what the mini model reads: the profile, and the messages by their numbers."""
     numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
     document = escape(one_line(json.dumps(profile.document, ensure_ascii=False)))
     return block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
@@ -289,7 +345,7 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: 
 
 @dataclass(frozen=True)
 class ProfileBlock:
-    """What of a profile fits a budget of tokens, value by value in the document's order."""
+    """Part of a profile that fits a budget of tokens, value by value in the document's order."""
 
     version: int = 0
     lines: tuple[str, ...] = ()
@@ -307,7 +363,7 @@ class ProfileBlock:
         return cls(version, tuple(lines), tuple(values[: len(lines)]))
 
     def states(self, fact: Fact) -> bool:
-        """Whether the prompt has a fact already: a value was taken from the same message, and has half of its words."""
+        """Return whether the prompt states a fact already: a value of the same message has half of its words."""
         since = fact.valid_from.isoformat()
         same = [f"{one.name} {one.value}" for one in self.values if one.source["since"] == since]
         words = set(stems(fact.text)) if same else set()

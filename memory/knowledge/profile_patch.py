@@ -36,7 +36,7 @@ Operation = Mapping[str, Any]
 
 
 class Value(NamedTuple):
-    """A value of a profile, its path in the document, and what it rests on."""
+    """Value of a profile, its path in the document, and what it rests on."""
 
     path: tuple[str | int, ...]
     value: Any
@@ -44,7 +44,7 @@ class Value(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its place is called, without indexes of lists."""
+        """Return the names in its path, without indexes of lists."""
         return " ".join(part.replace("_", " ") for part in self.path if isinstance(part, str))
 
     @property
@@ -54,15 +54,18 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """A document, and `sources` in its shape: each value's is an object with `quote`, `session_id` and `position` of
-    the message, `since` (when it was said or written), and `author`, `model` or `person`."""
+    """Document, and `sources` in its shape.
+
+    A source has the `quote`, `session_id` and `position` of the message, `since` (its time) and `author`, which is
+    `model` or `person`.
+    """
 
     document: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: Any) -> Profile:
-        """A profile as it was stored; an empty one for what is none, which an import may bring."""
+        """Return a profile as it was stored; an empty one for a value that is none, which an import may bring."""
         try:
             found = cls(stored["document"], stored["sources"])
             times = [datetime.fromisoformat(one.source["since"]).tzinfo for one in found.values()]
@@ -71,26 +74,26 @@ class Profile:
         return found if isinstance(found.document, dict) and all(times) else cls()
 
     def values(self) -> list[Value]:
-        """Each value, in the document's order."""
+        """Return each value, in the document's order."""
         return list(_values(self.document, self.sources, ()))
 
     def has(self, value: Value) -> bool:
-        """Whether it has a value from the same source, maybe elsewhere in its list."""
+        """Return whether it has a value from the same source, maybe elsewhere in its list."""
         return any((one.statement, one.source) == (value.statement, value.source) for one in self.values())
 
     def fitting(self, schema: Mapping[str, Any]) -> Profile:
-        """The parts that fit a schema, which may have been changed since."""
+        """Return the parts that fit a schema, which may have been changed since."""
         fits = Draft202012Validator(schema).is_valid
         names = [name for name, value in self.document.items() if fits({name: value})]
         return Profile({name: self.document[name] for name in names}, {name: self.sources[name] for name in names})
 
-    def without(self, rests: Callable[[Mapping[str, Any]], bool]) -> Profile:
-        """The profile without the values whose source `rests` on something, and without what is empty."""
-        kept = _kept(self.document, self.sources, rests)
+    def without(self, is_source: Callable[[Mapping[str, Any]], bool]) -> Profile:
+        """Return the profile without the values of some sources, and without what is empty."""
+        kept = _kept(self.document, self.sources, is_source)
         return Profile(*kept) if kept else Profile()
 
     def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> Profile:
-        """The profile after one operation whose values have this source.  `/likes/-` also begins that list.
+        """Return the profile after one operation whose values have this source. `/likes/-` also begins that list.
 
         Raises InvalidAnswer.
         """
@@ -115,7 +118,7 @@ class Profile:
 def apply_patch(
     profile: Profile, operations: Sequence[Operation], messages: Sequence[Message], schema: Mapping[str, Any]
 ) -> tuple[Profile, set[int]]:
-    """The profile with what a model's operations say, and the ids of the messages that this rests on.
+    """Return the profile with what a model's operations say, and the ids of the messages that this rests on.
 
     An operation also has a `quote`, and as `source` the number of its message, from 1.  Raises InvalidAnswer for a
     patch that is refused.
@@ -124,19 +127,19 @@ def apply_patch(
     shown = [message._replace(position=number) for number, message in numbered.items()]
     grounding = Grounding(shown)
     used = set[int]()
-    for one in operations:
-        path, quote = one["path"], one["quote"]
+    for operation in operations:
+        path, quote = operation["path"], operation["quote"]
         if not path:
             raise InvalidAnswer("It replaces the whole document.")
-        message = numbered.get(one["source"], messages[0])  # grounding refuses a number that no message has
-        after = _patched(profile, one, message, schema)
+        message = numbered.get(operation["source"], messages[0])  # grounding refuses a number that no message has
+        after = _patched(profile, operation, message, schema)
         if {each.statement for each in after.values()} == {each.statement for each in profile.values()}:
             continue
         lost = [each for each in profile.values() if not after.has(each)]
         added = [f"{each.name} {each.value}" for each in after.values() if not profile.has(each)]
         try:
             for text in added or [quote]:
-                grounding.check(FactDraft(text, one["source"], quote))
+                grounding.check(FactDraft(text, operation["source"], quote))
         except Ungrounded as reason:
             if lost:
                 raise InvalidAnswer(f"At {path!r} it takes a value away, and {reason}.") from None
@@ -152,23 +155,23 @@ def apply_patch(
     return profile, used
 
 
-def _patched(profile: Profile, one: Operation, message: Message, schema: Mapping[str, Any]) -> Profile:
-    """The profile after a model's operation, whose value is a text: that text or, where it does not fit, its JSON."""
+def _patched(profile: Profile, proposed: Operation, message: Message, schema: Mapping[str, Any]) -> Profile:
+    """Return the profile after a model's operation, whose value is a text or, where that does not fit, JSON."""
     place = {"session_id": message.session_id, "position": message.position}
-    source = {"quote": one["quote"], **place, "since": message.created_at.isoformat(), "author": "model"}
-    operation = {name: one[name] for name in ("op", "path", "value")}
+    source = {"quote": proposed["quote"], **place, "since": message.created_at.isoformat(), "author": "model"}
+    operation = {name: proposed[name] for name in ("op", "path", "value")}
     with suppress(InvalidAnswer):
         return profile.patched(operation, source, schema)
     with suppress(ValueError):
-        operation["value"] = json.loads(one["value"])
+        operation["value"] = json.loads(proposed["value"])
     return profile.patched(operation, source, schema)
 
 
 def _contradicts(quote: str, message: Message, value: Any) -> bool:
-    """Whether words deny or correct a value: they name it, and deny or correct something."""
-    said = plain_apostrophes(message.content)
-    named = not set(stems(str(value))).isdisjoint(stems(quote))
-    return named and any(pattern.search(said) for pattern in (NEGATIVE, CORRECTS))
+    """Return whether words deny or correct a value: they name it, and deny or correct something."""
+    text = plain_apostrophes(message.content)
+    is_named = not set(stems(str(value))).isdisjoint(stems(quote))
+    return is_named and any(pattern.search(text) for pattern in (NEGATIVE, CORRECTS))
 
 
 def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[Value]:
@@ -179,12 +182,12 @@ def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[
         yield from _values(one, sources[key], (*place, key))
 
 
-def _kept(value: Any, sources: Any, rests: Callable[[Mapping[str, Any]], bool]) -> tuple[Any, Any] | None:
-    """What does not rest on something, of a value and its sources; None when that is nothing."""
+def _kept(value: Any, sources: Any, is_source: Callable[[Mapping[str, Any]], bool]) -> tuple[Any, Any] | None:
+    """Return what is left of a value and its sources; None when that is nothing."""
     if not isinstance(value, dict | list):
-        return None if rests(sources) else (value, sources)
+        return None if is_source(sources) else (value, sources)
     parts = value.items() if isinstance(value, dict) else enumerate(value)
-    kept = [(key, *pair) for key, one in parts if (pair := _kept(one, sources[key], rests)) is not None]
+    kept = [(key, *pair) for key, one in parts if (pair := _kept(one, sources[key], is_source)) is not None]
     if not kept:
         return None
     if isinstance(value, dict):
@@ -193,7 +196,7 @@ def _kept(value: Any, sources: Any, rests: Callable[[Mapping[str, Any]], bool]) 
 
 
 def with_source(value: Any, source: Mapping[str, Any]) -> Any:
-    """`source` in the place of every value."""
+    """Put `source` in the place of every value."""
     if isinstance(value, dict):
         return {key: with_source(one, source) for key, one in value.items()}
     return [with_source(one, source) for one in value] if isinstance(value, list) else source

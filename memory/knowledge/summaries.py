@@ -1,7 +1,4 @@
-"""The structured summary of a session, and its versions.
-
-Guarantee: every version is kept, and an edit can be made conditional on the version it was made from.
-"""
+"""Read and edit the structured summary of a session; every version of it is kept."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from models.sections import SECTIONS, Sections
 
 @dataclass(frozen=True)
 class SummaryVersion:
-    """One version: what it says, which messages it covers (positions up to `through`), who made it.
+    """Version of a summary: what it says, which messages it covers (positions up to `through`), who made it.
 
     A `replaced` version covers messages that were replaced since, so it can't be brought back.
     """
@@ -53,8 +50,10 @@ class SummaryVersion:
 
 @dataclass(frozen=True)
 class SummaryState:
-    """The newest version (None: there is none yet), and the summary's state: `none` (there is nothing to summarise
-    yet), `current`, `pending` (messages wait to be summarised), `updating` or `failed`."""
+    """Newest version (None: there is none yet) and state of the summary.
+
+    state: `none` (nothing to summarise yet), `current`, `pending` (messages wait), `updating` or `failed`.
+    """
 
     session_id: str
     latest: SummaryVersion | None
@@ -79,12 +78,12 @@ class Summaries:
     now: Callable[[], datetime]
 
     def get(self, caller: Caller, session_id: str) -> SummaryState:
-        """Raises NotFound."""
+        """Return the newest version and the state. Raises NotFound."""
         with self.database.read() as tx:
             return state_of(tx, get_session(tx, caller, session_id))
 
     def versions(self, caller: Caller, session_id: str, *, cursor: str | None, limit: int) -> Page[SummaryVersion]:
-        """All versions, newest first.  Raises NotFound."""
+        """Return all versions, newest first. Raises NotFound."""
         with self.database.read() as tx:
             query = select(SummaryRow).where(SummaryRow.session_id == get_session(tx, caller, session_id).id)
             rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
@@ -182,7 +181,7 @@ def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str
 
 
 def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
-    """`sections` with other words, or without them, for each text that says just what one of these facts said.
+    """Replace, or with an empty text remove, each text that says just what one of these facts said.
 
     Other texts are for the mini model to write anew: a sentence may rightly speak of how things were before.
     """
@@ -192,7 +191,7 @@ def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
         value = getattr(sections, section.name)
         if section.kind == "items":
             changed[section.name] = tuple(
-                dict.fromkeys(filter(None, (words.get(strip_framing(one), one) for one in value)))
+                dict.fromkeys(filter(None, (words.get(strip_framing(item), item) for item in value)))
             )
         elif section.kind == "line":
             changed[section.name] = words.get(strip_framing(value), value)
@@ -218,7 +217,7 @@ def replace_texts_in_newest(
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
-    """The state of the session's summary, with its newest version."""
+    """Return the state of the session's summary, with its newest version."""
     newest = find_version(tx, row, row.summary_version)
     job_id, job_state, error = tx.execute(_JOB, {"key": str(row.id)}).first() or (None, None, None)
     latest, state = as_version(newest) if newest else None, summary_state(row, job_state)

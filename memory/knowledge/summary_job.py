@@ -91,7 +91,7 @@ GIVEN = "preview"  # the name of a prompt that is tried as a text
 
 @dataclass(frozen=True)
 class Preview:
-    """A summary that was not stored.
+    """Summary that was not stored.
 
     It goes on from version `since` (0: from the beginning) and covers the messages up to position `through`.
     `prompt` is the label of the named prompt that made it, `current_version` the stored summary to compare it with.
@@ -176,7 +176,7 @@ _INSERT = insert(SummaryRow.__table__)
 
 @dataclass(frozen=True)
 class Batch:
-    """What one call of the mini model reads, and the session as it was then.
+    """Input of one call of the mini model, and the session as it was then.
 
     last: the position of the last message that waits for a summary. has_new_facts: facts that no profile or
     consolidation has read. most: the messages that the job's next part may have. refused: why the model server does

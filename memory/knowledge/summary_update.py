@@ -1,7 +1,6 @@
-"""Digest: one call of the mini model that brings a summary up to date and proposes facts from the messages since.
+"""Ask the mini model once for a new summary and for facts, from the previous summary and the messages since.
 
-Guarantee: the result fits to replace the previous summary, or SummaryRefused is raised.  The model may repair its
-answer once.  Nothing is stored here.
+The result is fit to replace the previous summary, or SummaryRefused is raised. The model may repair its answer once.
 
 Models may write prose instead of JSON, or other names.  Reading is tolerant of the form and strict about the content.
 """
@@ -65,7 +64,7 @@ _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY
 
 
 def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
-    """What the mini model answers, with the `links` of facts or without, and one of the `types` if there are any."""
+    """Return the JSON Schema of the mini model's answer: with the `links` of facts or without, and one of `types`."""
     more = {"links": list_of(_LINK)} if links else {}
     named = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
     return object_of(
@@ -88,7 +87,7 @@ def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class SummaryUpdate:
-    """What an answer says: the whole summary as it stands now, and facts that are not yet checked.
+    """Content of an answer: the whole summary as it stands now, and facts that are not yet checked.
 
     whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
     type: the conversation type that the answer names; "": none fits; None: it does not say.
@@ -102,7 +101,7 @@ class SummaryUpdate:
 
 @dataclass(frozen=True)
 class SummaryInput:
-    """What a summary is made from: the previous one, the messages since then, and the known facts.
+    """Input of a summary: the previous one, the messages since then, and the known facts.
 
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
@@ -124,7 +123,7 @@ Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAns
 
 
 def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
-    """What a summary prompt is given; `first` for a conversation without a summary yet."""
+    """Return the variables of a summary prompt. first: the conversation has no summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
     return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
 
@@ -170,7 +169,7 @@ def summary_request(told: str, source: SummaryInput) -> ModelRequest:
 def read(
     answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False
 ) -> SummaryUpdate:
-    """Read the digest in a model's answer, fit to replace `previous`.  Prose becomes the last section, without facts.
+    """Read a model's answer that is fit to replace `previous`. Prose becomes the last section, without facts.
 
     messages: what it is about; facts without a quote get one from them.
     may_be_empty: whether the person has said nothing yet.
@@ -193,7 +192,7 @@ def read(
 
 
 def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> SummaryUpdate | None:
-    """Read the digest in an answer's JSON objects, the first of which counts; None if they hold none."""
+    """Read an answer's JSON objects, the first of which counts; return None if they hold no summary."""
     data, repaired = dict[str, Any](), False
     for found in json_objects(answer):
         data |= {name: value for name, value in _by_name(_unwrapped(found.value)).items() if name not in data}
@@ -216,18 +215,18 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Su
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
-    """What is in an object whose only member is an object that holds a summary."""
+    """Return the inner object, where it is the only member and holds a summary."""
     inner = next(iter(data.values())) if len(data) == 1 else None
     return inner if isinstance(inner, dict) and any(map(_SUMMARY_NAME.search, _by_name(inner))) else data
 
 
 def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of an object by their names as they were asked for: `Open Questions` is `open_questions`."""
+    """Return the members of an object by the names in the schema: `Open Questions` is `open_questions`."""
     return {_HUMP.sub("_", str(name).strip()).lower(): value for name, value in data.items()}
 
 
 def _from_text(text: str, previous: Sections) -> Sections:
-    """The previous summary with a text as its last section.  Raises InvalidAnswer."""
+    """Return the previous summary with a text as its last section. Raises InvalidAnswer."""
     if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(plain_apostrophes(text).lstrip(" \n\t\"'*#>_“«")):
         raise InvalidAnswer("It declines the task in words and is no summary.")
     return limit_size(replace(previous, discussed=_paragraphs(text)))
@@ -251,7 +250,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def one_line_item(value: Any) -> str:
-    """A text on one line, not too long.  The values of a JSON object are joined; a number becomes its text."""
+    """Return a text on one line, not too long. The values of a JSON object are joined; a number becomes its text."""
     if isinstance(value, Mapping):
         value = ": ".join(str(part) for part in value.values() if isinstance(part, str | int | float))
     if value is None or isinstance(value, bool | list):
@@ -300,7 +299,7 @@ def _link(item: Mapping[str, Any]) -> Relation:
 
 
 def _integer(value: Any, otherwise: int) -> int:
-    """A whole number as models write it: 3, 3.0, "3", "[3]" or [3].  At most 18 digits, so that it fits 64 bits."""
+    """Return a whole number as models write it: 3, 3.0, "3", "[3]" or [3]; at most 18 digits fit 64 bits."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     found = re.search(r"-?\d{1,18}", str(value)) if isinstance(value, int | float | str) else None

@@ -1,13 +1,12 @@
-"""Corrections: which facts a new one takes the place of, and what holds again when a correction is withdrawn.
+"""Find the facts that a new one supersedes.
 
 A small model often writes the new fact and forgets the number of the old one.  A rule finds the old one, where it is
 plain: both state a thing of which a person has one at a time (name, home, age, birthday), their links say that
 somebody lives in two places, or the message says that it
 corrects something and both make the same statement with another value.
 
-Guarantee: a statement about somebody else, a second pet or another liking takes nothing's place, and nothing takes the
-place of what the same message said, or of what was said or edited later.  A fact that is withdrawn is as if it had
-never been taken: the next correction of what it corrected counts, or what it corrected holds again.
+A statement about somebody else, a second pet or another liking supersedes nothing. Nothing supersedes a fact of the
+same message, or one that was stated or edited later.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from models import FactRow, MessageRow, Transaction
 from models.facts import Fact, FactDraft, Relation
 from models.messages import Message
 
-SAID_MAX = 4000  # characters of a message in which a correction is looked for
+MESSAGE_CHARS_MAX = 4000  # characters of a message in which a correction is looked for
 CORRECTS = re.compile(
     r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
     r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong|pushed"
@@ -47,9 +46,9 @@ _STATES = frozenset(("is", "are", ":", "：", "是"))
 
 
 def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
-    """The known facts that a draft corrects: those it names, and those of the same speaker it plainly contradicts."""
-    older = [one for one in known if one.valid_from <= source.created_at and one.source_message_id != source.id]
-    corrects = CORRECTS.search(plain_apostrophes(source.content[:SAID_MAX])) is not None
+    """Return the known facts that a draft names as corrected, and those of its speaker that it plainly contradicts."""
+    older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
+    corrects = CORRECTS.search(plain_apostrophes(source.content[:MESSAGE_CHARS_MAX])) is not None
     sole, moved = sole_value(draft.text), _moved(tx, draft, older)
     contradicted = [
         fact
@@ -68,33 +67,33 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
 
 
 def excludes(new: Sole, old: Sole) -> bool:
-    """Whether both state the same sole thing, with different values."""
+    """Return whether both state the same sole thing, with different values."""
     return bool(new and old and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1]))
 
 
 def may_correct(text: str, other: str) -> bool:
-    """Whether two texts are one statement but for a value, or denied in one of them."""
+    """Return whether two texts are one statement but for a value, or denied in one of them."""
     return _another_value(_words(text), _words(other)) or _opposite(text, other)
 
 
 def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
-    """The ids of the facts whose links say that somebody lives elsewhere than the draft's links do."""
+    """Return the ids of facts by which somebody lives elsewhere than by the draft."""
     homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
     if not homes:
         return set()
     linked = FactRow.id.in_([fact.id for fact in older]), FactRow.links.is_not(None)
     rows = tx.execute(select(FactRow.id, FactRow.links).where(*linked))
-    known = [(fact_id, Relation(**one)) for fact_id, links in rows for one in links or ()]
-    names = EntityResolver([link for _, link in known])
+    relations = [(fact_id, Relation(**link)) for fact_id, links in rows for link in links or ()]
+    names = EntityResolver([relation for _, relation in relations])
     now = {names.one(link.subject): names.one(link.object) for link in homes}
-    before = ((fact_id, link) for fact_id, link in known if _LIVES.fullmatch(link.relation))
+    before = ((fact_id, link) for fact_id, link in relations if _LIVES.fullmatch(link.relation))
     return {
         fact_id for fact_id, link in before if now.get(names.one(link.subject)) not in (None, names.one(link.object))
     }
 
 
 def sole_value(text: str) -> Sole:
-    """Which thing a text states of which a person has one at a time, and the words of its value."""
+    """Return what a text states of which a person has one at a time, and the words of its value."""
     for thing, stating in _SOLE.items():
         if match := stating.match(plain_apostrophes(text).strip()):
             return thing, frozenset(word.casefold() for word in tokens(match["value"]))
@@ -102,7 +101,7 @@ def sole_value(text: str) -> Sole:
 
 
 def _another_value(mine: list[str], theirs: list[str]) -> bool:
-    """Whether two texts are one statement but for a figure, or for what it says that something is."""
+    """Return whether two texts are one statement but for a figure, or for what it says that something is."""
     before = _common(mine, theirs)
     after = _common(mine[before:][::-1], theirs[before:][::-1])
     of_mine, of_theirs = mine[before : len(mine) - after], theirs[before : len(theirs) - after]
@@ -113,8 +112,8 @@ def _another_value(mine: list[str], theirs: list[str]) -> bool:
 
 
 def _opposite(text: str, other: str) -> bool:
-    """Whether two texts are one statement, denied in one of them."""
-    denied = [NEGATION.search(plain_apostrophes(one)) is not None for one in (text, other)]
+    """Return whether two texts are one statement, denied in one of them."""
+    denied = [NEGATION.search(plain_apostrophes(part)) is not None for part in (text, other)]
     return denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []
 
 
@@ -123,5 +122,5 @@ def _words(text: str) -> list[str]:
 
 
 def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
-    """How many words both begin with."""
+    """Count the words that both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))

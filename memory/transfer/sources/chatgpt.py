@@ -14,9 +14,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from memory.knowledge.profile import KEY, NAMESPACE
+from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
 from memory.knowledge.profile_patch import Profile
-from memory.knowledge.profile_schema import LINE_CHARS, LINES_MAX
 from memory.transfer.export import ItemRecord
 from memory.transfer.sources.values import (
     Record,
