@@ -93,7 +93,7 @@ _TAKE_BACK = (
 
 
 class _Taken(NamedTuple):
-    """A session that was taken, and its title.
+    """A session that was taken, its title, and the columns of the new message.
 
     repeated_id: its last message, if that has the words of this request and no reply.
     """
@@ -102,6 +102,7 @@ class _Taken(NamedTuple):
     lease: Lease
     repeated_id: int | None
     title: str
+    message: Mapping[str, Any]
 
 
 @retry_on_conflict
@@ -117,10 +118,18 @@ def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
     if request.transcript is None:
         require_message_size(request.message, "message")
     started, arrived_at = time.monotonic(), engine.now()
+    turn: Turn | SessionRow | None = None
+    is_plain = request.session_id is not None and request.idempotency_key is None
+    is_plain = is_plain and request.replaces is None and request.transcript is None
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with engine.database.begin(request.lock_timeout, durable=request.stream) as tx:
-            turn = _begin(tx, engine, request, arrived_at)
+            taken = _take(tx, engine, request) if is_plain else None
+            if taken is not None or not is_plain:
+                turn = _begin(tx, engine, request, taken, arrived_at)
+        if is_plain and taken is None:
+            is_plain = False  # in another transaction: this one may have locked the session, and the owner comes first
+            continue
         if not isinstance(turn, SessionRow):
             return turn
         engine.leases.wait_until_free(turn, started, "This message was not stored; send it again later.")
@@ -159,15 +168,14 @@ def withdraw(engine: Engine, turn: Turn) -> None:
             tx.execute(delete(MessageRow.__table__).where(_M.id == message.id))
 
 
-def _begin(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime) -> Turn | SessionRow | None:
-    """Return the turn, None for an auxiliary request, or the session's row while another turn goes on in it."""
+def _begin(
+    tx: Connection, engine: Engine, request: TurnRequest, taken: _Taken | None, arrived_at: datetime
+) -> Turn | SessionRow | None:
+    """Return the turn, None for an auxiliary request, or the session's row while another turn goes on in it.
+
+    taken: the session; None: it is found or created here.
+    """
     transcript, keyed, is_new = request.transcript, None, False
-    is_plain = transcript is None and request.replaces is None and request.idempotency_key is None
-    draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
-    values = message_values(draft, engine.now())
-    taken = None
-    if is_plain and request.session_id is not None:
-        taken = _take(tx, engine, request, values)
     if taken is None:
         with engine.database.orm(tx) as rows:
             if request.idempotency_key is not None:
@@ -181,7 +189,7 @@ def _begin(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: dat
                 row = engine.sessions.make(rows, request.caller, request.session_id)
                 if request.session_id is None and transcript is not None:
                     row.opening = conversation_fingerprint(request.caller, transcript.keys)
-        taken = _take(tx, engine, request, values, row_id=row.id, appends=keyed is None)
+        taken = _take(tx, engine, request, row_id=row.id, appends=keyed is None)
         if taken is None:
             return row
     engine.budgets.check(tx, taken.session.owner_id)
@@ -191,7 +199,7 @@ def _begin(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: dat
     if transcript is not None:
         turn, is_stored = _sync(tx, engine, request, taken, keyed, arrived_at), True  # it may have been sent before
     else:
-        turn, is_stored = _store_message(tx, engine, request, taken, keyed, values)
+        turn, is_stored = _store_message(tx, engine, request, taken, keyed)
     if turn.finished is not None:
         return turn
     message = turn.new_messages[-1]
@@ -208,19 +216,15 @@ def _begin(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: dat
 
 
 def _take(
-    tx: Connection,
-    engine: Engine,
-    request: TurnRequest,
-    values: Mapping[str, Any],
-    *,
-    row_id: int | None = None,
-    appends: bool = True,
+    tx: Connection, engine: Engine, request: TurnRequest, *, row_id: int | None = None, appends: bool = True
 ) -> _Taken | None:
     """Take the lease of the session, and count the message unless it takes another's place.
 
     Returns None while somebody else has the lease, or where there is no such session of the caller's.
     """
     now, token = engine.now(), secrets.token_hex(16)
+    draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
+    values = message_values(draft, now)
     appends = appends and request.transcript is None and request.replaces is None
     given = {
         "now": now,
@@ -239,7 +243,7 @@ def _take(
         return None
     *columns, kind, name, created_at, repeated_id, title = row
     key = index_key(row.tenant, kind, name, row.owner_id, created_at)
-    return _Taken(SessionState._make([*columns, key]), Lease(SessionRow, row.id, token), repeated_id, title)
+    return _Taken(SessionState._make([*columns, key]), Lease(SessionRow, row.id, token), repeated_id, title, values)
 
 
 def _find_session(
@@ -265,10 +269,9 @@ def _store_message(
     request: TurnRequest,
     taken: _Taken,
     keyed: TurnRow | None,
-    values: Mapping[str, Any],
 ) -> tuple[Turn, bool]:
     """Return the turn with its message, and whether a turn that broke off had stored the message."""
-    session, lease, repeated_id, title = taken
+    session, lease, repeated_id, title, values = taken
     turn = Turn(request, session, lease=lease)
     if keyed is not None:
         message = find(tx, keyed.user_message_id)

@@ -90,10 +90,10 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
             tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))
         if any(message.refused is not None for message in turn.new_messages):
             session = _clear_refusals(tx, engine, session, turn.new_messages)
-        # An exchange that goes on with calls of tools is summarised when it is over.
+        engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
+        # A turn that goes on with calls of tools is summarised when it is over.
         summarise = not finished.calls
         engine.sessions.enqueue_follow_ups(tx, session, summarise=summarise, prompt=request.summary_prompt)
-        engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
     engine.leases.forget(lease)
     return reply_id
 
