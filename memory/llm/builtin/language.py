@@ -6,7 +6,6 @@ Patterns of all languages count together, since people mix them; a reply is in o
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,17 @@ _OWN_WORDS = tuple(_EN["words"]["spelling"].split())
 _KNOWN_WORDS = (
     frozenset(_OWN_WORDS) | _IDLE | frozenset().union(*(one.time_words | one.regular_verbs for one in LANGUAGES))
 )
+
+
+def _shorter(word: str) -> list[str]:
+    """Return a word, and all that it becomes without one of its letters."""
+    return [word, *(word[:at] + word[at + 1 :] for at in range(len(word)))]
+
+
+_BY_PART: dict[str, list[str]] = {}
+for _own in _OWN_WORDS:
+    for _part in _shorter(_own):
+        _BY_PART.setdefault(_part, []).append(_own)
 _LOWER_WORD = re.compile(r"(?<![\w'])[a-z]{3,12}(?![\w'])")
 
 
@@ -51,10 +61,10 @@ def spelt(text: str) -> str:
     return _LOWER_WORD.sub(lambda word: _own_word(word.group()), straight(text))
 
 
-@lru_cache(maxsize=4096)
 def _own_word(word: str) -> str:
-    near = (own for own in _OWN_WORDS if abs(len(own) - len(word)) < 2 and _is_near(word, own))
-    return word if word in _KNOWN_WORDS else next(near, word)
+    if word in _KNOWN_WORDS:
+        return word
+    return next((own for part in _shorter(word) for own in _BY_PART.get(part, ()) if _is_near(word, own)), word)
 
 
 def _is_near(word: str, own: str) -> bool:

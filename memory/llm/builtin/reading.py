@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, spelt, straight, terms
 from memory.quoting import one_line
@@ -144,23 +144,22 @@ def statement(quote: str, clause: str) -> Statement | None:
     return None
 
 
-@lru_cache(maxsize=1)
-def _templates() -> list[tuple[str, str, re.Pattern[str]]]:
-    """Return category and importance, key, and the pattern of the text of each row that is known by its words."""
-    made = []
-    for kind, key, text, _ in _ROWS:
-        parts = re.split(r"(\{\w+\})", text)
-        if len(re.sub(r"[\W\d_]", "", "".join(parts[::2]))) > 1:
-            groups = (rf"(?P<{part[1:-1]}>.+?)" if part.startswith("{") else re.escape(part) for part in parts)
-            made.append((kind, key, re.compile("".join(groups))))
-    return made
+def _template(text: str) -> re.Pattern[str] | None:
+    """Return the pattern of a row's texts, if it is known by words of its own."""
+    parts = re.split(r"(\{\w+\})", text)
+    groups = (rf"(?P<{part[1:-1]}>.+?)" if part.startswith("{") else re.escape(part) for part in parts)
+    own_letters = re.sub(r"[\W\d_]", "", "".join(parts[::2]))
+    return re.compile("".join(groups)) if len(own_letters) > 1 else None
+
+
+_TEMPLATES = [(kind, key, template) for kind, key, text, _ in _ROWS if (template := _template(text)) is not None]
 
 
 def known(text: str, fact_id: int = 0, day: str = "") -> Statement:
     """Return the statement behind the text of a known fact."""
     label, colon, value = text.partition(": ")
     kind, key, parts = "other 3", f"{label.replace(NAME_OF, ' name')}!" if colon else "", dict[str, str]()
-    for row_kind, row_key, template in _templates():
+    for row_kind, row_key, template in _TEMPLATES:
         match = template.fullmatch(text)
         if match and all(checked(name, part) for name, part in match.groupdict().items()):
             kind, key, parts = row_kind, row_key, match.groupdict()
