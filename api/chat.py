@@ -16,7 +16,7 @@ from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from models.keys import CHAT
-from schemas.chat import ChatReply, ChatRequest, _memory, _usage
+from schemas.chat import ChatReply, ChatRequest, MEMORY, USAGE
 
 blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
 
@@ -65,7 +65,7 @@ class ChatEncoder:
         end = events[-1]
         assert isinstance(end, TurnFinished)
         choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
-        more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": _usage.dump(end.usage)}
+        more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": USAGE.dump(end.usage)}
         return self._answer("chat.completion", end.model, choice, end.started, **more)
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
@@ -80,8 +80,8 @@ class ChatEncoder:
                 yield None
             elif isinstance(part, TurnFinished):
                 memory = part.started.memory  # complete only now, if the model itself looked back
-                again = {"memory": _memory.dump(memory)} if memory.calls else {}
-                usage = _usage.dump(part.usage)
+                again = {"memory": MEMORY.dump(memory)} if memory.calls else {}
+                usage = USAGE.dump(part.usage)
                 last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
                 yield {**last, "model": part.model}  # another one may have taken over while the first was silent
                 if part.failure is not None:  # the stream ends with the error
@@ -103,6 +103,6 @@ class ChatEncoder:
         answer["choices"] = [{"index": 0, **choice}]
         if started is not None:
             answer |= {"session_id": started.session_id, "user_message_id": started.user_message_id}
-            answer["memory"] = _memory.dump(started.memory)
+            answer["memory"] = MEMORY.dump(started.memory)
             answer |= {"notice": self.notice} if self.notice else {}
         return {**answer, **more}

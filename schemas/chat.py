@@ -266,7 +266,7 @@ class ChatReply(Completion):
     notice = fields.String(metadata=describe("Only present when the built-in model answers; says so."))
 
 
-_memory, _usage = Memory(), ChatUsage()
+MEMORY, USAGE = Memory(), ChatUsage()
 
 
 class Turn(Schema):
