@@ -16,7 +16,7 @@ from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from models.keys import CHAT
-from schemas.chat import ChatReply, ChatRequest, MEMORY, USAGE
+from schemas.chat import MEMORY, USAGE, ChatReply, ChatRequest
 
 blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
 

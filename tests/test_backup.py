@@ -19,8 +19,8 @@ from memory.ops.backup import DataLock, examine
 from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter
 from tests.http import chat, stored
+from tests.jobs import jobs_done
 from tests.processes import Api, eventually, migrated_server, rows, sound
-from tests.test_erasing import jobs_done
 
 Flasks = Callable[..., Result]
 

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import update
 
 from app import engine_of
 from memory.erasing import erasing
-from models import JobRow
 from tests.application import derived
 from tests.http import answering, append, ask, chat, error, failed, good, meanwhile, read_all, said, stored, summary
 from tests.http import history as stored_words
+from tests.jobs import jobs_done
 from tests.knowledge import digest_of, fact, link
 from tests.model_server import Delay, ModelServer, Status, prompts
 from tests.traces import traces as traces_in
@@ -50,15 +49,6 @@ def places(client: FlaskClient) -> set[str]:
     with engine_of(client.application).database.engine.connect() as connection:
         connection.connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
     return {"index" if path.startswith("index/") else path for path in traces(client)}
-
-
-def jobs_done(client: FlaskClient, *kinds: str) -> None:
-    """Let all jobs run, or those of these kinds, due or not."""
-    engine = engine_of(client.application)
-    with engine.database.write() as tx:
-        tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-    engine.job_queue.run_due(kinds or None)
-    assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
 def id_of(client: FlaskClient, words: str, session: str = "s", **query: Any) -> int:

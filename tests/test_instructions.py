@@ -12,8 +12,8 @@ from app import engine_of
 from tests.application import rows_of
 from tests.conftest import MakeApp
 from tests.http import Body, append, chat, error, good, read_all, said
+from tests.jobs import jobs_done
 from tests.model_server import ModelServer, at, prompts
-from tests.test_erasing import jobs_done
 from tests.traces import traces
 
 ADA = {"user_id": "ada"}

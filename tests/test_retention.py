@@ -16,6 +16,7 @@ from memory.erasing import retention
 from models import JobRow
 from tests.application import derived, rows_of
 from tests.http import Body, append, error, good, read_all, said, stored
+from tests.jobs import jobs_done
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer
 from tests.test_auth import with_key
@@ -45,15 +46,6 @@ def talked(
     """A session whose last message was said so many days ago."""
     messages = [said(words, created_at=ago(days)), said(f"{words} Noted.", "assistant", created_at=ago(days))]
     return append(client, session, messages, **({"user_id": user} if user else {}))
-
-
-def jobs_done(client: FlaskClient, *kinds: str) -> None:
-    """Let these jobs run, or all but tomorrow's retention, due or not."""
-    engine = engine_of(client.application)
-    with engine.database.write() as tx:
-        tx.execute(update(JobRow).where(JobRow.kind != "retention").values(run_at=JobRow.created_at))
-    engine.job_queue.run_due(kinds or None)
-    assert [job for job in read_all(client, "/api/jobs") if job["state"] == "failed"] == []
 
 
 def keep(client: FlaskClient, **policy: Any) -> None:

@@ -15,8 +15,8 @@ from search_index.nearness import Nearness
 from search_index.yardstick import Space
 from tests.application import rows_of
 from tests.http import Body, append, chat, error, good, read_all, said
+from tests.jobs import jobs_done
 from tests.model_server import ModelServer
-from tests.test_erasing import jobs_done
 from tests.traces import traces
 
 ADA = {"user_id": "ada"}
