@@ -23,7 +23,7 @@ def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
 
     A person's instruction takes the place of the tenant's instruction of the same name.
     """
-    return {"items": current_engine().instructions.all(caller(query["user_id"]))}
+    return {"items": current_engine().instructions.list_instructions(caller(query["user_id"]))}
 
 
 @blueprint.get("/instructions/<instruction>")

@@ -1,13 +1,14 @@
 """Feedback: what a person thinks of a reply, and what it changes.
 
-Thumbs up make an example of the exchange, thumbs down take it away again.  A job has the mini model read what asks for
-a change of an instruction of the person, and by FEEDBACK its answer waits as a proposal or is a new version at once.
+Thumbs up store the exchange as an example, thumbs down remove it. A job lets the mini model read feedback that asks for
+a change of an instruction; its answer waits as a proposal or, with FEEDBACK=auto, is a new version at once.
 
-Guarantee: what is proposed rests on the person's own words and repeats nothing that was recalled or quoted.  The mini
-model does not read what the person quotes, and recalled text reaches it only as far as the reply repeats it.  So an
-answer is refused unless its quote stands in the person's own words, and when what it adds has two words in a row, of
-those that say something, from the reply or a quotation, unless they stand in the person's own words or in the
-instruction too.  Feedback, and what was made of it, goes when a message of the exchange is erased or replaced.
+Invariants:
+- A proposal rests on the person's own words: its quote stands in them (test_instructions).
+- A proposal repeats nothing recalled or quoted. The mini model does not read what the person quotes, and an answer is
+  refused when it adds two consecutive content words of the reply or a quotation that are neither in the person's own
+  words nor in the instruction (test_instructions).
+- Feedback, and what was made of it, goes when a message of the exchange is erased or replaced (test_instructions).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from schemas.feedback import FEEDBACK_CHARS
 
 NAMESPACE = (OWN, "feedback")
 WAITING = "waiting"  # for the mini model
-MATERIAL_CHARS = 8_000  # of a message and of a reply that the mini model reads
+READ_CHARS = 8_000  # of a message and of a reply, by the mini model
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
 
 _QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
@@ -48,7 +49,7 @@ _QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines 
 
 @dataclass(frozen=True)
 class Feedback:
-    """Stores feedback on behalf of callers, and has the mini model read it."""
+    """Stores feedback for callers, and lets the mini model read it."""
 
     settings: Settings
     database: Database
@@ -61,11 +62,10 @@ class Feedback:
     def give(
         self, caller: Caller, session_id: str, message_id: int, *, thumbs: str | None, text: str, instruction: str
     ) -> Item:
-        """Store what a person thinks of the reply of an exchange, in the place of what they thought before.
+        """Store a person's feedback on the reply of an exchange, in the place of earlier feedback.
 
-        Its `state` is `stored`, `waiting` for the mini model, or what came of it: `proposed`, `taken`, `unchanged`, or
-        `refused` for a `reason`.  Raises NotFound, and InvalidRequest for a bad name and for an exchange that is not to
-        be remembered.
+        Its `state` is `stored`, `waiting` for the mini model, `proposed`, `taken`, `unchanged`, or `refused` for a
+        `reason`. Raises NotFound, and InvalidRequest for a bad name and for an exchange that must not be remembered.
         """
         check_name(instruction)
         with self.database.write() as tx:
@@ -75,17 +75,20 @@ class Feedback:
                 examples.keep(tx, exchange, self.now(), tags=(), rating=BEST)
             elif thumbs == "down":
                 examples.drop(tx, exchange, self.now())
-            asks = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
+            is_for_model = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
             value = {"thumbs": thumbs, "text": text, "instruction": instruction, "reason": ""}
-            value["state"] = WAITING if asks else "stored"
+            value["state"] = WAITING if is_for_model else "stored"
             put = Put(NAMESPACE, exchange.key, value)
             item = documents.write(tx, owner.id, put, self.now(), sources=exchange.ids)
-            if asks:
+            if is_for_model:
                 self.job_queue.enqueue(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
             return item
 
     def run(self, job: Job) -> bool:
-        """Read the first feedback that waits; whether there is more.  Idempotent.  Raises ModelError, LimitReached."""
+        """Run the job that reads the first waiting feedback; return whether more waits. Idempotent.
+
+        Raises ModelError, LimitReached.
+        """
         with self.database.read() as tx:
             owner = tx.get(OwnerRow, job.owner_id)
             waiting = self._waiting(tx, owner) if owner is not None else []
@@ -99,23 +102,23 @@ class Feedback:
             readable = [Message._make(row) for row in tx.execute(exchange.order_by(MessageRow.position))]
             prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), one) for one in ("feedback", "repair"))
         if len(readable) < 2:
-            return self._put_aside(item, owner.id)
+            return self._refuse(item, owner.id)
         message, reply = readable
         thumbs, text = item.value["thumbs"], item.value["text"]
-        asked, answered = _own_words(message.content)[:MATERIAL_CHARS], reply.content[:MATERIAL_CHARS]
-        read = _Reviewed(before, asked, answered, thumbs, _own_words(text))
+        own_words = _own_words(message.content)[:READ_CHARS]
+        read = _Reviewed(before, own_words, reply.content[:READ_CHARS], thumbs, _own_words(text))
         request = request_for(prompt.render(), _blocks(read), SCHEMA)
         usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
         proposed, state, reason = None, "unchanged", ""
         try:
             proposed = self.mini.ask(owner.id, request, repair, usable).value
-        except InvalidAnswer as problem:
-            state, reason = "refused", str(problem)
+        except InvalidAnswer as error:
+            state, reason = "refused", str(error)
         with self.database.write() as tx:
             row = lock_owner(tx, owner.id)
-            there = self._waiting(tx, row) if row is not None else []
-            if row is None or item not in there:
-                return bool(there)  # it was erased, or given anew
+            waiting = self._waiting(tx, row) if row is not None else []
+            if row is None or item not in waiting:
+                return bool(waiting)  # it was erased, or replaced
             if self.instructions.text_of(tx, row, name) != before:
                 return True
             if proposed is not None:
@@ -126,22 +129,23 @@ class Feedback:
                     state = "taken"
             value = {**item.value, "state": state, "reason": reason}
             documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
-        return len(there) > 1
+        return len(waiting) > 1
 
-    def _put_aside(self, item: Item, owner_id: int) -> bool:
-        """Note that no model may read the exchange; return whether more feedback waits."""
+    def _refuse(self, item: Item, owner_id: int) -> bool:
+        """Store that no model may read the exchange; return whether more feedback waits."""
         reason = "A model server refused the message or the reply, so it was not read."
         with self.database.write() as tx:
             owner = lock_owner(tx, owner_id)
-            there = self._waiting(tx, owner) if owner is not None else []
-            if item in there:
+            waiting = self._waiting(tx, owner) if owner is not None else []
+            if item in waiting:
                 put = Put(NAMESPACE, item.key, {**item.value, "state": "refused", "reason": reason})
                 documents.write(tx, owner_id, put, self.now())
-            return len(there) > 1
+            return len(waiting) > 1
 
     def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
-        given = documents.list_items(tx, owner.id, NAMESPACE, self.now())
-        return sorted((one for one in given if one.value["state"] == WAITING), key=lambda one: one.updated_at)
+        items = documents.list_items(tx, owner.id, NAMESPACE, self.now())
+        waiting = (item for item in items if item.value["state"] == WAITING)
+        return sorted(waiting, key=lambda item: item.updated_at)
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ class _Reviewed:
 
 
 def _blocks(read: _Reviewed) -> list[str]:
-    """What the mini model reads."""
+    """Return the blocks of the mini model's prompt."""
     thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
     parts = {
         "instruction": [read.instruction],
@@ -167,35 +171,34 @@ def _blocks(read: _Reviewed) -> list[str]:
     return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
 
 
-def _proposal(read: _Reviewed, said: str, room: int, answer: str) -> dict[str, str] | None:
-    """The proposal in an answer; None when it changes nothing.
+def _proposal(read: _Reviewed, everything: str, room: int, answer: str) -> dict[str, str] | None:
+    """Return the proposal in an answer; None when it changes nothing. Raises InvalidAnswer.
 
-    `said` are the exchange and the feedback with what they quote, `room` the characters that the instruction may have.
-    Raises InvalidAnswer.
+    everything: the exchange and the feedback with what they quote. room: characters that the instruction may have.
     """
-    given: dict[str, str] = first_object(answer, SCHEMA)
-    text, before = given["text"].strip(), read.instruction.strip()
+    proposal: dict[str, str] = first_object(answer, SCHEMA)
+    text, before = proposal["text"].strip(), read.instruction.strip()
     if text in ("", before):
         return None
     if len(text) > room:
         raise InvalidAnswer(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
     own = f"{read.message}\n{read.feedback}"
-    if not given["quote"].strip() or not contains_quote(given["quote"], own):
+    if not proposal["quote"].strip() or not contains_quote(proposal["quote"], own):
         raise InvalidAnswer("Its `quote` is not in the person's own words.")
     added = [line for line in text.splitlines() if line not in before.splitlines()]
     if any(strip_markup(line) != line for line in added):
         raise InvalidAnswer("Its `text` has markup, which an instruction does not need.")
-    foreign = _pairs(said) - _pairs(f"{own}\n{before}")
-    if not foreign.isdisjoint(_pairs("\n".join(added))):
+    quoted = _pairs(everything) - _pairs(f"{own}\n{before}")
+    if not quoted.isdisjoint(_pairs("\n".join(added))):
         raise InvalidAnswer("Its `text` repeats what was only recalled or quoted.")
-    return {"text": text, "reason": given["reason"][:FEEDBACK_CHARS], "quote": given["quote"]}
+    return {"text": text, "reason": proposal["reason"][:FEEDBACK_CHARS], "quote": proposal["quote"]}
 
 
 def _own_words(text: str) -> str:
-    """What a person says without what they quote."""
+    """Return a person's text without quoted lines and blocks."""
     return _QUOTING.sub("", without_blocks(text)).strip()
 
 
 def _pairs(text: str) -> set[tuple[str, str]]:
-    """The words of a text that say something, each with the next one."""
+    """Return the pairs of consecutive content words of a text."""
     return set(pairwise(stems(text)))

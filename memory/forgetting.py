@@ -1,8 +1,8 @@
-"""What goes from long-term memory when messages are erased or replaced, and when facts are forgotten.
+"""Remove from long-term memory what was made from erased messages and forgotten facts.
 
-Guarantee: no document, and no earlier version of one, says what rests on these messages alone or with others.  A
-profile loses those of its values, an instruction those of its versions; any other document goes whole.  What names a
-message that its document does not rest on goes too: an import may have given its session another name.
+Invariant: no document, and no earlier version of one, says what rests on these messages, alone or with others. A
+profile loses those values, an instruction those versions; any other document goes whole. A value goes too if it names
+a message that is no source of its document: an import may have renamed the session (test_erasing, test_profile).
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from models.store import Namespace, Source
 
 
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
-    """Take out of long-term memory what rests on messages, of which this is a query of ids; count what went."""
-    gone = Counter(items=0, item_versions=0)
+    """Remove what rests on these messages; return the number of rows by kind. messages: a query of ids."""
+    removed = Counter(items=0, item_versions=0)
     resting = documents.ITEMS.add_columns(ItemRow.owner_id).where(ItemRow.id.in_(documents.resting_on(messages)))
     for row in tx.execute(resting).all():
         item = documents.as_item(row)
         stays = _STAYS.get(item.namespace)
         if stays is None:
-            gone += documents.remove(tx, [item.id])
+            removed += documents.remove(tx, [item.id])
             continue
         documents.remove_sources(tx, item.id, messages)
         others = documents.sources_of(tx, [item.id])[item.id]
-        gone += documents.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
-    return gone
+        removed += documents.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
+    return removed
 
 
 def _of_profile(others: Collection[Source], value: Any) -> Any:
-    """The values that rest on other messages, or on none."""
+    """Return the profile without values whose source is not among the others."""
 
-    def gone(source: Mapping[str, Any]) -> bool:
+    def is_removed(source: Mapping[str, Any]) -> bool:
         place = Source(source["session_id"], source["position"])
         return place.session_id is not None and place not in others
 
-    profile = Profile.of(value).without(gone)
+    profile = Profile.of(value).without(is_removed)
     return asdict(profile) if profile.document else {}
 
 
 def _of_instruction(others: Collection[Source], value: Any) -> Any:
-    """The version, if all of its messages are others."""
+    """Return the version if all of its sources are others, else None."""
     return value if all(Source(*place) in others for place in value["sources"]) else None
 
 

@@ -1,10 +1,10 @@
 """Instructions by name for the main model: a person's own, and the tenant's for all of its people.
 
-They stand beside the system prompt, as they were written: a person writes or accepts each version, unless
-FEEDBACK=auto takes what the mini model proposes.  A person's own instruction takes the place of the tenant's.
+They stand beside the system prompt, unchanged. A person writes or accepts each version, unless FEEDBACK=auto takes the
+mini model's proposals. A person's own instruction takes the place of the tenant's.
 
-Guarantee: every version is kept until the instruction is deleted.  A version that was made from a person's feedback
-goes when a message of that exchange is erased or replaced, and so do the later versions that were made from it.
+Invariant: every version is kept until the instruction is deleted. A version made from feedback goes when a message of
+that exchange is erased or replaced, and so do the later versions made from it (test_instructions).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from models.store import OWN, Item, ItemVersion, Namespace, Put
 from schemas.instructions import TEXT_CHARS
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
-TOTAL_CHARS = 8_000  # of all that a person or a tenant has: every prompt carries them
+TOTAL_CHARS = 8_000  # of all instructions of a person or a tenant: every prompt carries them
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A new text for an instruction, and the words of the person that it rests on.  It waits for a person."""
+    """A new text for an instruction, which a person may accept. quote: the person's words that it rests on."""
 
     text: str
     reason: str
@@ -41,9 +41,9 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One version of an instruction; version 0 has no text and only a `proposal`.
+    """One version of an instruction; version 0 has no text, only a `proposal`.
 
-    `author` is `person`, `model`, `rollback` or `erasure`; `diff` is what changed since the version before.
+    author: `person`, `model`, `rollback` or `erasure`. diff: from the version before.
     """
 
     name: str
@@ -58,35 +58,35 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Instructions:
-    """Reads and changes instructions on behalf of callers: those of the user, or without one the tenant's."""
+    """Stores instructions for callers: those of the user, or without one the tenant's."""
 
     database: Database
     now: Callable[[], datetime]
 
-    def all(self, caller: Caller) -> list[Instruction]:
-        """What the caller's prompts show, and what waits for the caller, by name."""
+    def list_instructions(self, caller: Caller) -> list[Instruction]:
+        """Return the instructions that the caller's prompts show, with waiting proposals, by name."""
         with self.database.read() as tx:
-            found = self._known(tx, caller)
-        return [found[name] for name in sorted(found)]
+            instructions = self._shown(tx, caller)
+        return [instructions[name] for name in sorted(instructions)]
 
     def get(self, caller: Caller, name: str) -> Instruction:
-        """One of these.  Raises NotFound."""
+        """Return the instruction that the caller's prompts show under this name. Raises NotFound."""
         with self.database.read() as tx:
-            found = self._known(tx, caller).get(name)
-        if found is None:
+            instruction = self._shown(tx, caller).get(name)
+        if instruction is None:
             raise _not_found(name)
-        return found
+        return instruction
 
     def versions(self, caller: Caller, name: str) -> list[Instruction]:
-        """All versions of the caller's own, newest first.  Raises NotFound."""
+        """Return all versions of the caller's own instruction, newest first. Raises NotFound."""
         with self.database.read() as tx:
             _, item = self._own(tx, caller, name)
             return _versions(name, documents.list_versions(tx, item.id))
 
     def put(self, caller: Caller, name: str, text: str, expected: int | None = None) -> Instruction:
-        """Store a new version; with `expected` only after that one.  A proposal that waits is dropped.
+        """Store a new version, and drop a waiting proposal. expected: the version that it follows.
 
-        Raises InvalidRequest for a bad name and for too much text, and Conflict.
+        Raises InvalidRequest for a bad name and for too much text, and Conflict for another version.
         """
         check_name(name)
         with self.database.write() as tx:
@@ -95,14 +95,14 @@ class Instructions:
             return self._write(tx, owner, Put(NAMESPACE, name, value, expected), "person")
 
     def rollback(self, caller: Caller, name: str, version: int) -> Instruction:
-        """Make an earlier version the newest again.  Raises NotFound."""
+        """Store an earlier version as the newest. Raises NotFound."""
         with self.database.write() as tx:
             owner, item = self._own(tx, caller, name)
             old = documents.get_version(tx, item, version)
             return self._write(tx, owner, Put(NAMESPACE, name, old.value), "rollback")
 
     def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
-        """Make the proposal a new version, or drop it.  Raises NotFound when none waits."""
+        """Store the proposal as a new version, or drop it. Raises NotFound when none waits."""
         with self.database.write() as tx:
             owner = find_owner(tx, caller)
             if owner is None or self._item(tx, owner, name, PROPOSALS) is None:
@@ -110,57 +110,60 @@ class Instructions:
             if accept:
                 return self.accept(tx, owner, name, "person")
             self._drop_proposal(tx, owner, name)
-            return self._known(tx, caller).get(name, Instruction(name))
+            return self._shown(tx, caller).get(name, Instruction(name))
 
-    # -- for the engine's own transactions
+    # -- in a transaction of the caller
 
     def text_of(self, tx: Transaction, owner: OwnerRow, name: str) -> str:
-        """The text that the prompts of an owner, who is a user, show under this name."""
-        return self._known(tx, Caller(owner.tenant, owner.user_id)).get(name, Instruction(name)).text
+        """Return the text that the prompts of an owner, who is a user, show under this name."""
+        return self._shown(tx, Caller(owner.tenant, owner.user_id)).get(name, Instruction(name)).text
 
     def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
-        """The characters that an owner's instruction may have, beside the others."""
+        """Return the characters that an owner's instruction may have, beside the others."""
         others = (item for item in documents.list_items(tx, owner.id, NAMESPACE, self.now()) if item.key != name)
         return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
 
-    def propose(self, tx: Transaction, owner: OwnerRow, name: str, proposed: dict[str, str], feedback: Item) -> None:
-        """Let a proposal wait, in the place of another one.  It rests on what the feedback rests on."""
+    def propose(self, tx: Transaction, owner: OwnerRow, name: str, proposal: dict[str, str], feedback: Item) -> None:
+        """Store a proposal, in the place of another one, with the sources of the feedback."""
         self._drop_proposal(tx, owner, name)
-        rests_on = documents.messages_of(tx, feedback)
-        documents.write(tx, owner.id, Put(PROPOSALS, name, proposed), self.now(), sources=rests_on)
+        sources = documents.messages_of(tx, feedback)
+        documents.write(tx, owner.id, Put(PROPOSALS, name, proposal), self.now(), sources=sources)
 
     def accept(self, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
-        """Make the proposal that waits a new version, which rests on what it and the version before rest on."""
+        """Store the waiting proposal as a version, with the sources of both it and the version before."""
         proposal = self._item(tx, owner, name, PROPOSALS)
         assert proposal is not None
-        places = [[one.session_id, one.position] for one in documents.sources_of(tx, [proposal.id])[proposal.id]]
+        places = [
+            [source.session_id, source.position] for source in documents.sources_of(tx, [proposal.id])[proposal.id]
+        ]
         value = {"text": proposal.value["text"], "sources": [*self._sources(tx, owner, name), *places]}
         return self._write(tx, owner, Put(NAMESPACE, name, value), author, documents.messages_of(tx, proposal))
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
-        """The ids of the items that the caller's own instruction and its proposal are.  Raises NotFound."""
+        """Return the ids of the items of the caller's own instruction and its proposal. Raises NotFound."""
         owner, item = self._own(tx, caller, name)
-        return [one.id for one in (item, self._item(tx, owner, name, PROPOSALS)) if one is not None]
+        proposal = self._item(tx, owner, name, PROPOSALS)
+        return [item.id, *([proposal.id] if proposal is not None else [])]
 
-    def _known(self, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
-        """What the tenant and then the caller have, by name, with the proposals that wait."""
-        found: dict[str, Instruction] = {}
+    def _shown(self, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
+        """Return the tenant's instructions and the caller's over them, by name, with waiting proposals."""
+        shown: dict[str, Instruction] = {}
         for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
             items = documents.list_items(tx, owner.id, NAMESPACE, self.now())
             histories = documents.histories(tx, [item.id for item in items])
             for item in items:
                 newest = _versions(item.key, histories[item.id][::-1])[0]
-                found[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
+                shown[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
             for item in documents.list_items(tx, owner.id, PROPOSALS, self.now()):
-                shown, new = found.get(item.key, Instruction(item.key)), item.value
-                proposal = Proposal(diff=_diff(shown.text, new["text"]), created_at=item.created_at, **new)
-                found[item.key] = replace(shown, proposal=proposal)
-        return found
+                newest, value = shown.get(item.key, Instruction(item.key)), item.value
+                proposal = Proposal(diff=_diff(newest.text, value["text"]), created_at=item.created_at, **value)
+                shown[item.key] = replace(newest, proposal=proposal)
+        return shown
 
     def _write(
-        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, rests_on: Collection[int] = ()
+        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, sources: Collection[int] = ()
     ) -> Instruction:
-        """Store a version, and drop the proposal."""
+        """Store a version, and drop a waiting proposal."""
         if len(put.value["text"]) > self.room(tx, owner, put.key):
             raise InvalidRequest(
                 "instructions_too_long",
@@ -168,16 +171,16 @@ class Instructions:
                 "Nothing was stored. Shorten or delete some.",
                 param="text",
             )
-        documents.write(tx, owner.id, put, self.now(), author=author, sources=rests_on)
+        documents.write(tx, owner.id, put, self.now(), author=author, sources=sources)
         self._drop_proposal(tx, owner, put.key)
-        return self._known(tx, Caller(owner.tenant, owner.user_id))[put.key]
+        return self._shown(tx, Caller(owner.tenant, owner.user_id))[put.key]
 
     def _drop_proposal(self, tx: Transaction, owner: OwnerRow, name: str) -> None:
-        waiting = self._item(tx, owner, name, PROPOSALS)
-        documents.remove(tx, [waiting.id] if waiting is not None else [])
+        proposal = self._item(tx, owner, name, PROPOSALS)
+        documents.remove(tx, [proposal.id] if proposal is not None else [])
 
     def _sources(self, tx: Transaction, owner: OwnerRow, name: str) -> list[Any]:
-        """The places of the messages that the owner's instruction was made from."""
+        """Return the places of the source messages of the owner's instruction."""
         item = self._item(tx, owner, name)
         return item.value["sources"] if item is not None else []
 
@@ -193,7 +196,7 @@ class Instructions:
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidRequest for what can't be an instruction's name."""
+    """Raise InvalidRequest for a bad name of an instruction."""
     if not NAME.fullmatch(name):
         raise InvalidRequest(
             "bad_instruction_name",
@@ -208,14 +211,14 @@ def _not_found(name: str) -> NotFound:
 
 
 def _versions(name: str, history: Sequence[ItemVersion]) -> list[Instruction]:
-    """The versions in a history, which begins with the newest."""
-    texts = [*(str(one.value["text"]) for one in history), ""]
+    """Return the versions of a history, which begins with the newest."""
+    texts = [*(str(version.value["text"]) for version in history), ""]
     return [
-        Instruction(name, one.version, text, one.author, one.created_at, diff=_diff(old, text))
-        for one, text, old in zip(history, texts, texts[1:], strict=False)
+        Instruction(name, version.version, text, version.author, version.created_at, diff=_diff(old, text))
+        for version, text, old in zip(history, texts, texts[1:], strict=False)
     ]
 
 
 def _diff(old: str, new: str) -> str:
-    """What changed from one text to another, in the unified format without its header."""
+    """Return the changes between two texts in the unified format, without its header."""
     return "\n".join(list(unified_diff(old.splitlines(), new.splitlines(), lineterm=""))[2:])
