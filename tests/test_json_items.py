@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.transfer import json_reader
-from memory.transfer.json_reader import Apart, NotJson, is_array, iter_items
+from memory.transfer.json_reader import NotJson, Parts, is_array, iter_items
 
 names = st.sampled_from(["a", "b"]) | st.text(max_size=4)
 values = st.recursive(
@@ -26,7 +26,7 @@ values = st.recursive(
 documents = st.lists(values, max_size=6) | st.dictionaries(names, values, max_size=6)
 
 
-PARTS: Apart = {None: {"a": "start_map", "b": "start_array"}, "a": {"a": "start_array", "b": "start_map"}}
+PARTS: Parts = {None: {"a": "start_map", "b": "start_array"}, "a": {"a": "start_array", "b": "start_map"}}
 
 
 def read(text: bytes) -> list[tuple[Any, Any]]:
@@ -91,13 +91,13 @@ def test_what_is_wrong_is_said(text: bytes, told: str) -> None:
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        (b'["' + b"x" * (1 << 23), "PART_MAX"),
-        (b"[[" + b"0," * (1 << 17), "PART_MAX"),
-        (b'{"a": [{"c": {' + b'"k":0,' * (1 << 16), "PART_MAX"),
-        (b'{"a": [{' + b'"k":{},' * (1 << 16), "PART_MAX"),
-        (b'{"a": [{"a": [' + b"0," * (1 << 17), "ITEM_MAX"),
-        (b'[{"a": {' + b'"k":{},' * (1 << 16), "ITEM_MAX"),
-        (b"[" + b" " * (1 << 23), "PART_MAX"),
+        (b'["' + b"x" * (1 << 23), "PART_BYTES_MAX"),
+        (b"[[" + b"0," * (1 << 17), "PART_BYTES_MAX"),
+        (b'{"a": [{"c": {' + b'"k":0,' * (1 << 16), "PART_BYTES_MAX"),
+        (b'{"a": [{' + b'"k":{},' * (1 << 16), "PART_BYTES_MAX"),
+        (b'{"a": [{"a": [' + b"0," * (1 << 17), "ITEM_BYTES_MAX"),
+        (b'[{"a": {' + b'"k":{},' * (1 << 16), "ITEM_BYTES_MAX"),
+        (b"[" + b" " * (1 << 23), "PART_BYTES_MAX"),
     ],
 )
 def test_an_item_without_end_does_not_fill_the_memory(text: bytes, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -294,7 +294,10 @@ def test_a_tree_without_an_end_is_walked_once(client: FlaskClient) -> None:
             "without chats. It begins with: a.jpg, user.json",
         ),
         (zipped(**{"conversations.json": [tea()]})[:-30], "This .zip can't be read"),
-        ([claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})], "This is of several people: acct and bob"),
+        (
+            [claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})],
+            "export is of several people: acct and bob",
+        ),
         (b"<html>", "is not valid JSON"),
         (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
         ({"facts": [1]}, "facts.0: Invalid input type"),
@@ -313,10 +316,10 @@ def test_a_zip_is_refused_that_would_fill_the_memory(
     small = zipped(**{"conversations.json": [tea()]})
     flags = small.index(b"PK\x01\x02") + 8
     assert error(bring_in(client, small[:flags] + b"\x01" + small[flags + 1 :]), 422)["code"] == "bad_zip"  # encrypted
-    monkeypatch.setattr(archive, "DIRECTORY_MAX", 2_000)
+    monkeypatch.setattr(archive, "DIRECTORY_BYTES_MAX", 2_000)
     many = zipped(**{f"{number}.txt": b"" for number in range(100)}, **{"conversations.json": [tea()]})
     assert error(bring_in(client, many), 422)["code"] == "bad_zip"
-    monkeypatch.setattr(archive, "UNPACKED_MAX", 1_000_000)
+    monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1_000_000)
     bomb = zipped(**{"conversations.json": b"[" + b" " * 1_000_000 + b"]"})
     assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
 

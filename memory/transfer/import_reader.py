@@ -1,6 +1,7 @@
-"""Documents to import: Recap's own export, and those of other programs (see `memory.transfer.sources`).
+"""Read a document to import: Recap's own export, or one of another program (see `memory.transfer.sources`).
 
-Guarantee: `read_import` reads a document to its end before anything of it is stored, and names the place of a fault.
+Invariant: `read_import` reads a document to its end before anything of it is stored, and names the place of a fault
+(test_import, test_sources).
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from memory.errors import InvalidRequest
 from memory.transfer import export_format
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from memory.transfer.imports import ImportDocument
-from memory.transfer.json_reader import Apart, NotJson, first_byte, iter_items
+from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
 from schemas.fields import Input, UserId, counts, describe, flat
 
-_SCHEMAS = {  # of what is read of an export, by the names in its path
+_SCHEMAS = {  # by the names in an item's path
     ("sessions",): export_format.ExportedSession(),
     ("sessions", "messages"): export_format.ExportedMessage(),
     ("sessions", "summaries"): export_format.ExportedSummary(),
@@ -32,7 +33,7 @@ _SCHEMAS = {  # of what is read of an export, by the names in its path
     ("items",): export_format.ExportedItem(),
     ("items", "versions"): export_format.ExportedVersion(),
 }
-_PARTS: Apart = {
+_PARTS: Parts = {
     "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
     "facts": {"revisions": "start_array"},
     "items": {"versions": "start_array"},
@@ -45,11 +46,11 @@ class ImportQuery(Input):
 
 
 class Imported(Schema):
-    """What an import did.  What was stored already is left as it is."""
+    """What an import did. What was stored already is left as it is."""
 
     format = fields.String(
         attribute="document.format",
-        metadata=describe(f"`{export_format.FORMAT}`, or {', '.join(f'`{one.name}`' for one in files.SOURCES)}."),
+        metadata=describe(f"`{export_format.FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
     )
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
@@ -57,16 +58,16 @@ class Imported(Schema):
 
 
 def read_import(file: IO[bytes], now: datetime) -> ImportDocument:
-    """The document in `file`.  What has no time of its own gets `now`.  Raises InvalidRequest."""
+    """Return the document in `file`. Records without a time get `now`. Raises InvalidRequest."""
     try:
-        return _recap(file) if _is_recaps(file) else _foreign(file, now)
+        return _read_export(file) if _is_export(file) else _read_third_party(file, now)
     except NotJson as error:
         message = f"The document is not valid JSON: {error}. Nothing was stored."
         raise InvalidRequest("invalid_json", message, status=400) from None
 
 
-def _is_recaps(file: IO[bytes]) -> bool:
-    """Whether this is meant as an export of Recap: an object that begins with `format`, or with names of an export."""
+def _is_export(file: IO[bytes]) -> bool:
+    """Return whether this looks like an export of Recap: an object that begins with `format` or other names of one."""
     if first_byte(file) != b"{":
         return False
     try:
@@ -74,35 +75,35 @@ def _is_recaps(file: IO[bytes]) -> bool:
             if path == ("format",) or path[0] not in _NAMES:
                 return path == ("format",)
             if len(path) > 1:
-                return not memories.recognises_zep(mapping(value))  # which has lists of facts too
+                return not memories.recognises_zep(mapping(value))  # Zep has lists of facts too
     except NotJson:
         return False
     return False
 
 
-def _foreign(file: IO[bytes], now: datetime) -> ImportDocument:
-    foreign = files.opened(file, now)
+def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
+    export = files.open_export(file, now)
     kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
-    for record in foreign.records():
+    for record in export.records():
         kinds[type(record)] += 1
         if isinstance(record, ItemRecord):
             name = *record.item.namespace, record.item.key
-            newest[name] = max(record, newest.get(name, record), key=lambda one: one.item.updated_at)
+            newest[name] = max(record, newest.get(name, record), key=lambda item: item.item.updated_at)
     return ImportDocument(
-        foreign.format,
+        export.format,
         kinds[SessionRecord],
-        (one for one in foreign.records() if isinstance(one, SessionRecord)),
-        (one for one in foreign.records() if isinstance(one, FactRecord)) if kinds[FactRecord] else (),
+        (record for record in export.records() if isinstance(record, SessionRecord)),
+        (record for record in export.records() if isinstance(record, FactRecord)) if kinds[FactRecord] else (),
         newest.values(),
     )
 
 
-def _recap(file: IO[bytes]) -> ImportDocument:
+def _read_export(file: IO[bytes]) -> ImportDocument:
     lengths: dict[str, int] = {}
-    for number, session in enumerate(_records(_of_an_export(file), "sessions")):
+    for number, session in enumerate(_records(_checked_items(file), "sessions")):
         place = f"sessions.{number}"
         if session.id in lengths:
-            raise _invalid(f"{place}.id", f"{session.id!r} is there twice")
+            raise _invalid(f"{place}.id", f"{session.id!r} occurs twice")
         lengths[session.id] = len(session.messages)
         _check_distinct(f"{place}.messages", "external_id", session.messages)
         _check_distinct(f"{place}.summaries", "version", session.summaries)
@@ -122,14 +123,14 @@ def _recap(file: IO[bytes]) -> ImportDocument:
     return ImportDocument(export_format.FORMAT, len(lengths), *records)
 
 
-def _of_an_export(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The items of a document.  Raises InvalidRequest at the first that shows that it is no export, or is wrong."""
+def _checked_items(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the items of an export. Raises InvalidRequest at the first item that an export does not have."""
     head: dict[str, Any] = {}
     for path, value in iter_items(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
-        elif path[0] in ("facts", "items"):  # their sessions may come later: only their shape is checked here
-            _loaded(path, value)
+        elif path[0] in ("facts", "items"):  # their sessions may come later: check only their shape
+            _load(path, value)
         if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
             _check_head({"version": export_format.VERSION, **head})
         yield path, value
@@ -148,13 +149,13 @@ def _check_head(head: Mapping[str, Any]) -> None:
         )
 
 
-def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Iterator[Any]:
-    """The records of `sessions`, `facts` or `items`, put together from their parts."""
+def _records(items: Iterable[tuple[tuple[Any, ...], Any]], kind: str) -> Iterator[Any]:
+    """Yield the records of `sessions`, `facts` or `items`, joined from their parts."""
     lists: dict[str, list[Any]] = {}
     for path, value in items:
-        if path[0] != wanted:
+        if path[0] != kind:
             continue
-        loaded = _loaded(path, value)
+        loaded = _load(path, value)
         if len(path) > 2:
             lists.setdefault(path[2], []).append(loaded)
         else:
@@ -162,7 +163,7 @@ def _records(items: Iterable[tuple[tuple[Any, ...], Any]], wanted: str) -> Itera
             lists = {}
 
 
-def _loaded(path: tuple[Any, ...], value: Any) -> Any:
+def _load(path: tuple[Any, ...], value: Any) -> Any:
     try:
         return _SCHEMAS[path[0], *path[2:3]].load(value)
     except ValidationError as error:
@@ -176,7 +177,7 @@ def _check_distinct(place: str, name: str, items: Iterable[Any]) -> None:
     for number, item in enumerate(items):
         value = getattr(item, name)
         if value in seen:
-            raise _invalid(f"{place}.{number}.{name}", f"{value!r} is there twice")
+            raise _invalid(f"{place}.{number}.{name}", f"{value!r} occurs twice")
         if value is not None:
             seen.add(value)
 

@@ -1,10 +1,11 @@
-"""Reading a JSON document that may be larger than memory, part by part, with ijson.
+"""Read a JSON document that may be larger than memory, part by part, with ijson.
 
-A document is an array of items, an object with arrays of items, or items one after another as in JSON Lines.  A long
-list or object within an item is read part by part as well.  Guarantee: memory holds one part at a time, of at most
-PART_MAX.  `ijson.items` has no such limit, and 100,000 brackets make it fill the memory with their prefixes; so parts
-are built here from its events.  ijson refuses NaN, infinity and integers of more than 64 bits, and reads half a
-surrogate pair as `?`.
+A document is an array of items, an object with arrays of items, or items one after another as in JSON Lines. A long
+list or object within an item is read part by part as well. ijson refuses NaN, infinity and integers of more than 64
+bits, and reads half a surrogate pair as `?`.
+
+Invariant: memory holds one part at a time, of at most PART_BYTES_MAX (test_json_items). `ijson.items` has no such
+limit, and 100,000 brackets make it fill the memory with their prefixes; so parts are built here from its events.
 """
 
 from __future__ import annotations
@@ -15,44 +16,43 @@ from typing import IO, Any
 
 import ijson
 
-# Bytes, with so many for each value: an empty array takes two bytes of a document, and far more of memory.
-VALUE_BYTES = 40
-PART_MAX = 1 << 22
-ITEM_MAX = 1 << 27  # with all of its parts, which an importer may put together again
+VALUE_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
+PART_BYTES_MAX = 1 << 22
+ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
 DEPTH_MAX = 100
-_BUFFER = 1 << 18  # its events are in memory at once; but a smaller one lets ijson read a long text many times
+_BUFFER_BYTES = 1 << 18  # its events are in memory at once; with a smaller one ijson reads a long text many times
 _BOM = b"\xef\xbb\xbf"
 
-Apart = Mapping[str | None, Mapping[str, str]]
+Parts = Mapping[str | None, Mapping[str, str]]
+"""By key: the members of an item that are read part by part, `start_array` for a list, `start_map` for an object."""
 
 
 class NotJson(ValueError):
-    """The document is not JSON that can be read here.  The message says why, as the end of a sentence."""
+    """The document can't be read as JSON. The message says why, as the end of a sentence."""
 
 
 def first_byte(file: IO[bytes]) -> bytes:
-    """The first byte of a text, after a byte order mark and white space; empty if there is none soon."""
+    """Return the first byte of a text, after a byte order mark and white space; empty if there is none soon."""
     file.seek(0)
     return file.read(64).lstrip(_BOM + b" \t\r\n")[:1]
 
 
 def is_array(file: IO[bytes]) -> bool:
-    """Whether the document is an array; an object otherwise.  Raises NotJson if it is neither."""
+    """Return whether the document is an array, not an object. Raises NotJson if it is neither."""
     first = first_byte(file)
     if first not in (b"[", b"{"):
         raise NotJson("it begins with neither [ nor {")
     return first == b"["
 
 
-def iter_items(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The document's items, each with its path, from the start.  Raises NotJson.
+def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the document's items, each with its path, from the start. Raises NotJson.
 
-    The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` of what is not in an array.
-    With `lines`, a document that is no array is read as items one after another, also if it is a single object.
+    The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` for a member that is no array.
+    lines: read a document that is no array as items one after another, also if it is a single object.
 
-    `apart` says, by key, which members of an item are read part by part, and whether each is a list (`start_array`) or
-    an object (`start_map`).  The parts come before their item, in which the member is left empty.  So
-    `{"sessions": [{"id": "a", "messages": [1, 2]}]}` gives, with `{"sessions": {"messages": "start_array"}}`:
+    Parts come before their item, in which the member is left empty. With parts of `{"sessions": {"messages":
+    "start_array"}}`, the document `{"sessions": [{"id": "a", "messages": [1, 2]}]}` gives:
 
         ("sessions", 0, "messages", 0), 1
         ("sessions", 0, "messages", 1), 2
@@ -64,11 +64,11 @@ def iter_items(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterato
         file.seek(0)
     document, number = _Document(file, lines), 0
     try:
-        for path, value in document.items(apart):
+        for path, value in document.items(parts):
             yield path, value
             document.part = 0
             number += len(path) <= 2
-            if len(path) == 2 and path[0] in apart:  # what nobody knows counts as one item
+            if len(path) == 2 and path[0] in parts:  # all unknown members count as one item
                 document.item = 0
     except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = re.search(r"error: ([^.\\\n]+)", str(error))
@@ -76,12 +76,12 @@ def iter_items(file: IO[bytes], apart: Apart, *, lines: bool = False) -> Iterato
 
 
 class _Document:
-    """The events of a document, as long as the current `part` and the current `item` are not too large."""
+    """The events of a document, while the current `part` and the current `item` are not too large."""
 
     def __init__(self, file: IO[bytes], lines: bool) -> None:
         self._file, self._lines = file, lines
         self.part = self.item = 0
-        events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER, multiple_values=lines)
+        events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER_BYTES, multiple_values=lines)
         self._events: Iterator[tuple[str, Any]] = events
 
     def read(self, size: int) -> bytes:
@@ -96,29 +96,29 @@ class _Document:
     def _add(self, size: int) -> None:
         self.part += size
         self.item += size
-        if self.part > PART_MAX or self.item > ITEM_MAX:
+        if self.part > PART_BYTES_MAX or self.item > ITEM_BYTES_MAX:
             raise NotJson("one of its items is too large, or has too many values")
 
-    def items(self, apart: Apart) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    def items(self, parts: Parts) -> Iterator[tuple[tuple[Any, ...], Any]]:
         if self._lines:
             for number, (event, value) in enumerate(self._events):
-                yield from self._parted((None, number), apart.get(None, {}), event, value)
+                yield from self._in_parts((None, number), parts.get(None, {}), event, value)
             return
         begin, _ = self._next()
         for key, event, value in self._members(begin) if begin == "start_map" else [(None, begin, None)]:
             if event == "start_array":
                 for number, *first in self._members(event):
-                    yield from self._parted((key, number), apart.get(key, {}), *first)
+                    yield from self._in_parts((key, number), parts.get(key, {}), *first)
             else:
                 yield (key,), self._whole(event, value)
         next(self._events, None)  # raises if something follows the document
 
-    def _parted(
-        self, path: tuple[Any, ...], apart: Mapping[str, str], event: str, value: Any
+    def _in_parts(
+        self, path: tuple[Any, ...], kinds: Mapping[str, str], event: str, value: Any
     ) -> Iterator[tuple[tuple[Any, ...], Any]]:
         item: Any = {} if event == "start_map" else self._whole(event, value)
         for name, begin, first in self._members(event) if event == "start_map" else ():
-            if apart.get(name) != begin:
+            if kinds.get(name) != begin:
                 item[name] = self._whole(begin, first)
                 continue
             item[name] = {} if begin == "start_map" else []
@@ -127,7 +127,7 @@ class _Document:
         yield path, item
 
     def _members(self, begin: str) -> Iterator[tuple[Any, str, Any]]:
-        """What an array or an object has: number or key, and the event that begins the value."""
+        """Yield the members of an array or an object: number or key, and the event that begins the value."""
         number = 0
         while not (event := self._next())[0].startswith("end"):
             yield (event[1], *self._next()) if begin == "start_map" else (number, *event)

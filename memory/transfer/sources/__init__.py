@@ -1,1 +1,1 @@
-"""What other programs export, a module for each: pure readers that recognise an item by its shape and give records."""
+"""Exports of other programs, a module each: pure readers that recognise an item by its shape and return records."""

@@ -1,6 +1,6 @@
-"""The files of a .zip, read where they are.
+"""Read the files of a .zip in place.
 
-Guarantee: nothing is written to disk, and a .zip is refused whose list of files, or whose text, would take too much.
+Invariant: nothing is written to disk, and a .zip with too many files or too much text is refused (test_sources).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import IO
 
 from memory.transfer.sources.values import refused
 
-UNPACKED_MAX = 1 << 31  # bytes of its text
-DIRECTORY_MAX = 1 << 23  # bytes of its list of files, which is read at once
+UNPACKED_BYTES_MAX = 1 << 31  # of its text
+DIRECTORY_BYTES_MAX = 1 << 23  # of its list of files, which is read at once
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
 _TEXT = re.compile(r"\.(json|jsonl|ndjson|md)$", re.IGNORECASE)
 
@@ -26,16 +26,16 @@ def is_zip(file: IO[bytes]) -> bool:
 
 
 class Archive:
-    """A .zip.  Raises InvalidRequest for one that can't be read, now or while it is read."""
+    """A .zip. Raises InvalidRequest for a damaged one, now or while it is read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         with _errors():
             self._zip = zipfile.ZipFile(_Bounded(file))
         files = self._zip.infolist()
-        text = [one for one in files if _TEXT.search(one.filename)]
-        self.names = sorted({one.filename for one in text})
-        self.begins = ", ".join(one.filename[:60] for one in files[:3])
-        if sum(one.file_size for one in text) > UNPACKED_MAX:
+        text = [file for file in files if _TEXT.search(file.filename)]
+        self.names = sorted({file.filename for file in text})
+        self.begins = ", ".join(file.filename[:60] for file in files[:3])
+        if sum(file.file_size for file in text) > UNPACKED_BYTES_MAX:
             raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
 
     @contextmanager
@@ -47,15 +47,15 @@ class Archive:
 
 
 class _Bounded:
-    """A file that a .zip is read from.  Its list of files has any size that it gives itself."""
+    """The file of a .zip, with reads below DIRECTORY_BYTES_MAX: a .zip declares the size of its list."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
     def read(self, size: int = -1) -> bytes:
-        data = self._file.read(DIRECTORY_MAX if size < 0 else min(size, DIRECTORY_MAX))
-        if len(data) == DIRECTORY_MAX:
+        data = self._file.read(DIRECTORY_BYTES_MAX if size < 0 else min(size, DIRECTORY_BYTES_MAX))
+        if len(data) == DIRECTORY_BYTES_MAX:
             raise zipfile.BadZipFile
         return data
 

@@ -1,8 +1,8 @@
 """ChatGPT's `conversations.json`, or `conversations-000.json` and so on: conversations, each a tree of messages.
 
-Of each conversation, the branch that the person saw last is imported: from `current_node` up through the parents.  It
-has the words of the person and of the assistant; an image, a recording or a file becomes a placeholder such as
-`[image]`.  The assistant's calls of tools and its thoughts are left out.  Custom instructions go to the profile.
+Of each conversation, the branch that the person saw last is imported: from `current_node` up through the parents. An
+image, a recording or a file becomes a placeholder such as `[image]`. Calls of tools and thoughts are left out. Custom
+instructions go to the profile.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _CUSTOM = {"about": "about_user_message", "wishes": "about_model_message"}  # th
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Whether this is a conversation of ChatGPT's."""
+    """Return whether this is a conversation of ChatGPT's."""
     return isinstance(item.get("mapping"), Mapping)
 
 
 def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
-    """A conversation as a session, and the instructions that it was held under."""
+    """Yield the session of a conversation, and its custom instructions."""
     nodes = {key: node for key, node in conversation["mapping"].items() if isinstance(node, Mapping)}
     began = moment(conversation.get("create_time"))
     ids = conversation.get("conversation_id"), conversation.get("id"), f"chatgpt-{digest(*nodes)}"
@@ -62,20 +62,20 @@ def _messages(
     tip, at = conversation.get("current_node"), began
     if not isinstance(tip, str) or tip not in nodes:
         inner = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
-        tip = max((key for key in nodes if key not in inner), key=lambda key: _said_at(nodes[key]), default=None)
+        tip = max((key for key in nodes if key not in inner), key=lambda key: _time(nodes[key]), default=None)
     for node_id in branch({key: node.get("parent") for key, node in nodes.items()}, tip):
         message = mapping(nodes[node_id].get("message"))
         at = moment(message.get("create_time")) or at
-        if _is_said(message):
+        if _is_shown(message):
             yield from drafts(message["author"]["role"], _words(message), at, text(node_id))
 
 
-def _said_at(node: Mapping[str, Any]) -> datetime:
+def _time(node: Mapping[str, Any]) -> datetime:
     return moment(mapping(node.get("message")).get("create_time")) or _LONG_AGO
 
 
-def _is_said(message: Mapping[str, Any]) -> bool:
-    """Whether the person wrote it, or saw it as an answer."""
+def _is_shown(message: Mapping[str, Any]) -> bool:
+    """Return whether the page shows the message to the person."""
     hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
     inner = mapping(message.get("content")).get("content_type") in _INNER
     to_a_tool = message.get("recipient") not in (None, "all")
@@ -83,14 +83,14 @@ def _is_said(message: Mapping[str, Any]) -> bool:
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    """Its words, with placeholders for everything else."""
+    """Return the text of a message, with placeholders for everything else."""
     content = mapping(message.get("content"))
     if not content:
         return ""
     parts = content.get("parts")
     if isinstance(parts, list):
         pieces = [_part(part) for part in parts]
-        if any(mapping(part).get("content_type") == "audio_transcription" for part in parts):  # which has the words
+        if any(mapping(part).get("content_type") == "audio_transcription" for part in parts):  # it has the words
             pieces = [piece for piece in pieces if piece not in ("[audio]", "[video]")]
     else:
         pieces = [_part(content)]
@@ -109,20 +109,20 @@ def _part(part: Any) -> str:
 
 
 def _files(message: Mapping[str, Any]) -> Iterator[str]:
-    """Placeholders for attached files.  Images are among the parts already."""
+    """Yield placeholders for attached files. Images are among the parts already."""
     for item in objects(mapping(message.get("metadata")).get("attachments")):
         if not str(item.get("mime_type") or "").startswith("image/"):
             yield f"[file: {item['name']}]" if isinstance(item.get("name"), str) else "[file]"
 
 
 def _profile(custom: Mapping[str, Any], at: datetime) -> ItemRecord:
-    """Custom instructions as the profile of a person who has none yet."""
-    written = {name: text(custom.get(theirs)).splitlines() for name, theirs in _CUSTOM.items()}
-    lines = {
-        name: [part for one in given for part in textwrap.wrap(one, LINE_CHARS)] for name, given in written.items()
-    }
-    document = {name: given[:LINES_MAX] for name, given in lines.items() if given}
+    """Return custom instructions as the profile of a person who has none yet."""
+    document: dict[str, list[str]] = {}
+    for name, field in _CUSTOM.items():
+        lines = [part for line in text(custom.get(field)).splitlines() for part in textwrap.wrap(line, LINE_CHARS)]
+        if lines:
+            document[name] = lines[:LINES_MAX]
     source = {"quote": "", "session_id": None, "position": None, "since": at.isoformat(), "author": "person"}
-    value = asdict(Profile(document, {name: [source] * len(given) for name, given in document.items()}))
+    value = asdict(Profile(document, {name: [source] * len(lines) for name, lines in document.items()}))
     item = Item(0, NAMESPACE, KEY, value, 1, None, False, None, at, at)
     return ItemRecord(item, versions=(ItemVersion(1, value, "person", at),))

@@ -1,8 +1,7 @@
 """Chats as most programs write them: `{"id", "title", "messages": [{"role", "content", "created_at", "id"}]}`.
 
-A message may also stand alone, with the `session_id` that it belongs to.  The names that APIs and frameworks use for
-these fields are understood.  A message without an id is known by its place in its chat, one that stands alone by its
-time and words.
+A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs and frameworks, are
+read too. A message without an id is known by its place in its chat, one that stands alone by its time and text.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _ROLES = ("role_type", "role", "type", "sender")
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Whether this is a chat, or a message of one."""
+    """Return whether this is a chat, or a message of one."""
     return isinstance(item.get("messages"), list) or ("content" in item and _role(item) is not None)
 
 
@@ -40,18 +39,19 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         alone = digest(str(_time(item)), str(_role(item)), words(item.get("content")))
         yield chat("chat", places, "", _drafts(item, alone, None))
         return
-    began, said = _time(item), objects(item["messages"])
-    messages = (draft for number, one in enumerate(said, 1) for draft in _drafts(one, str(number), began))
-    ids = *(item.get(name) for name in _IDS), f"chat-{digest(*(words(one.get('content')) for one in said[:2]))}"
-    yield chat("chat", ids, item.get("title") or item.get("name"), messages, began, moment(item.get("updated_at")))
+    began, messages = _time(item), objects(item["messages"])
+    all_drafts = (draft for number, message in enumerate(messages, 1) for draft in _drafts(message, str(number), began))
+    first = (words(message.get("content")) for message in messages[:2])
+    ids = *(item.get(name) for name in _IDS), f"chat-{digest(*first)}"
+    yield chat("chat", ids, item.get("title") or item.get("name"), all_drafts, began, moment(item.get("updated_at")))
 
 
 def _drafts(message: Mapping[str, Any], place: str, began: datetime | None) -> Iterator[MessageDraft]:
     role = _role(message)
     if role is not None:
-        id = next((text(message.get(name)) for name in ("id", "uuid") if text(message.get(name))), place)
+        key = next((text(message.get(name)) for name in ("id", "uuid") if text(message.get(name))), place)
         at, name = _time(message) or began, text(message.get("name"))
-        yield from drafts(role, words(message.get("content")), at, id, name)
+        yield from drafts(role, words(message.get("content")), at, key, name)
 
 
 def _role(message: Mapping[str, Any]) -> str | None:

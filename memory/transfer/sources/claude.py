@@ -1,8 +1,8 @@
 """Claude's export: `conversations.json`, `projects.json` and `memories.json`, or a file for each.
 
-Of a conversation, the branch with the newest message is imported, with the words of the person and of Claude.  Long
-pasted text, which Claude keeps beside the message, is part of it.  Thoughts and calls of tools are left out.  A project
-becomes a session of its instructions and documents.  Each sentence that Claude remembers becomes a fact.
+Of a conversation, the branch with the newest message is imported. Long pasted text, which Claude keeps beside the
+message, is part of it. Thoughts and calls of tools are left out. A project becomes a session of its instructions and
+documents. Each sentence that Claude remembers becomes a fact.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SENTENCES = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Whether this is a conversation, a project or the memory of an account."""
+    """Return whether this is a conversation, a project or the memory of an account."""
     project = "uuid" in item and not item.keys().isdisjoint(("docs", "prompt_template"))
     return "chat_messages" in item or project or not item.keys().isdisjoint(_MEMORIES)
 
@@ -43,7 +43,8 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         remembered = [item.get("conversations_memory"), *mapping(item.get("project_memories")).values()]
         for line in "\n".join(map(text, remembered)).splitlines():
             if not _HEADING.fullmatch(line.strip()):
-                yield from (memory(one, now) for one in _SENTENCES.split(line.strip(" \t-*")) if one)
+                sentences = _SENTENCES.split(line.strip(" \t-*"))
+                yield from (memory(sentence, now) for sentence in sentences if sentence)
         return
     began, updated = moment(item.get("created_at")), moment(item.get("updated_at"))
     messages = _messages(item) if "chat_messages" in item else _documents(item, began)
@@ -53,32 +54,32 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 def _messages(conversation: Mapping[str, Any]) -> Iterator[MessageDraft]:
     at = moment(conversation.get("created_at"))
     messages = enumerate(objects(conversation["chat_messages"]))
-    said = {text(one.get("uuid")) or str(number): one for number, one in messages}
-    parents = {id: one.get("parent_message_uuid") for id, one in said.items()}
+    by_key = {text(message.get("uuid")) or str(number): message for number, message in messages}
+    parents = {key: message.get("parent_message_uuid") for key, message in by_key.items()}
     tip = text(conversation.get("current_leaf_message_uuid"))
-    if tip not in said:
-        tip = next(reversed(said), "")
-    line = branch(parents, tip) if any(parents.values()) else list(said)
-    for id in line:
-        at = moment(said[id].get("created_at")) or at
-        role = role_of(said[id].get("sender"))
+    if tip not in by_key:
+        tip = next(reversed(by_key), "")
+    for key in branch(parents, tip) if any(parents.values()) else list(by_key):
+        message = by_key[key]
+        at = moment(message.get("created_at")) or at
+        role = role_of(message.get("sender"))
         if role is not None:
-            yield from drafts(role, _words(said[id]), at, id)
+            yield from drafts(role, _words(message), at, key)
 
 
 def _words(message: Mapping[str, Any]) -> str:
     own = words(message.get("content")) or text(message.get("text"))
     attached = objects(message.get("attachments"))
-    pasted = [text(one.get("extracted_content")) for one in attached if not (own and text(one.get("file_name")))]
-    names = [one.get("file_name") for one in (*attached, *objects(message.get("files")))]
+    pasted = [text(file.get("extracted_content")) for file in attached if not (own and text(file.get("file_name")))]
+    names = [file.get("file_name") for file in (*attached, *objects(message.get("files")))]
     files = dict.fromkeys(f"[file: {text(name)}]" for name in names if text(name))
-    return text("\n".join(one for one in (own, *pasted, *files) if one))
+    return text("\n".join(filter(None, (own, *pasted, *files))))
 
 
 def _documents(project: Mapping[str, Any], at: datetime | None) -> Iterator[MessageDraft]:
     for name in ("description", "prompt_template"):
         yield from drafts("user", text(project.get(name)), at, name)
-    for number, one in enumerate(objects(project.get("docs"))):
-        content = text(f"{text(one.get('filename'))}\n\n{text(one.get('content'))}")
-        id = text(one.get("uuid")) or f"document {number}"
-        yield from drafts("user", content, moment(one.get("created_at")) or at, id)
+    for number, file in enumerate(objects(project.get("docs"))):
+        content = text(f"{text(file.get('filename'))}\n\n{text(file.get('content'))}")
+        key = text(file.get("uuid")) or f"document {number}"
+        yield from drafts("user", content, moment(file.get("created_at")) or at, key)

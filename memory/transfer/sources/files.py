@@ -1,6 +1,6 @@
-"""Files of other programs: what they are, and what is in them.
+"""Files of other programs: JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip.
 
-A file is JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip.  Guarantee: memory holds one chat at a time.
+Invariant: memory holds one chat at a time (test_sources).
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import IO, Any
 
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
-from memory.transfer.json_reader import Apart, NotJson, iter_items
+from memory.transfer.json_reader import NotJson, Parts, iter_items
 from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused
 
-TOGETHER = 500  # items of one session that are put together, where each is listed alone
-_LISTS = ("results", "memories", "facts", "edges")  # of items, in the object that an API answered with
-_APART: Apart = {
+JOINED_MAX = 500  # items of one session, where each is listed alone
+_LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
+_PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
 }
 
 
 @dataclass(frozen=True)
 class Source:
-    """A program whose export is read: which items it has, and their records."""
+    """A program: recognises an item of its export, and returns the records of it."""
 
     name: str
     recognises: Callable[[Mapping[str, Any]], bool]
@@ -45,7 +45,7 @@ SOURCES = (
 )
 _BESIDE = "What was said is in conversations.json beside it"
 _ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
-_OTHERS = {  # what exports have beside, by the fields that give it away
+_OTHER_FILES = {  # of exports, by a field that only they have
     "chatgpt_plus_user": f"ChatGPT's user.json. {_BESIDE}",
     "is_anonymous": f"ChatGPT's shared_conversations.json. {_BESIDE}",
     "rating": f"ChatGPT's message_feedback.json. {_BESIDE}",
@@ -57,23 +57,25 @@ _OTHERS = {  # what exports have beside, by the fields that give it away
 
 @dataclass(frozen=True)
 class ThirdPartyExport:
-    """What a file of a program has, and which one's `format` it is.  Each iteration reads it from the start."""
+    """The items of another program's export. Each iteration reads the file from the start."""
 
     items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
-    now: datetime  # what has no time of its own gets this one
+    now: datetime  # for records without a time
 
     @property
     def format(self) -> str:
         return next((source.name for source, _ in self.items()), SOURCES[-1].name)
 
     def records(self) -> Iterator[Record]:
-        """The records, with the parts of a session that follow each other put together.  None is without words.
+        """Yield the records, with consecutive parts of a session joined, without empty sessions.
 
-        Raises InvalidRequest, and NotJson.  The words of two people are never imported as those of one.
+        Raises InvalidRequest, also for an export of several people, and NotJson.
         """
-        for id, group in groupby(self._each(), lambda record: record.id if isinstance(record, SessionRecord) else None):
-            while id is not None and (parts := list(islice(group, TOGETHER))):
-                session = _together([part for part in parts if isinstance(part, SessionRecord)])
+        for session_id, group in groupby(
+            self._each(), lambda record: record.id if isinstance(record, SessionRecord) else None
+        ):
+            while session_id is not None and (parts := list(islice(group, JOINED_MAX))):
+                session = _join([part for part in parts if isinstance(part, SessionRecord)])
                 if session.messages:
                     yield session
             yield from group
@@ -81,18 +83,16 @@ class ThirdPartyExport:
     def _each(self) -> Iterator[Record]:
         people = set[str]()
         for source, item in self.items():
-            whose = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
-            people.update(one for one in whose if isinstance(one, str))
+            ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
+            people.update(person for person in ids if isinstance(person, str))
             if len(people) > 1:
-                raise refused(
-                    "several_people",
-                    f"This is of several people: {' and '.join(sorted(people))[:300]}. Import each one's alone",
-                )
+                names = " and ".join(sorted(people))[:300]
+                raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
             yield from source.records(item, self.now)
 
 
-def opened(file: IO[bytes], now: datetime) -> ThirdPartyExport:
-    """Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
+def open_export(file: IO[bytes], now: datetime) -> ThirdPartyExport:
+    """Return the export in a file. Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
     if not is_zip(file):
         return ThirdPartyExport(lambda: _items(file), now)
     archive = Archive(file)
@@ -109,7 +109,7 @@ def opened(file: IO[bytes], now: datetime) -> ThirdPartyExport:
 
 
 def _is_known(archive: Archive, name: str) -> bool:
-    """Whether a file begins with an item of a known kind.  Exports have others beside."""
+    """Return whether a file begins with an item of a known source. Exports have other files beside."""
     try:
         with archive.open(name) as file:
             return next(_items(file), None) is not None
@@ -124,21 +124,21 @@ def _is_known(archive: Archive, name: str) -> bool:
 def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
     """Yield the items of one file, each with its source.  Raises InvalidRequest for an unknown item, and NotJson."""
     if langgraph.is_database(file):
-        found: Iterator[Any] = langgraph.threads(file)
+        items: Iterator[Any] = langgraph.threads(file)
     else:
-        found = markdown.chats(file) if markdown.looks_so(file) else _of_json(file)
-    for number, item in enumerate(found):
-        source = next((one for one in SOURCES if one.recognises(mapping(item))), None)
+        items = markdown.chats(file) if markdown.is_markdown(file) else _of_json(file)
+    for number, item in enumerate(items):
+        source = next((source for source in SOURCES if source.recognises(mapping(item))), None)
         if source is None:
             raise _unknown(number, mapping(item))
         yield source, item
 
 
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
-    """The items of a JSON document, put together from their parts.  Of what an API answered with, those of its list."""
+    """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
-    for (_, _, *part), value in iter_items(file, _APART, lines=True):
+    for (_, _, *part), value in iter_items(file, _PARTS, lines=True):
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value
@@ -155,9 +155,9 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
 
 
 def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
-    known = next((told for name, told in _OTHERS.items() if name in item), None)
-    if known is not None:
-        return refused("unknown_format", f"This is {known}")
+    other = next((text for name, text in _OTHER_FILES.items() if name in item), None)
+    if other is not None:
+        return refused("unknown_format", f"This is {other}")
     return refused(
         "unknown_format",
         "This is neither an export of Recap nor one that Recap knows of another program: item "
@@ -165,10 +165,10 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
     )
 
 
-def _together(parts: list[SessionRecord]) -> SessionRecord:
-    """The parts of a session as one, their messages in the order of time if all have one, each id once."""
+def _join(parts: list[SessionRecord]) -> SessionRecord:
+    """Join the parts of a session: each message once, in order of time if all have one."""
     messages = {draft.external_id: draft for part in parts for draft in part.messages}
-    said = list(messages.values())
-    if len(parts) > 1 and all(draft.created_at for draft in said):
-        said.sort(key=lambda draft: draft.created_at or datetime.min)
-    return replace(parts[0], messages=tuple(said))
+    drafts = list(messages.values())
+    if len(parts) > 1 and all(draft.created_at for draft in drafts):
+        drafts.sort(key=lambda draft: draft.created_at or datetime.min)
+    return replace(parts[0], messages=tuple(drafts))

@@ -1,7 +1,7 @@
 """Gemini in Google's Takeout: `My Activity/Gemini Apps/MyActivity.json`, with JSON chosen as the format.
 
-It lists what the person asked, each with the answer as HTML, the newest first, and does not say which belong together.
-So what was asked on one day, in UTC, becomes one session.
+It lists questions, each with the answer as HTML, the newest first, without sessions. The questions of one day, in UTC,
+become one session.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _LINES = ("p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Whether this is activity in Gemini, or in Bard as it was called."""
-    named = f"{item.get('header')} {item.get('products')}"
-    return {"title", "time"} <= item.keys() and ("Gemini" in named or "Bard" in named)
+    """Return whether this is activity in Gemini, or in Bard as it was called."""
+    products = f"{item.get('header')} {item.get('products')}"
+    return {"title", "time"} <= item.keys() and ("Gemini" in products or "Bard" in products)
 
 
 def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     at, title = moment(activity.get("time")), text(activity.get("title"))
     answer = "\n".join(_words(text(one.get("html"))) for one in objects(activity.get("safeHtmlItem")))
-    # An account in another language has another verb: with an answer, it was a question all the same.
+    # An account in another language has another verb: with an answer, it is a question all the same.
     if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
-        asked, id = _ASKED.sub("", title, count=1), at.isoformat()
-        said = *drafts("user", asked, at, id), *drafts("assistant", text(answer), at, f"{id}#answer")
-        yield chat("gemini", [f"gemini-{at:%Y-%m-%d}"], f"Gemini, {at:%Y-%m-%d}", said)
+        question, key = _ASKED.sub("", title, count=1), at.isoformat()
+        messages = *drafts("user", question, at, key), *drafts("assistant", text(answer), at, f"{key}#answer")
+        yield chat("gemini", [f"gemini-{at:%Y-%m-%d}"], f"Gemini, {at:%Y-%m-%d}", messages)
 
 
 class _Words(HTMLParser):

@@ -1,8 +1,8 @@
 """LangGraph's checkpoints in SQLite: of each thread, the messages of its newest state.
 
-A message has no time of its own, and gets that of the first checkpoint that has it.  Checkpoints are MessagePack with
-extensions for Python's objects, which are read as the plain values they hold: no class is imported or made.  Left out
-are threads whose messages are not in a channel `messages`, and subgraphs.
+A message has no time of its own, and gets that of the first checkpoint that has it. Checkpoints are MessagePack with
+extensions for Python's objects, which are read as plain values: no class is imported or instantiated. Threads whose
+messages are not in a channel `messages`, and subgraphs, are left out.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ def is_database(file: IO[bytes]) -> bool:
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Whether this is a thread, as `threads` gives it."""
+    """Return whether this is a thread, as `threads` yields it."""
     return item.get("type") == "langgraph"
 
 
 def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
-    """The threads of a database, as `chats` reads them.  Raises InvalidRequest."""
+    """Yield the threads of a database, as items for `chats`. Raises InvalidRequest."""
     name = getattr(file, "name", None)
     if not isinstance(name, str):  # SQL of a stranger's database would run in the server
         raise refused("bad_database", "A database is imported on the server: `flask import FILE`")
     try:
         with closing(sqlite3.connect(f"{Path(name).absolute().as_uri()}?mode=ro", uri=True)) as database:
-            for (id, whose), rows in groupby(database.execute(_STATES), lambda row: row[:2]):
-                thread = {"type": "langgraph", "thread_id": id, "user_id": whose}
+            for (thread_id, user_id), rows in groupby(database.execute(_STATES), lambda row: row[:2]):
+                thread = {"type": "langgraph", "thread_id": thread_id, "user_id": user_id}
                 yield {**thread, "messages": _messages(state for *_, state in rows)}
     except sqlite3.Error as error:
         raise refused("bad_database", f"This database can't be read as LangGraph's checkpoints: {error}") from None
 
 
 def _messages(states: Iterator[bytes]) -> list[Mapping[str, Any]]:
-    said, first = list[Mapping[str, Any]](), dict[str, Any]()
+    messages, times = list[Mapping[str, Any]](), dict[str, Any]()
     for state in map(_unpacked, states):
-        said = objects(mapping(mapping(state).get("channel_values")).get("messages"))
-        for one in said:
-            first.setdefault(text(one.get("id")), mapping(state).get("ts"))
-    return [{**one, "created_at": first[text(one.get("id"))]} for one in said]
+        messages = objects(mapping(mapping(state).get("channel_values")).get("messages"))
+        for message in messages:
+            times.setdefault(text(message.get("id")), mapping(state).get("ts"))
+    return [{**message, "created_at": times[text(message.get("id"))]} for message in messages]
 
 
 def _unpacked(data: bytes) -> Any:
@@ -64,7 +64,7 @@ def _unpacked(data: bytes) -> Any:
         raise refused("bad_database", problem) from None
 
     def plain(_: int, inner: bytes) -> Any:
-        """Of a module's name, a class's name and what the object holds: the last."""
+        """Return the third value of an extension: it holds a module's name, a class's name and the object's values."""
         value = ormsgpack.unpackb(inner, ext_hook=plain, option=ormsgpack.OPT_NON_STR_KEYS)
         return value[2] if isinstance(value, list) and len(value) > 2 else value
 

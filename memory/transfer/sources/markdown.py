@@ -1,7 +1,7 @@
-"""Chats as Markdown: each message under a heading, or after a name in bold, that says who speaks, and maybe when.
+"""Chats as Markdown: each message under a heading, or after a name in bold, of its speaker, maybe with a time.
 
 `# On tea` begins a chat; `## user, 2026-03-01 10:00`, `### Assistant` and `**You:** Hello` begin a message.  A message
-that is quoted (`> `), as in Recap's own export of a person, is read without the marks.
+that is quoted (`> `), as in Recap's own export, is read without the marks.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import IO, Any
 from memory.transfer.json_reader import first_byte
 from memory.transfer.sources.values import refused, role_of
 
-LINE_MAX = 1 << 20  # characters that are read at once
-_NOT_SAID = ("system", "tool", "summary")  # what may stand between messages, under a heading of its own
+LINE_CHARS_MAX = 1 << 20  # read at once
+_OTHER_HEADINGS = ("system", "tool", "summary")  # between messages
 _NAME = r"\W{0,4}(?P<name>[A-Za-z]{1,20})(?: said| \(.{0,200}\))?"
 _SPEAKERS = (
     re.compile(rf"#{{1,6}} {{1,3}}{_NAME}(?:, .{{0,60}}|\W{{1,3}}\d.{{0,60}})?\W{{0,4}}"),
@@ -25,21 +25,21 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?")
 _TITLE = re.compile(r"# +(?P<title>.+)")
 
 
-def looks_so(file: IO[bytes]) -> bool:
-    """Whether a file begins as Markdown does."""
+def is_markdown(file: IO[bytes]) -> bool:
+    """Return whether a file begins as Markdown does."""
     return first_byte(file) in (b"#", b"*", b"-")
 
 
 def chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
-    """The chats of a file, as `chats` reads them.  Raises InvalidRequest for one that has none."""
+    """Yield the chats of a file, as items for `chats`. Raises InvalidRequest without messages."""
     file.seek(0)
-    text, chat, found = io.TextIOWrapper(file, "utf-8-sig", errors="replace"), _chat(""), False
+    text, chat, has_messages = io.TextIOWrapper(file, "utf-8-sig", errors="replace"), _chat(""), False
     try:
-        for line in iter(lambda: text.readline(LINE_MAX), ""):
+        for line in iter(lambda: text.readline(LINE_CHARS_MAX), ""):
             title = _TITLE.fullmatch(line.rstrip())
             if message := _message(line.rstrip()):
                 chat["messages"].append(message)
-                found = True
+                has_messages = True
             elif title:
                 yield from _finished(chat)
                 chat = _chat(title["title"])
@@ -48,19 +48,19 @@ def chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
         yield from _finished(chat)
     finally:
         text.detach()
-    if not found:
+    if not has_messages:
         problem = "This Markdown has no messages: each begins with a line such as `## user` or `**You:**`"
         raise refused("unknown_format", problem)
 
 
 def _message(line: str) -> dict[str, Any] | None:
-    """The message that a line begins."""
-    found = next((match for speaker in _SPEAKERS if (match := speaker.fullmatch(line))), None)
-    if found is None or not (role_of(found["name"]) or found["name"].lower() in _NOT_SAID):
+    """Return the message that a line begins."""
+    speaker = next((match for pattern in _SPEAKERS if (match := pattern.fullmatch(line))), None)
+    if speaker is None or not (role_of(speaker["name"]) or speaker["name"].lower() in _OTHER_HEADINGS):
         return None
-    time = _TIME.search(line[found.end("name") :])
-    words = found.groupdict().get("words", "")
-    return {"role": found["name"], "created_at": time and time.group(), "lines": [f"{words.strip()}\n"]}
+    time = _TIME.search(line[speaker.end("name") :])
+    words = speaker.groupdict().get("words", "")
+    return {"role": speaker["name"], "created_at": time and time.group(), "lines": [f"{words.strip()}\n"]}
 
 
 def _chat(title: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _chat(title: str) -> dict[str, Any]:
 def _finished(chat: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for message in chat["messages"]:
         lines = message.pop("lines")
-        quoted = all(line.startswith(">") for line in lines if line.strip())
-        message["content"] = "".join(re.sub("^> ?", "", line) if quoted else line for line in lines)
+        is_quoted = all(line.startswith(">") for line in lines if line.strip())
+        message["content"] = "".join(re.sub("^> ?", "", line) if is_quoted else line for line in lines)
     if chat["messages"]:
         yield chat

@@ -1,7 +1,7 @@
-"""What other memory services list of a person, as facts.
+"""Memories of mem0 and Zep, as facts.
 
-mem0's `get_all` gives memories, each with its text as `memory`.  Zep's graph gives facts as `fact`, with the time in
-which each was valid.  Zep's threads and episodes are chats as others are (see `chats`).
+mem0's `get_all` returns memories with their text as `memory`. Zep's graph has facts as `fact`, with the time in which
+each was valid. Zep's threads and episodes are chats (see `chats`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def recognises_mem0(item: Mapping[str, Any]) -> bool:
 
 
 def of_mem0(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
-    if said := text(item["memory"]):
-        yield memory(said, now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
+    if statement := text(item["memory"]):
+        yield memory(statement, now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
 
 
 def recognises_zep(item: Mapping[str, Any]) -> bool:
@@ -27,6 +27,6 @@ def recognises_zep(item: Mapping[str, Any]) -> bool:
 
 
 def of_zep(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
-    if said := text(item["fact"]):
+    if statement := text(item["fact"]):
         since, until = item.get("valid_at") or item.get("created_at"), item.get("invalid_at") or item.get("expired_at")
-        yield memory(said, now, since, until)
+        yield memory(statement, now, since, until)

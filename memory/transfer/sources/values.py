@@ -1,7 +1,7 @@
-"""Values of what other programs export, as records.
+"""Convert values of other programs' exports to records.
 
-No field of such a file is certain to be there, or to be of a kind.  What is missing or wrong becomes nothing, and what
-can't be stored becomes a replacement character.
+Any field may be missing or of another type: it becomes an empty value then. Characters that can't be stored become
+replacement characters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemas.fields import ID, UNSTORABLE
 from schemas.sessions import MESSAGE_CHARS_MAX
 
 Record = SessionRecord | FactRecord | ItemRecord
-ID_CHARS = 250  # characters of a message's id in its file
+KEY_CHARS = 250  # of a message's id in its file
 _MILLISECONDS = 100_000_000_000  # seconds would be in the year 5138
 _ROLES = {
     **dict.fromkeys(("user", "human", "you", "me"), "user"),
@@ -28,27 +28,27 @@ _ROLES = {
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """`value` if it is an object, else an empty one."""
+    """Return `value` if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects in `value`, if it is a list."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    """Return the objects in `value`, if it is a list."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
-    """`value` if it is text, as it can be stored."""
+    """Return `value` if it is text, as it can be stored, else an empty text."""
     return UNSTORABLE.sub("\ufffd", value).strip() if isinstance(value, str) else ""
 
 
 def role_of(name: Any) -> str | None:
-    """Who speaks: the person or the assistant; None for anybody else."""
+    """Return the role of a speaker's name; None for others than the person and the assistant."""
     return _ROLES.get(text(name).lower())
 
 
 def moment(value: Any) -> datetime | None:
-    """A time from ISO 8601, or from seconds or milliseconds since 1970."""
+    """Return a time from ISO 8601, or from seconds or milliseconds since 1970."""
     try:
         if isinstance(value, str):
             at = datetime.fromisoformat(value.strip())
@@ -59,10 +59,10 @@ def moment(value: Any) -> datetime | None:
 
 
 def words(content: Any) -> str:
-    """The words of a message's content: a text, or a list of parts, of which some stand for other things."""
+    """Return the text of a message's content: a text, or a list of parts, some of which become placeholders."""
     if not isinstance(content, list):
         return text(content)
-    parts = (one if isinstance(one, str) else _part(mapping(one)) for one in content)
+    parts = (part if isinstance(part, str) else _part(mapping(part)) for part in content)
     return text("\n".join(part for part in parts if part.strip()))
 
 
@@ -73,16 +73,16 @@ def _part(part: Mapping[str, Any]) -> str:
     return next((f"[{name}]" for name in ("image", "video", "audio", "file") if name in kind), "")
 
 
-def drafts(role: str, content: str, at: datetime | None, id: str, name: str = "") -> Iterator[MessageDraft]:
-    """A message with this id in its file, in as many pieces as it takes; none without words."""
-    id = id[:ID_CHARS]
+def drafts(role: str, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
+    """Yield a message in as many pieces as it takes; none without text. key: its id in the file."""
+    key = key[:KEY_CHARS]
     for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX), 1):
         yield MessageDraft(
             role=role,
             content=content[start : start + MESSAGE_CHARS_MAX],
             name=name[:128] or None,
             created_at=at,
-            external_id=id if number == 1 else f"{id}#{number}",
+            external_id=key if number == 1 else f"{key}#{number}",
         )
 
 
@@ -94,39 +94,39 @@ def chat(
     began: datetime | None = None,
     updated: datetime | None = None,
 ) -> SessionRecord:
-    """A session under the first of the ids that can be one; else under an id made of those of its messages."""
-    said = tuple(messages)
-    usable = (one for one in ids if isinstance(one, str) and ID.fullmatch(one) and not UNSTORABLE.search(one))
+    """Return a session under the first usable id; else under an id made of its first message's."""
+    drafts = tuple(messages)
+    usable = (key for key in ids if isinstance(key, str) and ID.fullmatch(key) and not UNSTORABLE.search(key))
     return SessionRecord(
-        id=next(usable, None) or f"{kind}-{digest(*(str(one.external_id) for one in said[:1]))}",
+        id=next(usable, None) or f"{kind}-{digest(*(str(draft.external_id) for draft in drafts[:1]))}",
         title=" ".join(text(title).split())[:200],
         system_prompt=None,
         created_at=began,
         updated_at=updated,
         facts_through=0,
-        messages=said,
+        messages=drafts,
         by_external_id=True,
     )
 
 
 def digest(*parts: str) -> str:
-    """A short digest of texts, for what has no id of its own."""
+    """Return a short digest of texts, as an id."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def memory(statement: str, now: datetime, since: Any = None, until: Any = None) -> FactRecord:
-    """A statement about the person, which held from `since` on.  It has no source here."""
+    """Return a statement about the person as a fact without a source, valid from `since`."""
     fact = Fact(0, statement, moment(since) or now, now, scope="user", valid_to=moment(until))
     return FactRecord(fact, None, (), by_text=True)
 
 
 def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
-    """The ids from the root of a tree to `tip`, as far as they are known, each once."""
-    line = dict[str, None]()
-    while isinstance(tip, str) and tip in parents and tip not in line:
-        line[tip] = None
+    """Return the ids from the root of a tree to `tip`, each once."""
+    path = dict[str, None]()
+    while isinstance(tip, str) and tip in parents and tip not in path:
+        path[tip] = None
         tip = parents[tip]
-    return list(line)[::-1]
+    return list(path)[::-1]
 
 
 def refused(code: str, problem: str) -> InvalidRequest:
