@@ -80,13 +80,13 @@ def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, ow
     """
     work = Import(engine, caller, document, owner_id)
     for record in document.sessions:
-        work.session(record)
+        work.store_session(record)
     facts, items = iter(document.facts), iter(document.items)
     while batch := list(islice(facts, BATCH_ROWS)):
-        work.facts(batch)
+        work.store_facts(batch)
     work.link_facts()
     while part := list(islice(items, BATCH_ROWS)):
-        work.items(part)
+        work.store_items(part)
     return work
 
 
@@ -111,7 +111,7 @@ class Import:
     superseded: list[tuple[int, int]] = field(default_factory=list)  # a new fact's row, and its successor's number
 
     @retry_on_conflict
-    def session(self, record: SessionRecord) -> None:
+    def store_session(self, record: SessionRecord) -> None:
         """Store the new part of a session, once no turn runs in it."""
         drafts = tuple(map(clean_draft, record.messages))
         fresh, is_new = drafts, False
@@ -192,7 +192,7 @@ class Import:
                 tx.add(TurnRow(reply_message_id=reply, **own, **attributes(turn, (*OF_TURN, "finished_at"))))
                 self.created["turns"] += 1
 
-    def facts(self, records: Sequence[FactRecord]) -> None:
+    def store_facts(self, records: Sequence[FactRecord]) -> None:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner_id = self._owner(tx).id
@@ -237,7 +237,7 @@ class Import:
                 if row is not None and successor in self.fact_rows:
                     row.superseded_by = self.fact_rows[successor]
 
-    def items(self, records: Sequence[ItemRecord]) -> None:
+    def store_items(self, records: Sequence[ItemRecord]) -> None:
         """Store the items whose names are free, in one transaction.
 
         An item that lost a source, or that its kind would not store, is left out.
