@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from flask import Flask, Response, request
-from flask_migrate import Migrate, upgrade
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -70,7 +69,6 @@ def build_app(settings: Settings, model: Model | None = None, **config: Any) -> 
     )
     database = SQLAlchemy(metadata=Base.metadata)
     database.init_app(app)
-    Migrate(app, database, directory=str(MIGRATIONS))
     with app.app_context():
         engine = Engine(settings, database.engine, model=model)
     register_jobs(engine)
@@ -86,12 +84,27 @@ def engine_of(app: Flask) -> Engine:
     return engine
 
 
+def add_migrations(app: Flask) -> None:
+    """Let `flask db` and the functions of flask_migrate work on an application's database."""
+    from flask_migrate import Migrate  # not at the top: it imports Alembic, which servers do not need
+
+    Migrate(app, app.extensions["sqlalchemy"], directory=str(MIGRATIONS))
+
+
+def upgrade_schema(app: Flask) -> None:
+    """Bring the schema of an application's database up to date."""
+    add_migrations(app)
+    from flask_migrate import upgrade
+
+    with app.app_context():
+        upgrade()
+
+
 @contextmanager
 def on_database(settings: Settings, database_url: str) -> Iterator[Engine]:
     """Yield an engine on another database, whose schema is brought up to date first."""
     app = build_app(settings.model_copy(update={"database_url": database_url, "log_level": "warning"}))
-    with app.app_context():
-        upgrade()
+    upgrade_schema(app)
     engine = engine_of(app)
     try:
         yield engine
@@ -124,8 +137,7 @@ def _make_schema(app: Flask) -> None:
         if fault_of(error) is not DatabaseFault.MISSING:
             raise
     if revision is None:
-        with app.app_context():
-            upgrade()
+        upgrade_schema(app)
     elif differs := schema_differs(revision):
         raise SettingsError(f"The database can't be used: {differs}.")
 

@@ -1,5 +1,6 @@
 """gunicorn's configuration.  `gunicorn wsgi:app` in this folder reads it."""
 
+import gc
 import os
 import signal
 import sys
@@ -61,6 +62,8 @@ def when_ready(server):
     except SettingsError as error:
         sys.exit(str(error))
     engine.database.engine.dispose()  # no connection outlives the fork
+    gc.collect()
+    gc.freeze()  # else the workers' collector would write to the pages that they share
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 

@@ -7,7 +7,7 @@ import sys
 import click
 from flask.cli import run_command
 
-from app import create_app, engine_of
+from app import add_migrations, create_app, engine_of
 from cli import register_commands
 from config import SettingsError
 
@@ -15,10 +15,13 @@ try:
     app = create_app()
 except SettingsError as error:
     sys.exit(f"Recap does not start. {error}")
-register_commands(app)
+
+_command = click.get_current_context(silent=True)
+if _command is not None:
+    register_commands(app)
+    add_migrations(app)
 
 # A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `flask db upgrade` starts.
-_command = click.get_current_context(silent=True)
 if _command is None or _command.command is run_command:
     _report = engine_of(app).health.check()
     engine_of(app).database.close()  # no connection outlives a fork

@@ -31,10 +31,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from flask.testing import FlaskClient
-from flask_migrate import upgrade
 from sqlalchemy import create_engine
 
-from app import build_app, engine_of
+from app import build_app, engine_of, upgrade_schema
 from benchmarks.harness import Command, Figures, progress, rows
 from config import Settings
 from config.parsers import When
@@ -155,8 +154,7 @@ class Counted:
 def measure(folder: Path, model: LanguageModel, texts: Sequence[str], truth: Truth, near: Mapping[int, int]) -> Figures:
     """Return the figures of the facts with these texts, of which this mini model judges the pairs."""
     app = build_app(Settings(data_dir=folder, log_level="error", consolidation=When("manual")))
-    with app.app_context():
-        upgrade()
+    upgrade_schema(app)
     client, today, mini = app.test_client(), BEGAN, Counted(model)
     engine = create_engine(engine_of(app).database.engine.url)
     recap = Engine(engine_of(app).settings, engine, now=lambda: today)

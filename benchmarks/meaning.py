@@ -33,9 +33,7 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from flask_migrate import upgrade
-
-from app import build_app, engine_of
+from app import build_app, engine_of, upgrade_schema
 from benchmarks.conversation import Conversation
 from benchmarks.harness import Command, Figures, percentiles
 from config import Settings
@@ -88,8 +86,7 @@ class Person:
     def __init__(self, folder: Path, sessions: Sessions, settings: Sequence[tuple[str, str]]) -> None:
         environ = {"RECAP_DATA_DIR": str(folder), "LOG_LEVEL": "error", **dict(settings)}
         app = build_app(Settings.from_env(environ))
-        with app.app_context():
-            upgrade()
+        upgrade_schema(app)
         self.engine: Engine = engine_of(app)
         for name, messages in sessions.items():
             body = {**WHO, "messages": messages}

@@ -27,9 +27,8 @@ from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
-from flask_migrate import upgrade
 
-from app import build_app, engine_of
+from app import build_app, engine_of, upgrade_schema
 from benchmarks.harness import Command, Figures, progress
 from config import Settings
 
@@ -44,8 +43,7 @@ def running_app(**settings: Any) -> Iterator[Flask]:
     """Build the application on a fresh folder."""
     with TemporaryDirectory(prefix="recap-bench-") as folder:
         app = build_app(Settings(data_dir=Path(folder), log_level="error", **settings))
-        with app.app_context():
-            upgrade()
+        upgrade_schema(app)
         try:
             yield app
         finally:

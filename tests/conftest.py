@@ -15,11 +15,10 @@ import pytest
 import trustme
 from flask import Flask
 from flask.testing import FlaskClient
-from flask_migrate import upgrade
 from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy import create_engine, text
 
-from app import build_app, engine_of
+from app import build_app, engine_of, upgrade_schema
 from benchmarks.serving import start_postgres
 from config import Settings
 from memory.engine import Engine
@@ -70,8 +69,8 @@ def _retries_at_once() -> Iterator[None]:
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database that the migrations made, once a run; each test starts from a copy."""
     folder = tmp_path_factory.mktemp("migrated")
-    with an_app(folder) as app, app.app_context():
-        upgrade()
+    with an_app(folder) as app:
+        upgrade_schema(app)
     return folder / "recap.db"
 
 
@@ -109,8 +108,7 @@ def nodes(
         (tmp_path / name).mkdir()
         told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}
         made.append(build_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
-    with made[0].app_context():
-        upgrade()
+    upgrade_schema(made[0])
     yield made
     for app in made:
         engine_of(app).stop()

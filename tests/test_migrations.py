@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from flask_migrate import downgrade, upgrade
+from alembic.script import ScriptDirectory
+from flask_migrate import downgrade
 
-from app import engine_of
+from app import engine_of, upgrade_schema
 from models import Base
+from models.schema import MIGRATIONS, revisions
 from tests.application import an_app
 from tests.http import ask, chat, failed
 
@@ -38,8 +40,7 @@ def make_old(folder: Path) -> None:
 def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path: Path) -> None:
     with an_app(tmp_path) as app:
         engine = engine_of(app).database.engine
-        with app.app_context():
-            upgrade()
+        upgrade_schema(app)
         with engine.connect() as connection:
             context = MigrationContext.configure(connection, opts={"compare_type": True})
             assert compare_metadata(context, Base.metadata) == []
@@ -50,12 +51,17 @@ def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path: Path) -> No
             assert set(numbered.scalars()) == expected
 
 
+def test_the_names_of_the_files_are_the_revisions() -> None:
+    scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
+    assert revisions() == tuple(script.revision for script in scripts)
+
+
 def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path: Path, migrated: Path) -> None:
-    with an_app(tmp_path, migrated) as app, app.app_context():
+    with an_app(tmp_path, migrated) as app:
         chat(app.test_client(), "Hello", session_id="s")
         before = content(tmp_path)
-        upgrade()
-        with pytest.raises(SystemExit):
+        upgrade_schema(app)
+        with pytest.raises(SystemExit), app.app_context():
             downgrade()
     assert content(tmp_path) == before
 
@@ -67,7 +73,7 @@ def test_an_upgrade_of_a_database_that_is_too_old_changes_nothing_and_says_what_
         make_old(tmp_path)
         before = content(tmp_path)
         with pytest.raises(SystemExit):
-            upgrade()
+            upgrade_schema(app)
     assert content(tmp_path) == before
     assert "its schema is 0019, too old" in caplog.text and UPGRADE in caplog.text and "Upgrading" in caplog.text
 
@@ -98,7 +104,6 @@ def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path: Path) -
         client = app.test_client()
         ready = client.get("/health/ready")
         assert ready.status_code == 503 and UPGRADE in ready.json["database"]
-        with app.app_context():
-            upgrade()
+        upgrade_schema(app)
         assert client.get("/health/ready").status_code == 200
         assert chat(client, "Hello", session_id="s")["reply"]

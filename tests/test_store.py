@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from flask_migrate import upgrade
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app import engine_of
+from app import engine_of, upgrade_schema
 from memory.engine import Engine
 from memory.errors import InvalidRequest
 from memory.store import documents
@@ -98,8 +97,7 @@ def lasting(
         empty(settings["database_url"])
     with an_app(tmp_path_factory.mktemp("lasting"), migrated, **settings) as app:
         if settings:
-            with app.app_context():
-                upgrade()
+            upgrade_schema(app)
         yield app
 
 

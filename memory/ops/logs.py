@@ -24,10 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from sqlalchemy.exc import DBAPIError
 
 from config import Settings
-from memory.errors import RecapError
 
 SALT_FILE, SALT_BYTES = "log-salt", 32
 HASH_CHARS = 12  # 48 bits: enough that two of a million people hardly ever share one
@@ -60,7 +58,11 @@ def fields(**values: Any) -> dict[str, Any]:
 
 
 def safe_message(error: BaseException) -> str:
-    """What a log may say of an error: nothing that may quote what a person said, or what a model answered."""
+    """Return what a log may say of an error: nothing that may quote what a person said, or what a model answered."""
+    from sqlalchemy.exc import DBAPIError  # here, so that gunicorn's first process needs neither
+
+    from memory.errors import RecapError
+
     if isinstance(error, RecapError):
         return error.code
     if isinstance(error, DBAPIError):  # without the statement and its values, and PostgreSQL's second line has some too
