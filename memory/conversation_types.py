@@ -24,13 +24,17 @@ from config import Settings
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
+from memory.llm.json_answers import list_of, object_of
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from models import Database, OwnerRow, SessionRow, Transaction
 from models.messages import Message
 from models.owners import Caller
+from models.sections import SECTIONS
 from models.sessions import SessionState
 from models.store import OWN, Put
+from models.turns import RECALL_MODES
+from schemas.conversation_types import CUE_CHARS, PROMPT_CHARS
 from search_index.caches import cached
 
 NAMESPACE = (OWN, "types")
@@ -51,6 +55,14 @@ BUILT_IN_DOES: Mapping[str, Mapping[str, Any]] = {  # budgets as shares of the s
 }
 """What the built-in types do; docs/how-it-works.md gives the reasons."""
 _BUDGETS = ("recall_tokens", "fact_tokens", "example_tokens")
+_BUDGET = {"type": ["integer", "null"], "minimum": 0}
+SHAPE = object_of(
+    cues=list_of({"type": "string", "maxLength": CUE_CHARS}),
+    prompt={"type": "string", "maxLength": PROMPT_CHARS},
+    recall={"enum": [*RECALL_MODES, None]},
+    **dict.fromkeys(_BUDGETS, _BUDGET),
+)
+SHAPE["properties"]["emphasis"] = list_of({"enum": [section.name for section in SECTIONS]})  # older types have none
 Cues = defaultdict[str, list[tuple[str, frozenset[str]]]]  # by one of a cue's terms: its type, and all of its terms
 
 

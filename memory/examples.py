@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, get_session
+from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import Exchange, find_exchange
 from memory.store import documents
@@ -25,6 +26,7 @@ from schemas.examples import INPUT_CHARS, OUTPUT_CHARS
 from search_index import Query, SearchIndex
 
 NAMESPACE = (OWN, "examples")
+SHAPE = object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER)
 SHOWN_MAX = 3
 CANDIDATES_MAX = 200  # the newest, of an owner and the tenant together
 SCORE_SHARE = 0.55  # of the best score, which the others need

@@ -42,6 +42,13 @@ from schemas.feedback import FEEDBACK_CHARS
 NAMESPACE = (OWN, "feedback")
 WAITING = "waiting"  # for the mini model
 READ_CHARS = 8_000  # of a message and of a reply, by the mini model
+SHAPE = object_of(
+    thumbs={"enum": ["up", "down", None]},
+    text=TEXT,
+    instruction=TEXT,
+    state={**TEXT, "not": {"const": WAITING}},  # the mini model does not read imported feedback
+    reason=TEXT,
+)
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
 
 _QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes

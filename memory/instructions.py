@@ -17,6 +17,7 @@ from typing import Any
 
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
+from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from models import Database, OwnerRow, Transaction
@@ -25,6 +26,10 @@ from models.store import OWN, Item, ItemVersion, Namespace, Put
 from schemas.instructions import TEXT_CHARS
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
+_TEXT = {"type": "string", "maxLength": TEXT_CHARS}
+_PLACE = {"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2}
+SHAPE = object_of(text=_TEXT, sources=list_of(_PLACE))
+PROPOSAL_SHAPE = object_of(text=_TEXT, reason=TEXT, quote=TEXT)
 TOTAL_CHARS = 8_000  # of all instructions of a person or a tenant: every prompt carries them
 
 

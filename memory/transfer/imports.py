@@ -25,7 +25,7 @@ from memory.access.owners import find_or_make_owner, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge.fact_writes import mark_changed
-from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
+from memory.llm.json_answers import object_of
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
 from memory.sessions.thoughts import clean_draft, clean_sections
@@ -44,11 +44,7 @@ from models import (
 )
 from models.messages import MessageDraft
 from models.owners import Caller
-from models.sections import SECTIONS
-from models.store import Item, ItemVersion
-from models.turns import RECALL_MODES
-from schemas.conversation_types import CUE_CHARS, PROMPT_CHARS
-from schemas.instructions import TEXT_CHARS
+from models.store import Item, ItemVersion, Namespace
 
 BATCH_ROWS = 500  # facts or items in one transaction: others write in between
 
@@ -304,37 +300,13 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_TEXT = {"type": "string", "maxLength": TEXT_CHARS}
-_BUDGET = {"type": ["integer", "null"], "minimum": 0}
 _WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE)
-_PLACES = list_of({"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2})
-
-
-_TYPE = object_of(
-    cues=list_of({"type": "string", "maxLength": CUE_CHARS}),
-    prompt={"type": "string", "maxLength": PROMPT_CHARS},
-    recall={"enum": [*RECALL_MODES, None]},
-    recall_tokens=_BUDGET,
-    fact_tokens=_BUDGET,
-    example_tokens=_BUDGET,
-)
-
-
-_TYPE["properties"]["emphasis"] = list_of({"enum": [section.name for section in SECTIONS]})  # older types have none
-
-
-_SHAPES: dict[tuple[str, ...], Any] = {
-    examples.NAMESPACE: object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER),
-    conversation_types.NAMESPACE: _TYPE,
-    instructions.NAMESPACE: object_of(text=_TEXT, sources=_PLACES),
-    instructions.PROPOSALS: object_of(text=_TEXT, reason=TEXT, quote=TEXT),
-    feedback.NAMESPACE: object_of(
-        thumbs={"enum": ["up", "down", None]},
-        text=TEXT,
-        instruction=TEXT,
-        state={**TEXT, "not": {"const": feedback.WAITING}},  # the model does not read feedback from elsewhere
-        reason=TEXT,
-    ),
+_SHAPES: dict[Namespace, dict[str, Any]] = {
+    conversation_types.NAMESPACE: conversation_types.SHAPE,
+    examples.NAMESPACE: examples.SHAPE,
+    feedback.NAMESPACE: feedback.SHAPE,
+    instructions.NAMESPACE: instructions.SHAPE,
+    instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
     unhelpful.NAMESPACE: object_of(),
 }
 
@@ -344,7 +316,5 @@ def is_well_formed(item: Item, history: Sequence[ItemVersion]) -> bool:
     shape = _SHAPES.get(item.namespace)
     if shape is None:
         return True
-    kept = bool(history) or item.namespace not in _WITH_HISTORY
-    return kept and all(
-        map(Draft202012Validator(shape).is_valid, [item.value, *(version.value for version in history)])
-    )
+    is_valid, values = Draft202012Validator(shape).is_valid, [item.value, *(version.value for version in history)]
+    return (bool(history) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))
