@@ -181,7 +181,9 @@ class Answers:
 
 def choose(conversations: Sequence[Conversation], limit: int | None) -> Questions:
     """Return `limit` of the questions, or all.  A larger limit chooses the same ones and more.  Raises ValueError."""
-    every = {f"{it.name}:{at}": (it, question) for it in conversations for at, question in enumerate(it.questions)}
+    every = {
+        f"{talk.name}:{at}": (talk, question) for talk in conversations for at, question in enumerate(talk.questions)
+    }
     if not every:
         raise ValueError("there are no questions")
     keys = set(random.Random(0).sample(list(every), len(every))[:limit])  # nosec B311 # a choice of questions
@@ -194,7 +196,7 @@ def estimate(questions: Questions, settings: Settings, summaries: bool) -> str:
     turn = TURN_TOKENS + settings.recall_tokens + summaries * settings.fact_tokens
     parts = [f"{len(questions) * turn:,} to answer", f"{len(questions) * JUDGE_TOKENS:,} to judge"]
     if summaries:
-        size = sum(len(message.content.encode()) for it in conversations for message in it.messages)
+        size = sum(len(message.content.encode()) for talk in conversations for message in talk.messages)
         sessions = sum(len(conversation.sessions) for conversation in conversations)
         parts.append(f"{size // BYTES_A_TOKEN + sessions * SUMMARY_TOKENS:,} to summarise")
     of = f"Questions left: {len(questions):,}, of conversations: {len(conversations):,}."

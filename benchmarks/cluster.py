@@ -141,7 +141,10 @@ def cold_load(people: Sequence[Person], clients: int) -> Load:
     """Return one turn of each of the people who have about COLD_MESSAGES, with a question about a note of theirs."""
     rng = random.Random(1)  # nosec B311 # the same at each run
     some = sorted(people, key=lambda person: abs(person.messages - COLD_MESSAGES))[: clients * COLD]
-    turns = [{"user_id": it.name, "session_id": f"{it.name}-again", "message": it.question(rng)[0]} for it in some]
+    turns = [
+        {"user_id": person.name, "session_id": f"{person.name}-again", "message": person.question(rng)[0]}
+        for person in some
+    ]
     return [turns[client::clients] for client in range(min(clients, len(turns)))]
 
 
@@ -332,9 +335,13 @@ def table(results: Mapping[str, Any]) -> str:
     parts = []
     if turns := results["turns"]:
         parts.append(_columns("a turn", turns["columns"], NODE_ROWS))
-        parts += [f"The first failure: {it['first_failure']}" for it in turns["columns"].values() if it["failed"]]
+        parts += [
+            f"The first failure: {figures['first_failure']}"
+            for figures in turns["columns"].values()
+            if figures["failed"]
+        ]
     if filled := results["filled"]:
-        parts.append(_columns("messages", {f"{it['messages']:,}": it for it in filled}, FILLED_ROWS))
+        parts.append(_columns("messages", {f"{figures['messages']:,}": figures for figures in filled}, FILLED_ROWS))
     if turns and filled:
         parts.append(_sizes(filled[-1], turns["sizes"]))
         measured = figures_for_needs(results)

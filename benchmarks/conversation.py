@@ -142,7 +142,10 @@ class Conversation:
         return [
             Conversation(
                 f"{self.name} as {me}",
-                tuple(replace(it, role="user" if it.name == me else "assistant", name=None) for it in self.messages),
+                tuple(
+                    replace(message, role="user" if message.name == me else "assistant", name=None)
+                    for message in self.messages
+                ),
                 tuple(questions),
             )
             for me, questions in about.items()

@@ -75,7 +75,10 @@ def remarks(corpus: Sets) -> Sessions:
 def recorded(conversation: Conversation) -> Sessions:
     """Return the messages of a conversation, by session."""
     return {
-        name: [{"role": it.role, "content": it.content, "created_at": f"{it.created_at}Z"} for it in messages]
+        name: [
+            {"role": message.role, "content": message.content, "created_at": f"{message.created_at}Z"}
+            for message in messages
+        ]
         for name, messages in conversation.sessions.items()
     }
 

@@ -87,7 +87,7 @@ def draw(plot: Plot) -> Figure:
     axes = figure.subplots()
     for place, (column, values, colour) in enumerate(zip(plot.columns, series, plot.colours, strict=True)):
         bars = axes.barh([y + place * height for y in range(len(labels))], values, height, label=column, color=colour)
-        axes.bar_label(bars, ["" if math.isnan(it) else f"{it:,g}" for it in values], padding=2, fontsize=7)
+        axes.bar_label(bars, ["" if math.isnan(value) else f"{value:,g}" for value in values], padding=2, fontsize=7)
     axes.set_yticks([y + 0.42 - height / 2 for y in range(len(labels))], labels)
     axes.invert_yaxis()
     axes.set_xscale("log" if plot.logarithmic else "linear")

@@ -53,7 +53,9 @@ def turns_of(messages: Sequence[RecordedMessage], limit: int | None = None) -> l
     Consecutive messages of one speaker are joined.  Messages before the user's first one, and a question without an
     answer, are left out.
     """
-    texts = ["\n".join(it.content for it in run) for _, run in groupby(messages, lambda message: message.role)]
+    texts = [
+        "\n".join(message.content for message in run) for _, run in groupby(messages, lambda message: message.role)
+    ]
     first = int(messages[0].role != "user")
     return list(zip(texts[first::2], texts[first + 1 :: 2], strict=False))[:limit]
 
@@ -179,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.limit is not None and options.limit < 2:
         command.error("--limit must be at least 2, because each prompt is compared with the next")
     loaded = command.load(options.conversations)
-    conversations = {it.name: turns for it in loaded if len(turns := turns_of(it.messages, options.limit)) > 1}
+    conversations = {talk.name: turns for talk in loaded if len(turns := turns_of(talk.messages, options.limit)) > 1}
     if not conversations:
         command.error("there is no conversation with at least two turns")
     command.report(options, lambda: run(conversations), table)

@@ -89,8 +89,15 @@ class Corpus:
     def of(cls, conversation: Conversation) -> Corpus:
         sessions = {name: number for number, name in enumerate(conversation.sessions, 1)}
         documents = [
-            Document(at, sessions[it.session], it.role, datetime.fromisoformat(it.created_at), it.content, it.name)
-            for at, it in enumerate(conversation.messages, 1)
+            Document(
+                at,
+                sessions[message.session],
+                message.role,
+                datetime.fromisoformat(message.created_at),
+                message.content,
+                message.name,
+            )
+            for at, message in enumerate(conversation.messages, 1)
         ]
         return cls(conversation, tuple(documents))
 
@@ -147,7 +154,10 @@ class Scorer:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._session = {document.message_id: document.session_id for document in corpus.documents}
-        self._stored = {it.message_id: LocatedMessage(_message(it), it.session_id, "") for it in corpus.documents}
+        self._stored = {
+            document.message_id: LocatedMessage(_message(document), document.session_id, "")
+            for document in corpus.documents
+        }
         self._tokens = cache(self._line_tokens)
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
@@ -259,7 +269,9 @@ def _measured(
             bar.update()
     answerable = [scores for category, scores in scored if category in ANSWERABLE]
     return {
-        **{name: round(fmean(it[name] for it in answerable), 2) for name in answerable[0] if name not in ON_ALL},
+        **{
+            name: round(fmean(scores[name] for scores in answerable), 2) for name in answerable[0] if name not in ON_ALL
+        },
         **{name: round(fmean(scores[name] for _, scores in scored), 4) for name in ON_ALL},
         **{
             f"recall@10, {name}": round(fmean(shares), 2)
@@ -388,7 +400,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def measure() -> Figures:
         with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
             results = compare(corpora, Path(folder), COMPARED)
-            first_person = [Corpus.of(person) for it in corpora for person in it.conversation.in_first_person()]
+            first_person = [Corpus.of(person) for corpus in corpora for person in corpus.conversation.in_first_person()]
             profiles = {name: it for name, it in COMPARED.items() if name == "default" or name.startswith(" ")}
             results["first person"] = compare(first_person, Path(folder) / "first person", profiles)["rankings"]
             if options.leave_one_out:

@@ -100,26 +100,26 @@ def _import(recap: Recap, user: str, sessions: Mapping[str, Sequence[RecordedMes
 
 def run(conversations: Sequence[Conversation], turns: int) -> Figures:
     """Replay the conversations and return their figures."""
-    steps = sum(2 * len(it.messages) + len(it.questions) + turns for it in conversations)
+    steps = sum(2 * len(talk.messages) + len(talk.questions) + turns for talk in conversations)
     with temporary_server() as server, progress(steps, "step") as bar:
         recap = Recap(server.url)
         model = recap.call("GET", "/health/ready")["model"]
         replayed = [replay(recap, conversation, turns, bar) for conversation in conversations]
-    columns = {it.conversation.name: figures_of([it]) for it in replayed}
+    columns = {record.conversation.name: figures_of([record]) for record in replayed}
     return {"model": model, "conversations": columns, "all": figures_of(replayed)}
 
 
 def figures_of(replayed: Sequence[Replayed]) -> Figures:
     """Return the figures of some conversations, with equal weight for each question and message."""
-    messages = sum(len(it.conversation.messages) for it in replayed)
-    found = [pair for it in replayed for pair in zip(it.conversation.questions, it.found, strict=True)]
-    usage = [usage for it in replayed for usage in it.usage]
+    messages = sum(len(record.conversation.messages) for record in replayed)
+    found = [pair for record in replayed for pair in zip(record.conversation.questions, record.found, strict=True)]
+    usage = [usage for record in replayed for usage in record.usage]
     names = "prompt_tokens", "full_history_tokens", "saved_tokens"
     tokens = {name: sum(of_turn[name] for of_turn in usage) for name in names}
     full = tokens["full_history_tokens"]
     return {
         "messages": messages,
-        "sessions": sum(len(it.conversation.sessions) for it in replayed),
+        "sessions": sum(len(record.conversation.sessions) for record in replayed),
         "questions": len(found),
         "recall": {str(depth): _recall_at(depth, found) for depth in DEPTHS},
         "recall_at_10_by_category": {
@@ -128,17 +128,19 @@ def figures_of(replayed: Sequence[Replayed]) -> Figures:
             if (those := [(question, ids) for question, ids in found if question.category == key])
         },
         "import_per_second": {
-            "sessions": round(messages / sum(it.import_seconds for it in replayed), 1),
-            "one_session": round(messages / sum(it.one_session_seconds for it in replayed), 1),
+            "sessions": round(messages / sum(record.import_seconds for record in replayed), 1),
+            "one_session": round(messages / sum(record.one_session_seconds for record in replayed), 1),
         },
-        "search_ms": percentiles([ms for it in replayed for ms in it.search_ms]),
-        "took_ms": percentiles([ms for it in replayed for ms in it.took_ms]),
+        "search_ms": percentiles([ms for record in replayed for ms in record.search_ms]),
+        "took_ms": percentiles([ms for record in replayed for ms in record.took_ms]),
         "chat": {
             "turns": len(usage),
-            "turn_ms": percentiles([ms for it in replayed for ms in it.turn_ms]),
+            "turn_ms": percentiles([ms for record in replayed for ms in record.turn_ms]),
             **tokens,
             "saved_percent": round(100 * tokens["saved_tokens"] / full, 1) if full else 0.0,
-            "last_prompt_tokens": max((it.usage[-1]["prompt_tokens"] for it in replayed if it.usage), default=0),
+            "last_prompt_tokens": max(
+                (record.usage[-1]["prompt_tokens"] for record in replayed if record.usage), default=0
+            ),
         },
     }
 

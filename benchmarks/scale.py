@@ -308,21 +308,15 @@ def verdict(columns: Sequence[Mapping[str, Any]]) -> str:
 
     Both searches and turns count: a turn searches with its whole message, which takes longer than a short question.
     """
-    p95 = {it["messages"]: max(it["search_ms"]["p95"], it["overhead_ms"]["p95"]) for it in columns}
-    slow = sorted(messages for messages, ms in p95.items() if ms > ENOUGH_MS)
-    most = max(p95)
-    if not slow:
-        return (
-            f"Whoosh is fast enough for {most:,} messages of one person: 95 % of searches, and of turns without the "
-            f"model, take {p95[most]:,.0f} ms or less. Users do not notice up to {ENOUGH_MS:.0f} ms."
-        )
-    enough = max((messages for messages in p95 if messages < slow[0]), default=None)
-    return (
-        f"Whoosh becomes too slow {f'between {enough:,} and' if enough else 'before'} {slow[0]:,} messages of one "
-        f"person: at {slow[0]:,}, 95 % of searches, or of turns without the model, take up to {p95[slow[0]]:,.0f} ms. "
-        f"Users notice more than {ENOUGH_MS:.0f} ms before each reply. Give each project its own user_id, or export "
-        "and erase what is no longer needed; docs/performance.md lists more remedies."
-    )
+    p95 = {column["messages"]: max(column["search_ms"]["p95"], column["overhead_ms"]["p95"]) for column in columns}
+    slow = min((messages for messages, ms in p95.items() if ms > ENOUGH_MS), default=None)
+    fast = max((messages for messages in p95 if slow is None or messages < slow), default=None)
+    limit = f"Users do not notice up to {ENOUGH_MS:.0f} ms, for 95 % of searches and of turns without the model."
+    if slow is None:
+        return f"Whoosh is fast enough for {fast:,} messages of one person. {limit}"
+    between = "before" if fast is None else f"between {fast:,} and"
+    remedies = "docs/performance.md lists remedies."
+    return f"Whoosh becomes too slow {between} {slow:,} messages of one person. {limit} {remedies}"
 
 
 def table(results: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ export class Recap {
   changeFact(id: number, change: { text?: string; category?: string; importance?: number; pinned?: boolean }): Promise<Fact>;
   forgetFact(id: number, options?: { restore?: boolean }): Promise<Answer>;
   search(q: string, options?: SearchOptions): Promise<Answer & { results: Result[] }>;
-  putItem(namespace: string[], key: string, value: any, options?: { ttl?: number }): Promise<Item>;
+  putItem(namespace: string[], key: string, value: any, options?: { ttl?: number; index?: string[] }): Promise<Item>;
   getItem(namespace: string[], key: string): Promise<Item>;
   deleteItem(namespace: string[], key: string): Promise<Answer>;
   searchItems(namespace: string[], options?: { query?: string; filter?: object }): Promise<{ items: Item[] }>;
