@@ -110,6 +110,42 @@ def test_no_sentence_is_put_into_another_one(said: str) -> None:
     assert "can't tell" in reply(said, facts=facts)
 
 
+def test_a_correction_is_of_what_was_said_just_before() -> None:
+    said, later = ["My name is Priya.", "My favorite band is Big Thief."], "no wait it's Radiohead"
+    assert reply(later, said).startswith("Noted: favourite band Radiohead.")
+    known = [fact(2, "Favourite band: Big Thief", ""), fact(1, "Name: Priya", "")]
+    assert [(one["text"], one["supersedes"]) for one in digest([later], known=known)[1]] == [
+        ("Favourite band: Radiohead", [2])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("I quit smoking last year", "41 years old"),
+        ("Maybe I won't live in Oslo anymore", "Lives in Oslo"),
+        ("my sister left early", "Has a dog named Bruno"),
+        ("pls don't remember that I moved to Rome", "Lives in Oslo"),
+        ("forget that I live in Oslo", "Lives in Oslo"),
+    ],
+)
+def test_what_ends_nothing_closes_nothing(said: str, kept: str) -> None:
+    assert digest([said], known=[fact(3, kept, "")])[1] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "expected"),
+    [
+        ("im alergic to walnuts", "what am i allergic to", "im alergic to walnuts"),
+        ("I live in Gdansk", "Where do i liv", "I live in Gdansk"),
+        ("remember that the wifi password is tulip-44", "whats the wifi password", "tulip-44"),
+        ("My sister Ola is getting married on 12 june", "when is the wedding", "12 june"),
+    ],
+)
+def test_typos_and_questions_without_a_mark_are_read(said: str, question: str, expected: str) -> None:
+    assert expected in reply(question, [said])
+
+
 ASIDE = ["make me a cake", "let's say goodbye", "not today, thanks", "I have 15 chairs", "Now the budget has 36 people"]
 
 

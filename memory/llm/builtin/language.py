@@ -38,9 +38,10 @@ _PADDING = pattern(lambda language: language.padding)
 _IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or set()) for one in LANGUAGES))
 _ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_EN["words"]["asking"])), _ZH["words"]["asking"].split()
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
-_OWN_WORDS = tuple(_EN["words"]["spelling"].split())
+TIME_WORDS = frozenset(term for one in LANGUAGES for word in one.time_words for term in ENGLISH.terms(word))
+OWN_WORDS = tuple(_EN["words"]["spelling"].split())
 _KNOWN_WORDS = (
-    frozenset(_OWN_WORDS) | _IDLE | frozenset().union(*(one.time_words | one.regular_verbs for one in LANGUAGES))
+    frozenset(OWN_WORDS) | _IDLE | frozenset().union(*(one.time_words | one.regular_verbs for one in LANGUAGES))
 )
 
 
@@ -50,7 +51,7 @@ def _shorter(word: str) -> list[str]:
 
 
 _BY_PART: dict[str, list[str]] = {}
-for _own in _OWN_WORDS:
+for _own in OWN_WORDS:
     for _part in _shorter(_own):
         _BY_PART.setdefault(_part, []).append(_own)
 _LOWER_WORD = re.compile(r"(?<![\w'])[a-z]{3,12}(?![\w'])")

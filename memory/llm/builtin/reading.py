@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
-from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, spelt, straight, terms
+from memory.llm.builtin.language import OWN_WORDS, THIRD_PERSONS, patterns, rows, spelt, straight, terms
 from memory.quoting import one_line
 from models.facts import Relation
 
@@ -139,7 +139,7 @@ def statement(quote: str, clause: str) -> Statement | None:
     """Return the statement that a clause makes. quote: the clause as it was written."""
     for reading in dict.fromkeys((clause, spelt(clause))):
         made = next(filter(None, (_made(quote, reading, *row) for row in _ROWS)), None)
-        if made is not None and all(word in clause for word in made.value.split()):  # no word of it was spelt anew
+        if made is not None and all(word in clause or word in OWN_WORDS for word in made.value.split()):
             return made
     return None
 

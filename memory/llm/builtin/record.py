@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory.llm.builtin.language import asks, is_question, is_small_talk, patterns, spelt, straight, terms
+from memory.llm.builtin.language import TIME_WORDS, asks, is_question, is_small_talk, patterns, spelt, straight, terms
 from memory.llm.builtin.prompt import Known, Prompt, Said
 from memory.llm.builtin.reading import Origin, Statement, clauses, known, sentences, statement, statements
 from memory.quoting import one_line
@@ -136,12 +136,12 @@ class Record:
         stated = [one for one in self.held if one.origin == Origin.STATED and one.mark != "-" and one.importance > 1]
         if kind == "parted":
             return [one for one in stated if asks("partner", one.text)]
-        words = set(terms(_CHANGES["ending"].sub(" ", spelt(sentence))))
+        words = set(terms(_CHANGES["ending"].sub(" ", spelt(sentence)))) - TIME_WORDS
         shared = {one: len(words & one.words) for one in stated}
         if kind == "gone":
             return [one for one in stated if one.category == "relationship" and shared[one] and _names(one) & words]
         most = max(shared.values(), default=0)
-        return [one for one in stated if most and shared[one] == most]
+        return [one for one in stated if most and shared[one] == most >= len(words) / 2]
 
     def _correct(self, sentence: str, message: Said) -> Noted:
         """Replace the whole value of one statement by another of its kind, or ask which one is meant."""
@@ -158,11 +158,21 @@ class Record:
             for one in stated
             if kind and _KINDS[kind].fullmatch(one.value) and one.value.lower().startswith(old.lower())
         ]
-        if not fitting or (fitting[-1] is not stated[-1] and len(fitting) > 1):
+        last = max(enumerate(stated), key=lambda entry: (bool(entry[1].quote), entry[1].known, entry[0]), default=None)
+        is_certain = (
+            last is not None and (last[1].quote or last[1].known) and last[1] in fitting
+        )  # it was said just now
+        if last is None or not (is_certain or len(fitting) == 1):
             return Noted(None, fitting)
-        one = fitting[-1]
+        one = last[1] if is_certain else fitting[0]
         text = f"{one.text.partition(': ')[0]}: {new}"
         return self._hold(replace(one, text=text, quote=sentence, value=new), message, [one])
+
+    def changes_after(self, found: Sequence[Statement]) -> list[Statement]:
+        """Return what may change a statement that was found, and cannot be told what it changes."""
+        kinds = [kind for kind in _KINDS.values() if any(kind.search(one.text) for one in found)]
+        words = frozenset[str]().union(*(one.words for one in found))
+        return [one for one in self.unsettled if words & one.words or any(kind.search(one.text) for kind in kinds)]
 
     def _options(self, sentence: str) -> list[tuple[Statement, list[Statement]]]:
         """Return the option that a sentence rules out or puts back, with what that ends."""

@@ -104,8 +104,9 @@ def _answer(question: str, record: Record, sections: Sections, words: Words) -> 
         sections = replace(Sections(), **{name: getattr(sections, name) for name in names})
     if lines := sections.lines():
         return [words["summary"], *map(one_line, lines)]
-    lines = _quotes(_found(question, record), words)
-    return lines + [words["later"].format(quote=_quotable(one.text)) for one in record.unsettled if lines]
+    found = _found(question, record)
+    changes = record.changes_after(found) if found else []
+    return _quotes(found, words) + [words["later"].format(quote=_quotable(one.text)) for one in changes]
 
 
 def _known(record: Record, sections: Sections, words: Words) -> list[str]:
@@ -158,7 +159,11 @@ def _quotes(found: Sequence[Statement], words: Words) -> list[str]:
         form = "said" if one.origin == Origin.OTHERS else "told" if alone else "dated"
         day = words["on day"].format(words["day"].format(date.fromisoformat(one.day))) if one.day else ""
         line = words[form].format(speaker=one_line(one.by)[:60], on_day=day, quote=quote)
-        lines.append(f"{line} ({text})" if ": " in text and not set(terms(one.value)) >= set(terms(quote)) else line)
+        lines.append(
+            f"{line} ({text})"
+            if text != quote and ": " in text and not set(terms(one.value)) >= set(terms(quote))
+            else line
+        )
     return lines if alone else [words["told many"], *(f"- {line}" for line in lines)]
 
 
