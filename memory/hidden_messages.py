@@ -68,8 +68,10 @@ class HiddenMessages:
     now: Callable[[], datetime]
 
     def hide(self, caller: Caller, session_id: str, *, span: range, keep: bool, tokens: int | None) -> Hidden:
-        """Hide the messages of `span`, or to `keep` them all others; with `tokens` what is older than the newest so
-        many of the tail."""
+        """Hide the messages of `span`; with `keep` all others.
+
+        tokens: hide the recent messages before the newest ones that have so many.
+        """
 
         def chosen(row: SessionRow, line: Line) -> set[int]:
             if tokens is not None:
@@ -140,7 +142,7 @@ def _hidden(line: Line) -> dict[int, datetime]:
 
 
 def _beyond(room: int, tail: Line) -> set[int]:
-    """The positions of a tail that are older than the newest `room` tokens of what it shows."""
+    """Return the positions of recent messages that are older than the newest `room` tokens of them."""
     shown = [one for one in tail if one.hidden_at is None]
     while shown and room >= shown[-1].tokens:
         room -= shown.pop().tokens
@@ -148,7 +150,7 @@ def _beyond(room: int, tail: Line) -> set[int]:
 
 
 def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
-    """The positions that are `chosen` to be hidden, and those of what can't be shown without them."""
+    """Return the positions `chosen` to be hidden, and those that can't be shown without them."""
     hidden = set(chosen)
     unasked, calls = False, list[int]()  # an answer whose question is hidden; one with the results that follow it
     for one in line:

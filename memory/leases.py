@@ -144,7 +144,7 @@ class Leases:
     def free_session(
         self, find: Callable[[Transaction], SessionRow], consequence: str
     ) -> Iterator[tuple[Transaction, SessionRow]]:
-        """A write transaction on the session that `find` gives, once no turn is being taken in it.
+        """Run a write on the session that `find` returns, once no turn goes on in it.
 
         Raises Conflict as `wait_until_free` does.
         """

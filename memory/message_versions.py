@@ -56,7 +56,7 @@ class MessageVersions:
     now: Callable[[], datetime]
 
     def versions(self, caller: Caller, session_id: str) -> list[Versions]:
-        """The messages of the current line that have other versions, in their order.  Raises NotFound."""
+        """Return the active messages that have other versions, in their order.  Raises NotFound."""
         with self.database.read() as tx:
             found = _versions(tx, get_session(tx, caller, session_id))
         by_message = groupby(found, key=lambda pair: pair[0].id)
@@ -96,7 +96,7 @@ def replace_messages(
     assert first is not None, "there is nothing to replace"
     same = (draft.role, draft.content) == (first.role, first.content)
     with renaming(tx, row):
-        branch = _move_to_branch(tx, row, position, same, settings, now)
+        branch = _move_to_branch(tx, row, position, settings, now, same=same)
         (message,) = append(tx, row, [draft], now)
     _withdraw(tx, row, branch, first.id, message.id if same else None, now)
     return message
@@ -109,7 +109,7 @@ def _restore(
     same = (version.role, version.content) == (first.role, first.content)
     brought = version.branch
     with renaming(tx, row):
-        branch = _move_to_branch(tx, row, first.position, same, settings, now)
+        branch = _move_to_branch(tx, row, first.position, settings, now, same=same)
         back = (MessageRow.session_id == row.id, MessageRow.branch == brought)
         row.message_count, size = tx.execute(
             select(func.max(MessageRow.position), func.sum(MessageRow.tokens)).where(*back)
@@ -138,10 +138,12 @@ def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, Me
 
 
 def _move_to_branch(
-    tx: Transaction, row: SessionRow, position: int, same: bool, settings: Settings, now: datetime
+    tx: Transaction, row: SessionRow, position: int, settings: Settings, now: datetime, *, same: bool
 ) -> int:
-    """Take the line from `position` on to a branch of its own, and its number.  What comes in its place begins with the
-    `same` words, or with others."""
+    """Move the active messages from `position` to a new branch; return its number.
+
+    same: the replacement repeats the first message.
+    """
     branch = _branch_off(tx, row, position)
     row.facts_through = min(row.facts_through, position if same else position - 1)
     if row.summary_version:
@@ -168,7 +170,7 @@ def _branch_off(tx: Transaction, row: SessionRow, position: int) -> int:
 
 
 def _of_line(tx: Transaction, row: SessionRow, position: int) -> MessageRow | None:
-    """The message at this position of the session's current line, erased or not."""
+    """Find the active message at this position, erased or not."""
     place = (MessageRow.branch == 0, MessageRow.position == position)
     return tx.scalar(select(MessageRow).where(MessageRow.session_id == row.id, *place))
 
@@ -176,8 +178,10 @@ def _of_line(tx: Transaction, row: SessionRow, position: int) -> MessageRow | No
 def _withdraw(
     tx: Transaction, row: SessionRow, branch: int, first_id: int, again_id: int | None, now: datetime
 ) -> None:
-    """Withdraw the facts that were taken from a branch, and what long-term memory has of it.  What came of its first
-    message goes to the one that says the same words again."""
+    """Delete the facts that were taken from a branch, and what long-term memory has of it.
+
+    again_id: the message that repeats the first one, and takes over what came of that.
+    """
     replaced = select(MessageRow.id).where(MessageRow.session_id == row.id, MessageRow.branch == branch)
     if again_id is not None:
         move_source(tx, first_id, again_id)

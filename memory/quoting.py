@@ -75,14 +75,14 @@ _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,4000}})?>\n")
 
 
 def normalize(text: str) -> str:
-    """`text` without invisible characters, and with one kind of line end.  Tabs stay."""
+    """Return `text` without invisible characters, and with one kind of line end.  Tabs stay."""
     if _ORDINARY.fullmatch(text):
         return text
     return _UNSEEN.sub(_shaping, re.sub(f"\r\n|[{_LINE_ENDS}]", "\n", text))
 
 
 def _shaping(unseen: re.Match[str]) -> str:
-    """Of a run of invisible characters one selector and one joiner, where they change what is seen.  Or the flag."""
+    """Return one selector and one joiner of invisible characters, where they change what is seen; or the flag."""
     run, text, start, end = unseen.group(), unseen.string, unseen.start(), unseen.end()
     if run[0] == "🏴":
         return run
@@ -92,7 +92,7 @@ def _shaping(unseen: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _kept(before: str, selector: str, joiner: str, after: str) -> str:
-    """What stays between two characters."""
+    """Return what stays between two characters."""
     one, other = _cursive(before), _cursive(after)
     joins = {
         _ZWJ: one != other or (_EMOJI.match(before) and _EMOJI.match(after)),
@@ -104,7 +104,7 @@ def _kept(before: str, selector: str, joiner: str, after: str) -> str:
 
 
 def _cursive(character: str) -> str:
-    """The script of a letter or mark whose form depends on its neighbours; "VIRAMA" for the sign that joins others."""
+    """Return the script of a letter that joins its neighbours; "VIRAMA" for the sign that joins others."""
     if not character or unicodedata.combining(character) == _VIRAMA:
         return "VIRAMA" if character else ""
     script = unicodedata.name(character, "").partition(" ")[0]
@@ -113,36 +113,36 @@ def _cursive(character: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Normalized text on one line."""
+    """Return normalized text on one line."""
     return " ".join(normalize(text).split())
 
 
 def escape(text: str) -> str:
-    """`text` as it may stand inside a block."""
+    """Return `text` as it may stand inside a block."""
     return strip_markup(text).replace("\n", "\n  ")
 
 
 def strip_markup(text: str) -> str:
-    """Normalized text without markup and without marks of chat templates, in lines of its own."""
+    """Return normalized text without markup and without marks of chat templates, in lines of its own."""
     if _ORDINARY.fullmatch(text):
         return text
     return _BRACKETED.sub(_bracketed, _TILDE.sub(r"\1&#126;", normalize(text).translate(_ESCAPED)))
 
 
 def _bracketed(found: re.Match[str]) -> str:
-    """What stands in brackets; escaped if it has the shape of a mark, whatever its case, spaces, accents and style."""
+    """Return a text in brackets; escaped if it has the shape of a mark in any case, spacing, accents and style."""
     folded = unicodedata.normalize("NFKD", found[1] or "")
     name = "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] != "M")
     return f"&#91;{found[1]}" if _MARK.fullmatch(name) else found.group()
 
 
 def attribute(text: str) -> str:
-    """`text` as it may stand between double quotes."""
+    """Return `text` as it may stand between double quotes."""
     return escape(one_line(text)).replace('"', "&quot;").replace("＂", "&quot;")
 
 
 def without_blocks(text: str) -> str:
-    """`text` without blocks of a prompt that were pasted into it: whoever pastes them quotes."""
+    """Return `text` without blocks of a prompt that were pasted into it: whoever pastes them quotes."""
     last = {name: text.rfind(f"</{name}>") for name in BLOCKS}
     kept, at = list[str](), 0
     for opening in _OPENING.finditer(text):
@@ -154,24 +154,24 @@ def without_blocks(text: str) -> str:
 
 
 def block(name: str, lines: Iterable[str]) -> str:
-    """Escaped lines between tags; nothing when there are no lines."""
+    """Return escaped lines between tags; nothing when there are no lines."""
     body = "\n".join(lines)
     return f"<{name}>\n{body}\n</{name}>" if body else ""
 
 
 def format_time(time: datetime) -> str:
-    """A time as models see it: UTC, to the minute."""
+    """Return a time as models see it: UTC, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M")
 
 
 def message_line(message: Message) -> str:
-    """One message as a line without its day.  Quotes around a name tell it from the role and from the words."""
+    """Return a message as a line without its day.  Quotes tell a name from the role and from the words."""
     name = f' "{attribute(message.name)}"' if message.name else ""
     return f"{message.created_at:%H:%M} {message.role}{name}: {escape(message.content)}"
 
 
 def message_lines(messages: Iterable[Message], on: date | None = None, *, numbered: bool = False) -> Iterator[str]:
-    """Messages as lines: when, who, what.  `GAP` stands for those left out; `numbered` lines have their positions.
+    """Yield messages as lines: when, who, what.  `GAP` stands for those left out; `numbered` lines have positions.
 
     The day is left out where it is `on`, the day of the line before.
     """
@@ -208,7 +208,7 @@ def address(session_id: str, message_id: int | None, page: str) -> str:
 
 
 def to_prompt_message(message: Message) -> tuple[str, str]:
-    """A stored message of the tail: the role that speaks, and its words.
+    """Return the role that speaks in a stored message of the prompt, and its words.
 
     Only the person and the assistant speak in their own roles.  A stored system or tool message is quoted, since
     remembered text is never an instruction.
@@ -220,23 +220,23 @@ def to_prompt_message(message: Message) -> tuple[str, str]:
 
 
 def quoted(role: str, content: str) -> str:
-    """The words of a role that must not speak for itself here."""
+    """Quote a role that must not speak for itself here."""
     return f'<message role="{attribute(role)}">\n{escape(content)}\n</message>'
 
 
-def fact_line(fact: Fact, number: bool = False) -> str:
-    """One fact as a line, with the day it was said.  With `number` its id comes first."""
+def fact_line(fact: Fact, *, number: bool = False) -> str:
+    """Return a fact as a line, with the day it was said.  With `number` its id comes first."""
     prefix = f"[{fact.id}]" if number else "-"
     return f"{prefix} {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d})"
 
 
 def profile_line(name: str, value: object, since: datetime) -> str:
-    """One value of a profile as a line."""
+    """Return a value of a profile as a line."""
     return f"- {escape(one_line(name))}: {escape(one_line(str(value)))} (said {since:%Y-%m-%d})"
 
 
 def example_lines(asked: str, answered: str) -> str:
-    """An example as two lines."""
+    """Return an example as two lines."""
     return f"user: {escape(asked)}\nassistant: {escape(answered)}"
 
 
@@ -246,6 +246,6 @@ def summary_block(summary: Sections, first: Collection[str] = ()) -> str:
 
 
 def summary_json(summary: Sections) -> str:
-    """The filled sections as JSON on one line: the mini model reads a summary in the shape it answers in."""
+    """Return the filled sections as JSON on one line: the mini model reads a summary in the shape of its answer."""
     filled = {name: value for name, value in summary.as_dict().items() if value}
     return escape(one_line(json.dumps(filled, ensure_ascii=False))) if filled else ""

@@ -116,7 +116,7 @@ class Database:
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
             with (self._durable if durable else self._relaxed).connect() as connection:
-                self._start(connection, lock_timeout, durable)
+                self._start(connection, lock_timeout, durable=durable)
                 callbacks = self._thread.callbacks = list[Callable[[], None]]()
                 opened = connection.info.get("opened")  # the files that SQLite has open
                 yield connection
@@ -133,7 +133,7 @@ class Database:
             if queues:
                 self._queue.release()
 
-    def _start(self, connection: Connection, lock_timeout: float | None, durable: bool) -> None:
+    def _start(self, connection: Connection, lock_timeout: float | None, *, durable: bool) -> None:
         """Begin the transaction, on SQLite with its write lock."""
         if self._file is None:
             changed = {} if lock_timeout is None else {"lock_timeout": str(max(1, int(lock_timeout * 1000)))}
@@ -205,10 +205,10 @@ def engine_options(address: str) -> dict[str, Any]:
 
 
 def for_update(tx: Transaction, query: Query, *rows: type[Base], skip: bool = False) -> Query:
-    """`query` so that, in a write, the rows of these kinds that it finds are as last committed, and nobody else changes
-    them until this transaction ends.  They are locked in this order.
+    """Return the query so that, in a write, it locks the rows of these kinds, in this order.
 
-    It waits for whoever has locked one, or does `skip` it.
+    They are as last committed, and nobody else changes them until this transaction ends.  It waits for whoever has
+    locked one, or does `skip` it.
     """
     return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if has_row_locks(tx) else query
 

@@ -35,7 +35,7 @@ _BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("ses
 
 
 def summary_is_urgent(tx: Transaction | Connection, session: SessionRow | SessionState, settings: Settings) -> bool:
-    """Whether the summary must be updated now, without waiting for a pause in the talk.
+    """Return whether the summary must be updated now, without waiting for a pause in the talk.
 
     So it is when one more turn makes the tail too long, and no newer summary is stored or being made.  Asked for one
     turn ahead, the summary is ready when the fold is due.
@@ -50,7 +50,7 @@ def summary_is_urgent(tx: Transaction | Connection, session: SessionRow | Sessio
 
 
 def summary_state(row: SessionRow | SessionState, job_state: str | None) -> str:
-    """How the newest summary stands while the job that updates it is in this state (None: there is no such job)."""
+    """Return how the newest summary stands while its job is in this state (None: there is no job)."""
     if job_state in ("failed", "running"):
         return "failed" if job_state == "failed" else "updating"
     if row.summary_through < row.message_count:
@@ -82,7 +82,7 @@ def compact(
 
 
 def use_newest_summary(tx: Transaction, row: SessionRow, settings: Settings) -> None:
-    """Let the head show the newest summary, and choose its facts anew."""
+    """Let the prefix show the newest summary, and choose its facts anew."""
     _use_newest_summary(tx, row, _through(tx, row, settings, row.message_count))
 
 
@@ -94,7 +94,7 @@ def _use_newest_summary(tx: Transaction, row: SessionRow, through: int) -> None:
 
 
 def _through(tx: Transaction, row: SessionRow, settings: Settings, before: int) -> int:
-    """The last of the first `before` positions that the newest summary may stand in for.
+    """Return the last of the first `before` positions that the newest summary may stand in for.
 
     The last TAIL_MESSAGES_MIN messages stay in the tail even if the summary covers them.  The tail begins with a
     question of the person's, so that no answer stands without its question and no tool's result without its call.

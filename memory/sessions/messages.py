@@ -66,7 +66,7 @@ TITLE_CHARS = 60
 
 
 def require_message_size(content: str, param: str) -> None:
-    """Raises TooLarge for more than a message may hold."""
+    """Raise TooLarge for more than a message may hold."""
     if len(content) > MESSAGE_CHARS_MAX:
         raise TooLarge(
             "message_too_large",
@@ -97,7 +97,7 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
 
 
 def find(tx: Transaction | Connection, message_id: int) -> Message | None:
-    """The message of this id, unless it was replaced or erased."""
+    """Find the message of this id, unless it was replaced or erased."""
     found = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
     return None if found is None else Message._make(found)
 
@@ -134,12 +134,12 @@ def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
 
 
 def tombstone(id: str) -> str:
-    """The digest that takes the place of an erased message's id, by which the message is known if it comes again."""
+    """Return the digest that replaces an erased message's id, and by which the message is known if it comes again."""
     return f"erased:{hashlib.sha256(id.encode('utf-8', 'surrogatepass')).hexdigest()[:40]}"
 
 
 def title_from(content: str) -> str:
-    """A session's title from its first message: the first line, cut at the end of a word."""
+    """Return a session's title from its first message: the first line, cut at the end of a word."""
     line = " ".join(content.strip().split("\n", 1)[0].split())
     if len(line) <= TITLE_CHARS:
         return line
@@ -164,7 +164,7 @@ class Exchange(NamedTuple):
 
 
 def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: int) -> Exchange:
-    """The exchange of a turn, which its message or its reply names.
+    """Return the exchange of a turn, which its message or its reply names.
 
     Raises NotFound, and InvalidRequest for a turn that is not to be remembered.
     """

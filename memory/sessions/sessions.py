@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import ColumnDefault, Connection, and_, or_, select
 
@@ -44,8 +44,10 @@ INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """A session as it is shown.  `busy`: a reply is being written in it now.  An archived session is remembered as any
-    other.  `type` is that of its conversation, where one was given; `imported_at` is when messages were last imported.
+    """A session as it is shown.  An archived session is remembered as any other.
+
+    busy: a reply is being written in it now. type: of its conversation, where one was given.
+    imported_at: when messages were last imported.
     """
 
     id: str
@@ -62,6 +64,16 @@ class SessionInfo:
     updated_at: datetime
     imported_at: datetime | None
     busy: bool
+
+
+class SessionFilters(TypedDict, total=False):
+    """Which sessions to list: with `q` in their titles, `after` <= updated_at < `before`; None: any."""
+
+    q: str | None
+    pinned: bool | None
+    archived: bool | None
+    before: datetime | None
+    after: datetime | None
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class Sessions:
     def create(
         self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
     ) -> SessionInfo:
-        """A new, empty session.  Raises Conflict when there is one of this id, NotFound when it is someone else's."""
+        """Create an empty session.  Raises Conflict for an existing id, NotFound when it is someone else's."""
         with self.database.write() as tx:
             if session_id is not None and find_session(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
@@ -98,34 +110,23 @@ class Sessions:
             return self.info(row)
 
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
-        """Raises NotFound."""
+        """Return a session.  Raises NotFound."""
         with self.database.read() as tx:
             return self.info(get_session(tx, caller, session_id))
 
     def page(
-        self,
-        caller: Caller,
-        *,
-        q: str | None = None,
-        pinned: bool | None = None,
-        archived: bool | None = None,
-        before: datetime | None = None,
-        after: datetime | None = None,
-        cursor: str | None = None,
-        limit: int = 20,
+        self, caller: Caller, *, cursor: str | None = None, limit: int = 20, **filters: Unpack[SessionFilters]
     ) -> Page[SessionInfo]:
-        """The caller's sessions, newest first, with `q` in their titles and `after` <= updated_at < `before`; of
-        `pinned` and `archived` those that are so, or with False those that are not."""
-        query = visible_to(select(SessionRow).join(OwnerRow), caller)
-        if q:
-            query = query.where(SessionRow.title.icontains(q, autoescape=True))
-        for column, wanted in ((SessionRow.pinned, pinned), (SessionRow.archived, archived)):
-            if wanted is not None:
-                query = query.where(column.is_(wanted))
-        if before:
-            query = query.where(SessionRow.updated_at < before)
-        if after:
-            query = query.where(SessionRow.updated_at >= after)
+        """List the caller's sessions, newest first."""
+        query, updated_at = visible_to(select(SessionRow).join(OwnerRow), caller), SessionRow.updated_at
+        conditions = {
+            "q": lambda text: SessionRow.title.icontains(text, autoescape=True),
+            "pinned": SessionRow.pinned.is_,
+            "archived": SessionRow.archived.is_,
+            "before": updated_at.__lt__,
+            "after": updated_at.__ge__,
+        }
+        query = query.where(*(conditions[name](value) for name, value in filters.items() if value not in (None, "")))
         if cursor is not None:
             last, row_id = decode_cursor(cursor, datetime, int)
             query = query.where(
@@ -157,7 +158,7 @@ class Sessions:
         newest_first: bool = False,
         branch: int = 0,
     ) -> Page[Message]:
-        """A session's messages, oldest or newest first; with `branch` those that were replaced together.
+        """List a session's messages, oldest or newest first; with `branch` those that were replaced together.
 
         Raises NotFound.
         """
@@ -171,7 +172,7 @@ class Sessions:
         return page_of(found, limit, lambda message: (message.position,))
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
-        """The messages around one, oldest first, with cursors for `messages` to go on either way.
+        """List the messages around one, oldest first, with cursors for `messages` to go on either way.
 
         Raises NotFound, also for a message that was replaced or erased.
         """
@@ -244,7 +245,7 @@ class Sessions:
         )
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
-        """The caller's session of this id, made if there is none.  Raises NotFound when it is someone else's."""
+        """Find or create the caller's session of this id.  Raises NotFound when it is someone else's."""
         known = find_session(tx, caller, session_id) if session_id is not None else None
         return known or self.make(tx, caller, session_id)
 
@@ -272,14 +273,14 @@ class Sessions:
         self.job_queue.enqueue(tx, *jobs)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
-        """A new session's row, stored."""
+        """Store the row of a new session."""
         row = self.unstored(tx, caller, session_id)
         tx.add(row)
         tx.flush()
         return row
 
     def unstored(self, tx: Transaction, caller: Caller, session_id: str | None = None) -> SessionRow:
-        """A new session's row, not added to the transaction: enough for a turn that stores nothing."""
+        """Return the row of a new session that is not stored: enough for a temporary turn."""
         now = self.now()
         public_id = session_id or uuid.uuid4().hex
         kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
@@ -295,7 +296,7 @@ class Sessions:
 
 
 def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str | int | None, int]:
-    """The ids of the session's messages with these external ids, erased messages included."""
+    """Find the ids of the session's messages with these external ids, erased messages included."""
     known: dict[str | int | None, int] = {}
     for start in range(0, len(external_ids), 500):  # databases limit the values of one statement
         some = {form: one for one in external_ids[start : start + 500] for form in (one, tombstone(one))}

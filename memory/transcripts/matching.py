@@ -42,7 +42,7 @@ AUXILIARY = (  # how errands of Open WebUI and LibreChat begin, and what they co
 
 
 def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str | None:
-    """A hash of the person, their first question and the answer to it; None while there is no answer.
+    """Hash the person, their first question and the answer to it; None while there is no answer.
 
     The question alone would mix the conversations of people who begin with the same greeting.
     """
@@ -57,7 +57,7 @@ def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str 
 def find_session_of(
     tx: Transaction, caller: Caller, client: TranscriptRequest, leases: Leases, arrived_at: datetime
 ) -> SessionRow | None:
-    """The session that a request without a session id carries on; None when it begins a new conversation.
+    """Find the session that a request without a session id carries on; None if it begins a new conversation.
 
     It is looked up by its opening, or, while the client has no answer yet, as a retry of the request that began it.
     Of several sessions with one opening the one that has most in common is meant.  Where no user is named, two
@@ -90,7 +90,7 @@ def find_session_of(
 
 
 def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
-    """Whether a request is about a conversation and no part of it, or there is nothing in it that may be stored."""
+    """Return whether a request is about a conversation and no part of it, or has nothing that may be stored."""
     messages = client.conversation.messages
     if client.temporary or not messages:
         return True
@@ -108,7 +108,7 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
 
 
 def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:
-    """The session's last turn, if this request is the one that began it, sent again."""
+    """Find the session's last turn, if this request is the one that began it, sent again."""
     turn = tx.scalar(
         select(TurnRow)
         .join(MessageRow, MessageRow.id == TurnRow.user_message_id)
@@ -120,7 +120,7 @@ def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, 
 
 
 def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime) -> bool:
-    """Whether this request is the one that began the turn, sent again: it says so, or it came too soon for a person."""
+    """Return whether this request began the turn and is sent again: it says so, or came too soon for a person."""
     if turn.fingerprint != client.fingerprint:
         return False
     return (
@@ -133,9 +133,9 @@ def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime) ->
 def sync_transcript(
     tx: Transaction, row: SessionRow, client: TranscriptRequest, settings: Settings, now: datetime, *, is_retry: bool
 ) -> tuple[Message, Mapping[int, TranscriptMessage]]:
-    """Make the session's line the client's conversation, as far as it was sent.
+    """Make the session's active branch the client's conversation, as far as it was sent.
 
-    The message that waits for an answer, and the stored messages as the client sent them, by their ids.
+    Returns the message that waits for an answer, and the stored messages as the client sent them, by their ids.
     """
     sent = client.conversation.messages
     line = _line(tx, row, _compared(tx, row, client))
@@ -156,7 +156,7 @@ def sync_transcript(
 
 
 def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> int | None:
-    """With how many of the session's last messages those that were sent are compared; None: with all."""
+    """Return with how many of the session's last messages the sent ones are compared; None: with all."""
     if client.previous_reply_id is not None:
         reply = find(tx, client.previous_reply_id)
         return row.message_count - reply.position if reply is not None else 0
@@ -164,7 +164,7 @@ def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> in
 
 
 def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, MessageKey]:
-    """The session's stored messages by their ids, in order, as they are compared: all, or the `last` ones."""
+    """Return the active messages by their ids, in order, as they are compared: all, or the `last` ones."""
     columns = (MessageRow.id, MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra)
     query = (
         select(*columns, MessageRow.erased_at, TurnRow.finish_reason)

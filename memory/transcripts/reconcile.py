@@ -75,7 +75,7 @@ class MessageKey:
         return " ".join(shown.split())
 
     def matches(self, stored: MessageKey) -> bool:
-        """Whether this sent message is that stored one, or if that is erased, whether it may have been."""
+        """Return whether this sent message is that stored one, or may have been if that is erased."""
         if stored.erased:
             return self.role == stored.role
         if (self.role, self.calls, self.attachments) != (stored.role, stored.calls, stored.attachments):
@@ -106,7 +106,7 @@ class MergePlan:
 def reconcile(
     line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool = False, is_complete: bool = False
 ) -> MergePlan:
-    """How `line`, a session's stored messages, becomes the conversation of which a client sent `sent` (one or more).
+    """Plan how `line`, a session's stored messages, becomes the conversation of which a client sent `sent`.
 
     is_retry: the last request is repeated.
     is_complete: the client never sends only its newest messages.
@@ -117,7 +117,7 @@ def reconcile(
             return _once_more(len(line), sent)
         no_history = not any(one.role == "assistant" for one in sent) and (not shared or len(sent) == 1)
         if no_history and not is_complete:
-            return _only_new(line, sent, is_retry)
+            return _only_new(line, sent, is_retry=is_retry)
     beginnings: dict[str, list[int]] = defaultdict(list)  # the places in the line where texts begin in one way
     for place, one in enumerate(line[shared:], shared):
         beginnings[_beginning(one)].append(place)
@@ -141,7 +141,7 @@ def reconcile(
 def common_prefix(
     line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int = 0, new: int = 0, most: int | None = None
 ) -> int:
-    """How many messages, at `most`, are the same in both from there on."""
+    """Return how many messages, at `most`, are the same in both from there on."""
     length = 0
     while length != most and at + length < len(line) and new + length < len(sent):
         stored, one = line[at + length], sent[new + length]
@@ -153,7 +153,7 @@ def common_prefix(
 
 
 def common_run(line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int, new: int) -> int:
-    """How long the two are alike from there; 0 if that does not tell: an answer must be in it, and not alone."""
+    """Return how long the two are alike from there; 0 if that does not tell: it takes an answer, and not alone."""
     length = common_prefix(line, sent, at, new, STRETCH_MAX)
     pairs = zip(sent[new : new + length], line[at : at + length], strict=True)
     alike = [one for one, stored in pairs if not stored.erased]
@@ -161,7 +161,7 @@ def common_run(line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int, 
     return length if tells and any(one.role != "user" for one in alike) else 0
 
 
-def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], is_retry: bool) -> MergePlan:
+def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool) -> MergePlan:
     asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
     known = _ends_with(line, asked, sent) and all(
         one.answers == stored.answers for one, stored in zip(sent, line[asked - len(sent) :], strict=False)
@@ -172,7 +172,7 @@ def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], is_retry: 
 
 
 def _ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey]) -> bool:
-    """Whether `line[:end]` ends with the list."""
+    """Return whether `line[:end]` ends with the list."""
     first = end - len(sent)
     if first < 0 or line[end - 1].erased:
         return False
@@ -184,5 +184,5 @@ def _once_more(end: int, sent: Sequence[MessageKey]) -> MergePlan:
 
 
 def _beginning(one: MessageKey) -> str:
-    """What even a shortened answer has in common with the whole one."""
+    """Return what even a shortened answer has in common with the whole one."""
     return one.words[: SHORTENED_MIN // 2]

@@ -66,7 +66,7 @@ class Transcript:
 
     @classmethod
     def read(cls, raw: Sequence[Raw]) -> Transcript:
-        """The conversation in a request's `messages`."""
+        """Read the conversation in a request's `messages`."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
         for one in map(_without_thoughts, raw):
@@ -117,7 +117,7 @@ class TranscriptRequest:
 
 
 def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
-    """A message as it is compared; `cut`: it is an answer that was interrupted."""
+    """Return a message as it is compared; `cut`: it is an answer that was interrupted."""
     extra, erased = message.extra or {}, message.erased_at is not None
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
     attachments = tuple(extra.get("attachments") or ())
@@ -125,17 +125,17 @@ def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
 
 
 def text_of(raw: Raw) -> str:
-    """The words of a message as it came."""
+    """Return the words of a message as it came."""
     return _content(raw.get("content"))[0]
 
 
 def answered(extra: Raw | None) -> str | None:
-    """The id of the call that a tool's result answers."""
+    """Return the id of the call that a tool's result answers."""
     return text_in((extra or {}).get("tool_call_id")) or None
 
 
 def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
-    """The calls of tools that a message has beside its words."""
+    """Return the calls of tools that a message has beside its words."""
     calls = (extra or {}).get("tool_calls")
     found = []
     for call in calls if isinstance(calls, list) else ():
@@ -163,7 +163,7 @@ def _without_thoughts(raw: Raw) -> Raw:
 
 
 def _draft(raw: Raw) -> MessageDraft | None:
-    """A message as it is stored; None for one that is not."""
+    """Return a message as it is stored; None for one that is not."""
     role = raw.get("role")
     if role not in STORED_ROLES:
         return None
@@ -181,7 +181,7 @@ def _draft(raw: Raw) -> MessageDraft | None:
 
 
 def _content(content: Any) -> tuple[str, list[str]]:
-    """The words of a message's content, with placeholders, and the fingerprints of what those stand for."""
+    """Return the words of a message's content, and fingerprints of what its placeholders stand for."""
     if not isinstance(content, list):
         return text_in(content), []
     words, attachments = list[str](), list[str]()
@@ -198,7 +198,7 @@ def _content(content: Any) -> tuple[str, list[str]]:
 
 
 def _canonical(arguments: str) -> str:
-    """Arguments in one form, whatever white space and order they came in."""
+    """Return arguments in one form, whatever white space and order they came in."""
     try:
         return json.dumps(json.loads(arguments), sort_keys=True)
     except (ValueError, RecursionError):
@@ -206,7 +206,7 @@ def _canonical(arguments: str) -> str:
 
 
 def _storable(value: Any) -> Any:
-    """A text, or JSON with texts in it, without what no database takes."""
+    """Return a text, or JSON with texts in it, without what no database takes."""
     if isinstance(value, str):
         return text_in(value)
     if isinstance(value, list):
@@ -224,7 +224,7 @@ def client_messages(
     newest: Message,
     recalled: str,
 ) -> list[ChatMessage]:
-    """The messages to send: `memory` is the head's text, `recalled` goes into the person's `newest` message.
+    """Return the messages to send: `memory` is the prefix, `recalled` goes into the person's `newest` message.
 
     `sent` are those of the `stored` messages that the client sent, by their ids.
     """
@@ -244,7 +244,7 @@ def client_messages(
 
 
 def unmodified(conversation: Transcript, without: Collection[TranscriptMessage] = ()) -> tuple[ChatMessage, ...]:
-    """The client's messages as they came, but those `without` which they are to go on."""
+    """Return the client's messages as they came, `without` some of them."""
     if not without:
         return tuple(map(_plain, conversation.raw))
     left_out = {id(one.raw) for one in without}
@@ -252,7 +252,7 @@ def unmodified(conversation: Transcript, without: Collection[TranscriptMessage] 
 
 
 def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The messages with calls and results in pairs."""
+    """Return the messages with calls and results in pairs."""
     out: list[ChatMessage] = []
     at = 0
     while at < len(messages):
@@ -277,7 +277,7 @@ def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
-    """A stored message as the client sent it; if it did not, with its calls and placeholders for its images."""
+    """Return a stored message as the client sent it; else with its calls and placeholders for its images."""
     extra = message.extra or {}
     if sent is not None:
         raw = sent.raw
@@ -291,7 +291,7 @@ def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
 
 
 def _extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:
-    """The message with a text before its words or after them."""
+    """Return the message with a text before its words or after them."""
 
     def extended(sent: Any) -> Any:
         if isinstance(sent, list):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from memory import tokens
 from memory.errors import Conflict, ModelError
@@ -25,6 +26,7 @@ from memory.llm import (
     Substitute,
     TextDelta,
     Thought,
+    Tool,
     ToolCall,
     Waiting,
     estimate_prompt,
@@ -64,9 +66,23 @@ class Reply:
     model_events: Iterator[ModelEvent] = field(init=False, repr=False)
 
     @property
-    def is_empty(self) -> bool:
-        """A client may get a reply without words."""
-        return not self.text.strip() and not self.tool_calls
+    def has_words(self) -> bool:
+        return bool(self.text.strip())
+
+    def add(self, text: str) -> TextDelta:
+        """Take in more of the text."""
+        self.first_word_at = self.first_word_at or time.perf_counter()
+        self.text += text
+        return TextDelta(text)
+
+    def end_call(self, model: LanguageModel, request: ModelRequest, reason: str, text: str) -> None:
+        """End a call in which the model said `text`; early, with a `reason`, the server tells no usage."""
+        if reason:
+            usage = Usage(estimate_prompt(request), tokens.estimate(text), estimated=True)
+            self.end = StreamEnd(reason, model.name, usage)
+        if not self.usages:
+            self.token_rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
+        self.usages.append(self.end.usage)
 
 
 def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[ReplyEvent]:
@@ -85,18 +101,13 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
         except Cancelled:
             reason = INTERRUPTED
         except ModelError as error:
-            if request.client is not None or not reply.text.strip():
+            if request.client is not None or not reply.has_words:
                 raise
             log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
             error.message += " What it had said is kept."
             reason, reply.failure = CUT_OFF, error
-        if reason:
-            usage = Usage(estimate_prompt(request), tokens.estimate(reply.text[start:]), estimated=True)
-            reply.end = StreamEnd(reason, model.name, usage)
-        if not reply.usages:
-            reply.token_rate = reply.end.usage.prompt_tokens / max(1, estimate_prompt(request))
-        reply.usages.append(reply.end.usage)
-        if reason == INTERRUPTED and request.client is None and not reply.text.strip():
+        reply.end_call(model, request, reason, reply.text[start:])
+        if reason == INTERRUPTED and request.client is None and not reply.has_words:
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
         if not calls or tools is None:
             break
@@ -104,19 +115,23 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
         reply.searches = tools.reports
     reply.tool_calls = calls
     reply.end = replace(reply.end, usage=sum(reply.usages, Usage(0, 0)))
-    if reason == INTERRUPTED and request.client is not None:  # a client is told of an end that it knows
-        if request.stream and reply.last_chunk is not None:
-            yield RawChunk(last_chunk(reply.last_chunk.data, "stop"))
-        else:
-            end = replace(reply.end, reason="stop")
-            yield from to_chunks([reply.text], end, request.client, stream=request.stream)
+    if reason == INTERRUPTED and request.client is not None:
+        yield from _interrupted_chunks(reply, request.client, stream=request.stream)
+
+
+def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: bool) -> Iterator[ReplyEvent]:
+    """End a client's reply with a reason that it knows."""
+    if stream and reply.last_chunk is not None:
+        yield RawChunk(last_chunk(reply.last_chunk.data, "stop"))
+    else:
+        yield from to_chunks([reply.text], replace(reply.end, reason="stop"), parameters, stream=stream)
 
 
 def _call_model(
     model: LanguageModel, request: ModelRequest, reply: Reply
 ) -> Generator[ReplyEvent, None, tuple[ToolCall, ...]]:
     """Call the model once: yield what it says, and return the tools it calls.  Raises Cancelled."""
-    calls, text_of_call, start = list[ToolCall](), "", len(reply.text)
+    calls, start = list[ToolCall](), len(reply.text)
     if request.cancel.cancelled:
         raise Cancelled
     reply.model_events = model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -127,24 +142,23 @@ def _call_model(
         if request.cancel.cancelled:
             raise Cancelled
         if isinstance(part, TextDelta):
-            # Models that are about to call tools often say a line end first.
-            text = part.text if text_of_call or not request.tools else part.text.lstrip()
-            if not text:
-                continue
-            if not text_of_call and reply.text and not reply.text.endswith("\n"):
-                text = f"\n\n{text}"  # the words before the calls of tools are a paragraph of their own
-            text_of_call += text
-            reply.first_word_at = reply.first_word_at or time.perf_counter()
-            reply.text += text
-            yield TextDelta(text)
+            if text := _next_text(part.text, reply.text, is_first=len(reply.text) == start, tools=request.tools):
+                yield reply.add(text)
         elif isinstance(part, Substitute):
             reply.substitute = part.model
         elif isinstance(part, ToolCall):
             calls.append(part)
         else:
-            if isinstance(part, RawChunk):
-                reply.last_chunk = part
-            elif isinstance(part, Thought) and part.withdraws:
-                reply.text, text_of_call = reply.text[:start], ""
+            reply.last_chunk = part if isinstance(part, RawChunk) else reply.last_chunk
+            if isinstance(part, Thought) and part.withdraws:
+                reply.text = reply.text[:start]
             yield part
     return tuple(calls)
+
+
+def _next_text(text: str, before: str, *, is_first: bool, tools: Sequence[Tool]) -> str:
+    """Return a call's text as it goes on from that of the calls `before`."""
+    if not is_first:
+        return text
+    text = text.lstrip() if tools else text  # models that are about to call tools often say a line end first
+    return f"\n\n{text}" if text and before and not before.endswith("\n") else text

@@ -17,12 +17,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Text, and_, bindparam, case, delete, literal_column, or_, select, update
 
 from memory import tokens
 from memory.access.owners import find_session, get_session, lock_session
+from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import LEASE_DURATION, Lease
 from memory.message_versions import replace_messages
@@ -51,9 +52,6 @@ from models.messages import UNREMEMBERED, Message, MessageDraft
 from models.owners import index_key
 from models.sessions import STATE_COLUMNS, SessionState
 from models.turns import INTERRUPTED
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 SURE_TO_FIT = 0.25  # of a prompt: whether a longer message fits is looked at before it is stored
 
@@ -175,28 +173,41 @@ def _begin(
 
     taken: the session; None: it is found or created here.
     """
-    transcript, keyed, is_new = request.transcript, None, False
+    if taken is not None:
+        return _go_on(tx, engine, request, taken, arrived_at)
+    transcript, keyed = request.transcript, None
+    with engine.database.orm(tx) as rows:
+        if request.idempotency_key is not None:
+            keyed = turns.find_keyed(rows, request)
+            if keyed is not None and keyed.finished_at is not None:
+                return Turn(request, finished=turns.replay(rows, keyed))
+        if transcript is not None and is_auxiliary_request(rows, request.caller, request.session_id, transcript):
+            return None
+        row = _find_session(rows, engine, request, keyed, arrived_at)
+        if is_new := row is None:
+            row = engine.sessions.make(rows, request.caller, request.session_id)
+            if request.session_id is None and transcript is not None:
+                row.opening = conversation_fingerprint(request.caller, transcript.keys)
+    taken = _take(tx, engine, request, row_id=row.id, appends=keyed is None)
     if taken is None:
-        with engine.database.orm(tx) as rows:
-            if request.idempotency_key is not None:
-                keyed = turns.find_keyed(rows, request)
-                if keyed is not None and keyed.finished_at is not None:
-                    return Turn(request, finished=turns.replay(rows, keyed))
-            if transcript is not None and is_auxiliary_request(rows, request.caller, request.session_id, transcript):
-                return None
-            row = _find_session(rows, engine, request, keyed, arrived_at)
-            if is_new := row is None:
-                row = engine.sessions.make(rows, request.caller, request.session_id)
-                if request.session_id is None and transcript is not None:
-                    row.opening = conversation_fingerprint(request.caller, transcript.keys)
-        taken = _take(tx, engine, request, row_id=row.id, appends=keyed is None)
-        if taken is None:
-            return row
+        return row
+    return replace(_go_on(tx, engine, request, taken, arrived_at, keyed), is_new_session=is_new)
+
+
+def _go_on(
+    tx: Connection,
+    engine: Engine,
+    request: TurnRequest,
+    taken: _Taken,
+    arrived_at: datetime,
+    keyed: TurnRow | None = None,
+) -> Turn:
+    """Store the message, or find it stored by a turn that broke off, in the session that was taken."""
     engine.budgets.check(tx, taken.session.owner_id)
     if request.summary_prompt is not None:  # a wrong name is told now, not in a job's log
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
-    if transcript is not None:
+    if request.transcript is not None:
         turn, is_stored = _sync(tx, engine, request, taken, keyed, arrived_at), True  # it may have been sent before
     else:
         turn, is_stored = _store_message(tx, engine, request, taken, keyed)
@@ -204,7 +215,7 @@ def _begin(
         return turn
     message = turn.new_messages[-1]
     turn_id = turns.begin(tx, turn, message, engine.now(), keyed=keyed, is_stored=is_stored)
-    turn = replace(turn, session_id=taken.session.public_id, turn_id=turn_id, is_new_session=is_new)
+    turn = replace(turn, session_id=taken.session.public_id, turn_id=turn_id)
     if turn.session is not None and is_compaction_due(turn.session, engine.settings, turn.new_messages):
         with engine.database.orm(tx) as rows:
             row = rows.get_one(SessionRow, turn.session.id)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true
 
@@ -23,6 +23,7 @@ from config import Settings
 from memory import conversation_types, examples, instructions, tokens
 from memory.access.owners import OWNER_AND_TENANT
 from memory.conversation_types import TurnSettings
+from memory.engine import Engine
 from memory.errors import TooLarge
 from memory.examples import Example
 from memory.knowledge import profile
@@ -48,9 +49,6 @@ from models.messages import Message
 from models.sections import Sections
 from models.sessions import SessionState
 from models.store import MODEL
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, func, null, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
+from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, Conflict, ModelError
 from memory.forgetting import forget_messages
 from memory.hidden_messages import follow_shown
@@ -34,9 +35,6 @@ from memory.turn.request import Turn, TurnFinished
 from models import FactRow, MessageRow, SessionRow, retry_on_conflict
 from models.messages import UNREMEMBERED, Message, MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 

@@ -56,7 +56,7 @@ class RecallTools:
         self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:
-        """The request with the tools, if another may follow and there is room for what they bring."""
+        """Return the request with the tools, if another may follow and there is room for what they bring."""
         self._rounds -= 1
         offering = replace(request, tools=self.specs)
         return offering if self._rounds and self._room(offering) >= ROOM_MIN else replace(request, tools=())
@@ -82,7 +82,7 @@ class RecallTools:
         return self._settings.context_tokens - estimate_prompt(request)
 
     def run(self, call: ToolCall, room: int) -> tuple[str, RecallToolCall]:
-        """The answer to `call`, in at most `room` tokens, and what is reported of it."""
+        """Run a `call`: return its answer, in at most `room` tokens, and the report of it."""
         budget = min(self._settings.recall_tokens, room)
         asked = RecallToolCall(_shown(call.name))
         try:
@@ -101,7 +101,7 @@ class RecallTools:
         return self._recall.search_now(self._past, query, budget)
 
     def _read(self, call: ToolCall) -> RecallToolCall:
-        """The call's arguments, checked.  Raises ToolError."""
+        """Check the call's arguments.  Raises ToolError."""
         kind = _ARGUMENTS.get(call.name)
         if kind is None:
             raise ToolError(f"there is no tool {_shown(call.name)}, only {SEARCH} and {RECENT}.")
@@ -207,6 +207,6 @@ def _schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
 
 
 def _shown(said: str) -> str:
-    """What a model made up, or what is wrong with it, as far as anyone needs to see it."""
+    """Return what a model made up, or what is wrong with it, as far as anyone needs to see it."""
     text = escape(one_line(said))
     return f"{text[:_SHOWN_CHARS]}…" if len(text) > _SHOWN_CHARS else text

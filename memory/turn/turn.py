@@ -23,8 +23,9 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from memory.engine import Engine
 from memory.errors import (
     CONTENT_REFUSED,
     CONTEXT_EXCEEDED,
@@ -45,9 +46,6 @@ from memory.turn.prompt import Prompt, build_prompt, passthrough_prompt
 from memory.turn.record import advice, mark_if_refused, store_reply
 from memory.turn.request import Turn, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models.turns import CUT_OFF, INTERRUPTED
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +116,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     finally:
         if turn is not None and (finished is None or finished.reply_message_id is None):
             give_up(engine, turn, reply)
-        _report(engine, request, turn, finished, reply, watch, error)
+        _report(engine, turn or Turn(request), finished, reply, watch, error)
     yield finished
 
 
@@ -297,15 +295,14 @@ def give_up(engine: Engine, turn: Turn, reply: Reply) -> None:
 
 def _report(
     engine: Engine,
-    request: TurnRequest,
-    turn: Turn | None,
+    turn: Turn,
     finished: TurnFinished | None,
     reply: Reply,
     watch: Stopwatch,
     error: BaseException | None,
 ) -> None:
     """Count the turn, and write its line; of a refused one the request's line says all."""
-    api = "chat" if request.transcript is None else "completions"
+    request, api = turn.request, "chat" if turn.request.transcript is None else "completions"
     outcome, seconds = _outcome(finished, error), perf_counter() - watch.started_at
     first_word = None
     if request.stream and reply.first_word_at is not None:
@@ -326,7 +323,7 @@ def _report(
         }
     level = logging.WARNING if outcome == "failed" else logging.INFO
     if outcome != "refused" and log.isEnabledFor(level):
-        session_id = finished.started.session_id if finished is not None else turn.session_id if turn else None
+        session_id = turn.session_id if finished is None else finished.started.session_id
         session_id = session_id or request.session_id
         session = logs.Pseudonym("session", request.caller.tenant, session_id) if session_id is not None else None
         reported |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in watch.seconds.items()}

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from memory.access.owners import get_session
+from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.examples import shown
 from memory.knowledge.fact_writes import as_fact
@@ -33,9 +34,6 @@ from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
 from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
@@ -84,7 +82,7 @@ class TurnHistory:
         limit: int = 100,
         newest_first: bool = True,
     ) -> Page[TurnInfo]:
-        """A session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
+        """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             query = rows_of_page(_of_line(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
@@ -92,7 +90,7 @@ class TurnHistory:
         return page_of(found, limit, lambda turn: (turn.user_message_id,))
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
-        """The turn of a message, its own or its reply, with its memory.  Raises NotFound."""
+        """Return the turn of a message or reply, with its memory.  Raises NotFound."""
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
@@ -108,7 +106,7 @@ class TurnHistory:
             return self._info(turn, refused, row, memory)
 
     def stop(self, caller: Caller, session_id: str) -> bool:
-        """End the reply that is being written in a session; whether there is one.  Raises NotFound."""
+        """End the reply that is being written in a session; return whether there is one.  Raises NotFound."""
         return self.engine.leases.stop(lambda tx: get_session(tx, caller, session_id))
 
     def _info(
@@ -137,7 +135,7 @@ class TurnHistory:
 
 
 def _of_line(row: SessionRow) -> Any:
-    """The turns on the session's current line whose message or reply is still there, and why a message was refused."""
+    """Select the turns of active messages, whose message or reply is still there, and why a message was refused."""
     said, reply = aliased(MessageRow), aliased(MessageRow)
     return (
         select(TurnRow, said.refused)
@@ -235,7 +233,7 @@ def _started(tx: Transaction, turn: TurnRow, session_id: str) -> TurnStarted:
 
 
 def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
-    """The answer that a finished turn gave."""
+    """Return the answer that a finished turn gave."""
     session = tx.get_one(SessionRow, turn.session_id)
     reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
@@ -254,7 +252,7 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
 
 
 def _stored_report(report: MemoryReport) -> dict[str, Any]:
-    """The report as JSON's types, without any remembered words."""
+    """Return the report as JSON's types, without any remembered words."""
     return {
         "summary_version": report.summary_version,
         "head_version": report.head_version,
@@ -290,7 +288,7 @@ def _stored_report(report: MemoryReport) -> dict[str, Any]:
 
 
 def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
-    """A stored report as it was, with the words that are still there."""
+    """Return a stored report as it was, with the words that are still there."""
     calls = [
         {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
         for call in stored.get("calls", ())
