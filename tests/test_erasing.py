@@ -22,9 +22,8 @@ from tests.http import history as stored_words
 from tests.jobs import jobs_done
 from tests.knowledge import digest_of, fact, link
 from tests.model_server import Delay, ModelServer, Status, prompts
-from tests.traces import traces as traces_in
+from tests.traces import SENTINEL, traces_of
 
-SENTINEL = "Xylozarquon"  # a word that is in nothing else
 SECRET = f"{SENTINEL} is my secret."
 NONE = dict.fromkeys(erasing.RECEIPT, 0)
 
@@ -41,7 +40,7 @@ def app(model_app: Flask) -> Flask:
 
 
 def traces(client: FlaskClient, word: str = SENTINEL) -> dict[str, int]:
-    return traces_in(engine_of(client.application).settings.data_dir, word)
+    return traces_of(client.application, word)
 
 
 def places(client: FlaskClient) -> set[str]:

@@ -12,9 +12,8 @@ from tests.conftest import MakeApp
 from tests.http import good, read_all, sessions
 from tests.model_server import ModelServer, at
 from tests.openai import Person, complete, post, sent, talk, user
-from tests.traces import traces
+from tests.traces import SENTINEL, traces_of
 
-SENTINEL = "Xylozarquon"
 SECRET = f"{SENTINEL} is my secret."
 
 
@@ -32,7 +31,7 @@ def erase(client: FlaskClient, session: str, position: int) -> None:
 
 def nothing_left(app: Flask) -> bool:
     engine_of(app).job_queue.run_due(["index", "scrub"])
-    return traces(engine_of(app).settings.data_dir, SENTINEL) == {}
+    return traces_of(app) == {}
 
 
 def test_a_client_that_sends_all_of_it_again_goes_on(

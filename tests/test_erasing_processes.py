@@ -11,11 +11,11 @@ import pytest
 
 from tests.faults.chatters import Chatter
 from tests.processes import Api, Server, eventually, migrated_server, rows, sound
+from tests.traces import SENTINEL as WORD
 from tests.traces import traces as traces_in
 
 pytestmark = pytest.mark.slow
 
-WORD = "Xylozarquon"
 REST = ("unindex", "scrub")
 
 

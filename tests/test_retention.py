@@ -20,9 +20,8 @@ from tests.jobs import jobs_done
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer
 from tests.test_auth import with_key
-from tests.traces import traces
+from tests.traces import SENTINEL, traces_of
 
-SENTINEL = "Xylozarquon"  # a word that is in nothing else
 ALL = (
     "owners",
     "sessions",
@@ -136,10 +135,7 @@ def past(model_app: Flask, model_server: ModelServer, request: pytest.FixtureReq
 
 
 def places(client: FlaskClient) -> set[str]:
-    return {
-        path.split("/")[0].removesuffix("-wal")
-        for path in traces(engine_of(client.application).settings.data_dir, SENTINEL)
-    }
+    return {path.split("/")[0].removesuffix("-wal") for path in traces_of(client.application)}
 
 
 BOTH = pytest.mark.parametrize("past", ["ada", None], indirect=True)

@@ -25,18 +25,12 @@ from tests.application import derived, index_key, rows_of
 from tests.http import append, chat, error, good, meanwhile, read_all, said
 from tests.knowledge import digest_of, fact, link
 from tests.model_server import Delay, ModelServer
-from tests.traces import traces as traces_in
-
-SENTINEL = "Xylozarquon"  # a word that is in nothing else
+from tests.traces import SENTINEL
+from tests.traces import traces_of as traces
 
 
 def data_dir(app: Flask) -> Path:
     return engine_of(app).settings.data_dir
-
-
-def traces(app: Flask, word: str = SENTINEL) -> dict[str, int]:
-    """In which files of the data directory the word is, and how often."""
-    return traces_in(data_dir(app), word)
 
 
 def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 3) -> None:

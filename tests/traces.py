@@ -7,8 +7,13 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from flask import Flask
+
+from app import engine_of
 from search_index.analysis import ENGLISH
 from search_index.arrays import term_hash
+
+SENTINEL = "Xylozarquon"  # a word that is in nothing else
 
 _ZLIB_BEGINS = tuple(bytes((0x78, level)) for level in (0x01, 0x5E, 0x9C, 0xDA))
 _GZIP_BEGINS = b"\x1f\x8b\x08"
@@ -27,6 +32,11 @@ def traces(folder: Path, word: str) -> dict[str, int]:
         if count:
             found[path.relative_to(folder).as_posix()] = count
     return found
+
+
+def traces_of(app: Flask, word: str = SENTINEL) -> dict[str, int]:
+    """Return the files of an application's data that the word is in, and how often."""
+    return traces(engine_of(app).settings.data_dir, word)
 
 
 def _count(content: bytes, word: str) -> int:
