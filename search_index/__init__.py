@@ -10,10 +10,10 @@ from search_index.embeddings import Embedder, EmbeddingUnavailable, WordLlamaEmb
 from search_index.index import Hit, SearchIndex
 from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost
 from search_index.minilm import MiniLMEmbedder
-from search_index.nearness import Nearness
 from search_index.query import PreparedQuery, Query
 from search_index.ranking import RANKING_PROFILES, RankingProfile
 from search_index.tail import UnindexedMessages
+from search_index.yardstick import Nearness
 
 __all__ = [
     "NO_INDEX",

@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from search_index.caches import cached
+
 NO_VECTOR = b""
 UNIT = 1 << 15  # the length of a unit vector in a sum of whole numbers
 _PIECE = 256  # rows
+TOKENS_CACHED = 4_096  # whose vectors are kept
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 
 
@@ -51,7 +55,10 @@ class Embedder(Protocol):
 
 
 class WordLlamaEmbedder:
-    """Static word vectors from the `wordllama` wheel: no network, 0.1 ms a text, some 60 MB in memory once used."""
+    """Static word vectors from the files of the `wordllama` wheel: no network, no model to run.
+
+    The file of vectors stays mapped into memory, where processes share it; only what a text needs is read.
+    """
 
     name = "wordllama-l2_supercat_256"
     instant = True
@@ -59,35 +66,53 @@ class WordLlamaEmbedder:
     failure = None
 
     def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
-        """The sum of each text's token vectors.
+        """Return the sum of each text's token vectors.
 
-        It points where `WordLlama.embed` does, which pads texts and tokenizes them in threads of its own.
+        It points where `WordLlama.embed` does.
         """
-        tokenizer, vectors = _wordllama()
         sums = np.zeros((len(texts), self.dimensions), np.float32)
+        tokenizer, _ = _wordllama()
         for total, text in zip(sums, texts, strict=True):
             tokens = tokenizer.encode(text, add_special_tokens=False).ids
-            np.add.reduce(vectors.take(tokens, axis=0, mode="clip"), axis=0, out=total)
+            vectors = np.frombuffer(b"".join(map(_token_vector, tokens)), np.float16).reshape(-1, self.dimensions)
+            np.add.reduce(vectors.astype(np.float32), axis=0, out=total)
         return sums
 
 
+@cached(TOKENS_CACHED)
+def _token_vector(token: int) -> bytes:
+    _, vectors = _wordllama()
+    token = min(token, vectors.get_shape()[0] - 1)
+    row: NDArray[np.float16] = vectors[token : token + 1]
+    return row.tobytes()
+
+
 @lru_cache(maxsize=1)
-def _wordllama() -> tuple[Any, NDArray[np.float32]]:
-    """The tokenizer, and a vector for each of its tokens."""
-    import wordllama  # takes most of a worker's memory: only where vectors are used
+def _wordllama() -> tuple[Any, Any]:
+    """Return the tokenizer, and the mapped vectors of its tokens.
+
+    The package itself is not imported: it copies all vectors, and needs an HTTP client for files that the wheel has.
+    """
+    from safetensors import safe_open
+    from tokenizers import Tokenizer
     from tokenizers.models import BPE
 
-    # The plain load() looks for the model in the wrong folder and then on the network; the wheel has it.
-    folder = Path(wordllama.__file__).parent
-    model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-    tokenizer = model.tokenizer
+    spec = find_spec("wordllama")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError("the package wordllama is missing")
+    folder = Path(spec.submodule_search_locations[0])
+    config = json.loads((folder / "tokenizers" / "l2_supercat_tokenizer_config.json").read_text("utf-8"))
+    model = config["model"]
+    merges = [tuple(pair.split(" ")) for pair in model["merges"]]
+    options = {name: model[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
+    # A tokenizer's own cache keeps thousands of texts for each thread, and nothing empties it: this one has none.
+    special = {token["content"]: token["id"] for token in config["added_tokens"]}
+    config["model"] = model | {"vocab": special, "merges": []}
+    tokenizer = Tokenizer.from_str(json.dumps(config))
     tokenizer.no_padding()
-    # Its own cache keeps thousands of texts for each thread, and nothing empties it: a copy of the model has none.
-    made = json.loads(tokenizer.to_str())["model"]
-    merges = [tuple(pair) for pair in made["merges"]]
-    options = {name: made[name] for name in ("unk_token", "fuse_unk", "byte_fallback")}
-    tokenizer.model = BPE(made["vocab"], merges, cache_capacity=0, **options)
-    return tokenizer, model.embedding
+    tokenizer.model = BPE(model["vocab"], merges, cache_capacity=0, **options)
+    file = safe_open(folder / "weights" / "l2_supercat_256.safetensors", framework="np")
+    return tokenizer, file.get_slice("embedding.weight")
 
 
 def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:

@@ -24,10 +24,8 @@ from search_index.arrays import Candidates, Document, IndexedMessage, Ints, Segm
 from search_index.caches import ByteLRU, clear_all
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
 from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot
-from search_index.nearness import Nearness
-from search_index.operators import NONE, parsed
 from search_index.postgres_store import PostgresStore
-from search_index.query import PreparedQuery, Query
+from search_index.query import NONE, PreparedQuery, Query, parsed
 from search_index.ranking import (
     BY_MEANING,
     IN_WINDOWS,
@@ -42,13 +40,13 @@ from search_index.ranking import (
 )
 from search_index.tail import Tail, UnindexedMessages
 from search_index.whoosh_store import WhooshStore
-from search_index.yardstick import Space
+from search_index.yardstick import Nearness, Space
 
 log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
 ARRANGED_BYTES = 6 << 20  # of what their rankings share
-TAILS_BYTES = 8 << 20  # of messages that are not indexed yet: some 8,000
+TAILS_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
 VECTORS_BYTES = 1 << 20  # of queries, which a service made
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES

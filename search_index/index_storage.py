@@ -12,8 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import Connection
 
 from search_index.arrays import Document, IndexedMessage, Segment
-from search_index.operators import Operators
-from search_index.query import PreparedQuery
+from search_index.query import Operators, PreparedQuery
 
 FORMAT = 9  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index

@@ -24,9 +24,8 @@ from search_index import postgres_tables as tables
 from search_index.arrays import REACH, Document, microseconds, term_hash
 from search_index.embeddings import NO_VECTOR
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
-from search_index.operators import NONE, Operators
 from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, quoted, segment_of, tsquery, tsvector, written
-from search_index.query import PreparedQuery
+from search_index.query import NONE, Operators, PreparedQuery
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from sqlalchemy.types import UserDefinedType
 from search_index.analysis import MAX_TERM
 from search_index.arrays import Segment
 from search_index.embeddings import NO_VECTOR
-from search_index.operators import Operators, Part
+from search_index.query import Operators, Part
 
 # A tsvector keeps 16,383 positions and a mebibyte of distinct terms.  In a message that has more, no phrase is found
 # after the positions end, and no operator or choice of candidates knows a later term.  The ranking reads all of it.

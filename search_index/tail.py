@@ -34,7 +34,7 @@ class UnindexedMessages(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Messages that were analysed together: their ids, their columns and their segment."""
+    """Messages that were analysed together: their ids, their segment, and if it is small, their columns."""
 
     ids: Ints
     columns: Sequence[tuple[bytes, bytes, bytes]]
@@ -43,7 +43,7 @@ class Run(NamedTuple):
     @classmethod
     def of(cls, ids: Ints, columns: Sequence[tuple[bytes, bytes, bytes]]) -> Run:
         """Return the messages with these columns: rows, postings and vectors."""
-        return cls(ids, columns, Segment.of(*zip(*columns, strict=True)))
+        return cls(ids, columns if len(columns) < SMALL else (), Segment.of(*zip(*columns, strict=True)))
 
     @property
     def nbytes(self) -> int:
@@ -69,17 +69,17 @@ class Tail(NamedTuple):
         for run in self.runs:
             is_wanted = np.isin(run.ids, ids)
             wanted = is_wanted.nonzero()[0]
-            if 2 * len(wanted) >= len(run.ids):
+            if 2 * len(wanted) >= len(run.ids) or (len(wanted) and not run.columns):
                 runs.append(run)
             elif len(wanted):
                 runs.append(Run.of(run.ids[wanted], [run.columns[at] for at in wanted.tolist()]))
         if new:
             new_ids = np.array([one.document.message_id for one in new], np.int64)
             runs.append(Run.of(new_ids, [(one.row, one.postings, one.vector) for one in new]))
-        small = [run for run in runs if len(run.ids) < SMALL]
+        small = [run for run in runs if run.columns]
         if len(runs) > RUNS_MAX and len(small) > 1:
             columns = [one for run in small for one in run.columns]
-            runs = [run for run in runs if len(run.ids) >= SMALL]
+            runs = [run for run in runs if not run.columns]
             runs.append(Run.of(np.concatenate([run.ids for run in small]), columns))
         return Tail(tuple(runs))
 

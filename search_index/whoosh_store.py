@@ -20,7 +20,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +31,7 @@ from whoosh.columns import FixedBytesColumn, VarBytesColumn
 from whoosh.fields import COLUMN, ID, TEXT, Schema
 from whoosh.index import FileIndex, create_in, open_dir
 from whoosh.index import IndexError as WhooshError
-from whoosh.query import Or, Query, Term
+from whoosh.query import And, AndMaybe, Every, Not, Or, Phrase, Prefix, Query, Term
 from whoosh.reading import IndexReader, TermNotFound
 from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
@@ -40,10 +40,8 @@ from whoosh.writing import SegmentWriter
 
 from search_index.arrays import REACH, ROW, Document, Segment, checksum
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
-from search_index.operators import Operators
-from search_index.query import PreparedQuery
+from search_index.query import Operators, Part, PreparedQuery
 from search_index.ranking import K1, B
-from search_index.whoosh_queries import likely, query_of
 
 log = logging.getLogger(__name__)
 
@@ -346,3 +344,24 @@ def _segment(reader: IndexReader, numbers: Iterable[int]) -> Segment:
     if list(map(checksum, rows, postings, vectors)) != segment.rows["checksum"].tolist():
         raise Damaged("a message in the index is not as it was written")
     return segment
+
+
+# -- Whoosh's query objects; text never reaches its query parser
+
+
+def query_of(operators: Operators) -> Query:
+    """What finds the messages that the operators leave."""
+    parts = list(map(_of_part, operators.required)) or [Every()]
+    return And([*parts, *(Not(_of_part(part)) for part in operators.excluded)])
+
+
+def _of_part(part: Part) -> Query:
+    if part.prefix:
+        return Or([Prefix("content", part.prefix), *(Term("content", term) for term in part.terms)])
+    return Phrase("content", part.terms) if len(part.terms) > 1 else Term("content", part.terms[0])
+
+
+def likely(operators: Operators, terms: Sequence[str]) -> Query:
+    """What finds those with any of `terms`, the best first."""
+    any_term = Or([Term("content", term) for term in terms])
+    return AndMaybe(query_of(operators), any_term) if operators.required else And([query_of(operators), any_term])

@@ -64,7 +64,7 @@ SHORT = {
     *("models/model_server.py", "models/prompts.py", "models/schema.py", "models/summaries.py"),  # one table each
     *("memory/background.py", "memory/tokens.py"),
     "memory/transfer/sources/memories.py",  # one format of others' exports
-    *("search_index/minilm.py", "search_index/whoosh_queries.py"),
+    "search_index/minilm.py",
     "wsgi.py",
 }
 

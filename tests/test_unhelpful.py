@@ -11,8 +11,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from search_index import Embedder, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
-from search_index.nearness import Nearness
-from search_index.yardstick import Space
+from search_index.yardstick import Nearness, Space
 from tests.application import rows_of
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
