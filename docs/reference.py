@@ -1,7 +1,12 @@
-"""The API reference of the documentation site: mkdocs calls this, which completes api.md from the OpenAPI document."""
+"""Complete two pages of the documentation site, called by mkdocs.
+
+api.md gets every call and type of the OpenAPI document, design.md the invariants that modules list in their docstrings.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,18 +19,35 @@ from config import Settings
 
 Schema = dict[str, Any]
 
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("api", "cli", "config", "memory", "models", "schemas", "search_index", "web")
 # What api.md explains once for all calls.
 EXPLAINED = ("400", "401", "403", "404", "408", "413", "414", "415", "422", "429", "431", "503")
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """The page's text; that of api.md with every call and every type."""
+    """Return the page's text, of the two pages with what is made here."""
+    if page.file.src_uri == "design.md":
+        rows = [f"| `{path}` | {text} | {', '.join(tests)} |" for path, text, tests in invariants()]
+        return "\n".join([markdown, "\n| module | invariant | tests |\n|---|---|---|", *rows])
     if page.file.src_uri != "api.md":
         return markdown
     with TemporaryDirectory() as folder:
         app = build_app(Settings(data_dir=Path(folder), log_level="warning"))
         document: Schema = app.test_client().get("/openapi.json").get_json()
     return "\n".join([markdown, *_calls(document), *_types(document)])
+
+
+def invariants() -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each invariant of a module's docstring: the module's path, a sentence, and the tests that hold it."""
+    for file in sorted(ROOT.glob("*/**/*.py")):
+        path = file.relative_to(ROOT).as_posix()
+        if path.split("/")[0] not in PACKAGES:
+            continue
+        docstring = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+        listed = docstring.partition("Invariants:")[2].partition("\n\n")[0]
+        for item in filter(None, (" ".join(item.split()) for item in re.split(r"\n\s*- ", listed))):
+            yield path, re.sub(r" [(\[]test_[\w, ]+[)\]]", "", item).replace("|", "\\|"), re.findall(r"test_\w+", item)
 
 
 def _calls(document: Schema) -> Iterator[str]:

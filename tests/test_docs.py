@@ -17,6 +17,7 @@ import web
 from benchmarks import needs, plots
 from cli import register_commands
 from config import Settings
+from docs import reference
 from models import Base
 from search_index.postgres_tables import TABLES
 from tests.http import error, good
@@ -58,6 +59,15 @@ def documented(document: dict[str, Any]) -> set[tuple[str, str]]:
         for method in calls
         if method.upper() in METHODS
     }
+
+
+def test_every_invariant_names_a_test_that_there_is() -> None:
+    defined = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        defined |= set(re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE))
+    listed = list(reference.invariants())
+    assert len(listed) > 60
+    assert [(path, text) for path, text, tests in listed if not tests or not defined.issuperset(tests)] == []
 
 
 def test_the_readme_names_every_call_and_no_other(document: dict[str, Any]) -> None:

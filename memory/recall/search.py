@@ -1,7 +1,7 @@
 """Search messages, facts and summaries on behalf of callers; `find_matches` is the search of turns too.
 
 Invariants: only the owner's own rows are found (test_owners_apart).  Messages that the index does not hold are found by
-the same analysis (test_search_unindexed).  Every result was read from the rows a moment ago (test_erasing).
+the same analysis (test_search_waiting).  Every result was read from the rows a moment ago (test_erasing).
 """
 
 from __future__ import annotations
