@@ -2,10 +2,10 @@
 
 Each part imports only parts further down this list (import-linter holds it):
 
-engine      all parts, built once for a process
+background  the handler of each kind of job
 erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
-users       what is stored of a person, counted or exported
-transfer    export and import
+users, transfer    what is stored of a person, counted; export and import
+engine      all parts below, built once for a process
 turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
 transcripts    the lists of messages that programs send with each request
 message_versions, hidden_messages    messages in the place of others, and messages that no prompt shows

@@ -105,19 +105,18 @@ class Feedback:
             item = waiting[0]
             name: str = item.value["instruction"]
             before, room = self.instructions.text_of(tx, owner, name), self.instructions.room(tx, owner, name)
-            exchange = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
-            readable = [Message._make(row) for row in tx.execute(exchange.order_by(MessageRow.position))]
-            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), one) for one in ("feedback", "repair"))
-        if len(readable) < 2:
-            return self._refuse(item, owner.id)
-        message, reply = readable
-        thumbs, text = item.value["thumbs"], item.value["text"]
-        own_words = _own_words(message.content)[:READ_CHARS]
-        read = _Reviewed(before, own_words, reply.content[:READ_CHARS], thumbs, _own_words(text))
-        request = request_for(prompt.render(), _blocks(read), SCHEMA)
-        usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
+            query = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
+            readable = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.position))]
+            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), key) for key in ("feedback", "repair"))
         proposed, state, reason = None, "unchanged", ""
         try:
+            if len(readable) < 2:
+                raise InvalidAnswer("A model server refused the message or the reply, so it was not read.")
+            message, reply = readable
+            text, own_words = item.value["text"], _own_words(message.content)[:READ_CHARS]
+            read = _Reviewed(before, own_words, reply.content[:READ_CHARS], item.value["thumbs"], _own_words(text))
+            request = request_for(prompt.render(), _blocks(read), SCHEMA)
+            usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
             proposed = self.mini.ask(owner.id, request, repair, usable).value
         except InvalidAnswer as error:
             state, reason = "refused", str(error)
@@ -137,17 +136,6 @@ class Feedback:
             value = {**item.value, "state": state, "reason": reason}
             documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
         return len(waiting) > 1
-
-    def _refuse(self, item: Item, owner_id: int) -> bool:
-        """Store that no model may read the exchange; return whether more feedback waits."""
-        reason = "A model server refused the message or the reply, so it was not read."
-        with self.database.write() as tx:
-            owner = lock_owner(tx, owner_id)
-            waiting = self._waiting(tx, owner) if owner is not None else []
-            if item in waiting:
-                put = Put(NAMESPACE, item.key, {**item.value, "state": "refused", "reason": reason})
-                documents.write(tx, owner_id, put, self.now())
-            return len(waiting) > 1
 
     def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
         items = documents.list_items(tx, owner.id, NAMESPACE, self.now())

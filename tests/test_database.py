@@ -1,4 +1,4 @@
-"""The database's own promises: what was deleted is in no byte once `scrub` has said so; text is found in any case; a
+"""The database's own promises: what was deleted is in no byte once `vacuum` has said so; text is found in any case; a
 transaction commits whole or not at all."""
 
 from __future__ import annotations
