@@ -107,7 +107,7 @@ class Engine:
         variables = [prompt_variables(first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.types = types = ConversationTypes(settings, database, now)
-        self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types.check)
+        self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types)
         self.branches = MessageVersions(settings, database, sessions, leases, now)
         self.hiding = HiddenMessages(settings, sessions, leases, now)
         ranking = Ranking(settings, index.nearness)

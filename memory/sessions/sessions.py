@@ -19,6 +19,7 @@ from sqlalchemy import ColumnDefault, Connection, and_, or_, select
 
 from config import Settings
 from memory.access.owners import find_session, get_session, visible_to
+from memory.conversation_types import ConversationTypes
 from memory.errors import Conflict, NotFound
 from memory.jobs import JobQueue
 from memory.leases import Leases
@@ -94,7 +95,7 @@ class Sessions:
     job_queue: JobQueue
     leases: Leases
     now: Callable[[], datetime]
-    check_type: Callable[[Transaction, SessionRow, str], None]  # refuses a type that there is not
+    types: ConversationTypes
 
     @retry_on_conflict
     def create(
@@ -143,7 +144,7 @@ class Sessions:
         with self.database.write() as tx:
             row = get_session(tx, caller, session_id)
             if changes.get("type") is not None:
-                self.check_type(tx, row, changes["type"])
+                self.types.check(tx, row, changes["type"])
             for name, value in changes.items():
                 setattr(row, name, value)
             return self.info(row)
