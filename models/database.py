@@ -159,7 +159,7 @@ class Database:
         self.engine.dispose()
 
     def damaged(self) -> bool:
-        """Whether any process found SQLite's file damaged, and it has not been read whole since."""
+        """Return whether a process found SQLite's file damaged, and it was not replaced since."""
         return self._file is not None and self._file.damaged()
 
     def vacuum(self) -> bool:
@@ -184,7 +184,7 @@ class Database:
 
 
 def engine_options(address: str) -> dict[str, Any]:
-    """How to make the engine of a Database at this address."""
+    """Return the options to make the engine of a Database at this address."""
     # Transactions are short, so few connections serve many threads; more would only wait for each other.  The one used
     # last is used next: it has in memory what it wrote and read, the others would read it from the file once more.
     options: dict[str, Any] = {

@@ -22,7 +22,7 @@ from models.base import NEVER_REUSED, Base, BigId
 
 
 class JobRow(Base):
-    """A job: background work, one row for each `kind` and `key`.  The row of a finished job is deleted.
+    """Job: background work, one row for each `kind` and `key`. The row of a finished job is deleted.
 
     `state` is `pending`, `running` or `failed`.  `revision` counts the requests for the job, so that a request which
     arrives while the job runs is not lost when it ends.  A job that outlives its owner has no `owner_id`.  `round` is
@@ -59,7 +59,7 @@ class JobRow(Base):
 
 
 class QueueRow(Base):
-    """A tenant's jobs of one kind: the highest `round` that one was taken of, and when that was.
+    """Queue of a tenant's jobs of one kind: the highest `round` that one was taken of, and when that was.
 
     `served` counts the jobs of that kind taken of all tenants, up to this tenant's last one; a clock may be put back.
     """
@@ -73,7 +73,7 @@ class QueueRow(Base):
 
 
 class Job(NamedTuple):
-    """A claimed job, with the names of its owner and session for the log."""
+    """Claimed job, with the names of its owner and session for the log."""
 
     id: int
     kind: str

@@ -25,7 +25,7 @@ REVISED = ""  # no generation of an index; NULL is a message that no index was e
 
 
 class MessageRow(Base):
-    """One message, kept as it was said.
+    """Message, kept as it was said.
 
     `branch` is 0 on the session's current line.  Messages that were replaced together share a branch of their own and
     keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
@@ -68,7 +68,7 @@ UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that is not remembe
 
 
 class Message(NamedTuple):
-    """One stored message.  `position` counts from 1 within its session's line; `id` is unique everywhere.
+    """Stored message. `position` counts from 1 within its session's active branch; `id` is unique everywhere.
 
     `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
     an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session, and
@@ -90,13 +90,13 @@ class Message(NamedTuple):
 
     @property
     def remembered(self) -> bool:
-        """Whether it may be recalled in other sessions, and read for facts."""
+        """Return whether it may be recalled in other sessions, and read for facts."""
         return (self.extra or {}).get("memory") != "off"
 
 
 @dataclass(frozen=True)
 class Gist:
-    """The lines that an excerpt shows of its session's summary.
+    """Lines that an excerpt shows of its session's summary.
 
     session_row_id, summary_id: the rows they were made from, for the record of a turn; no summary: None.
     updated_at: when the session was last talked in.
@@ -112,7 +112,7 @@ class Gist:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What is recalled of one session: messages that were found and those around them, in order, with gaps.
+    """Recalled part of one session: messages that were found and those around them, in order, with gaps.
 
     `hits` are the ids of the messages that were found, `score` is the best one's, and `why` are its parts.
     gist: lines of the session's summary, before the messages or in their place.
@@ -129,7 +129,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """A message to store.  Without `created_at` it was said now; `extra` is what it carries beside its words.
+    """Message to store. Without `created_at` it was said now; `extra` has its fields beside its words.
 
     With `erased_at` it is the place of an erased message, without words.
     """

@@ -13,7 +13,7 @@ from models.owners import OwnerRow
 
 
 class SessionRow(Base):
-    """A thread of messages, what the prefix of its prompts shows, and who is taking a turn in it.
+    """Session: a thread of messages, what the prefix of its prompts shows, and who is taking a turn in it.
 
     The prefix shows summary version `head_version` (0: none yet) and the facts `head_facts`.  The recent messages,
     which follow it word for word, are those after position `head_through`.  Both change together, at a compaction.  All
@@ -62,7 +62,7 @@ class SessionRow(Base):
 
 
 class SessionState(NamedTuple):
-    """The columns of a session that a turn reads, as they were at one moment, and its owner's `index_key`.
+    """Columns of a session that a turn reads, as they were at one moment, and its owner's `index_key`.
 
     A temporary turn may have a session that is not stored: its `id` is 0, and so is the `owner_id` of a new person.
     """

@@ -12,7 +12,7 @@ from models.base import NEVER_REUSED, Base, BigId
 
 
 class TurnRow(Base):
-    """A user message and its reply: how the prompt was made, what it cost, and the idempotency key of the request.
+    """Turn: a user message and its reply, how the prompt was made, what it cost, and the request's idempotency key.
 
     `lease_token` is the session's lease under which the turn was last taken: while the session has that lease, the
     turn is being answered.  `so_far` is what the model had said when the lease was last renewed; None when the reply is
