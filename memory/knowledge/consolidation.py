@@ -235,10 +235,9 @@ class Consolidation:
     def enqueue_run(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for a run at its time if facts about the person are new."""
         new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
-        if owner.kind == "user" and tx.scalar(select(FactRow.id).where(*_OPEN, *new).limit(1)) is not None:
-            self.job_queue.enqueue(
-                tx, *scheduled_requests(self.settings.consolidation, "consolidation", owner, self.now())
-            )
+        requests = scheduled_requests(self.settings.consolidation, "consolidation", owner, self.now())
+        if requests and owner.kind == "user" and tx.scalar(select(FactRow.id).where(*_OPEN, *new).limit(1)) is not None:
+            self.job_queue.enqueue(tx, *requests)
 
     # -- the job
 

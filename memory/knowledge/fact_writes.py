@@ -224,6 +224,7 @@ def add_proposed(
     Return counts of what became of the drafts; the new words of each fact that was corrected; why drafts were refused.
     """
     valid = {fact.id: fact for fact in known}
+    words = {fact.id: words_of(fact) for fact in valid.values()} if drafts else {}
     repeated, refused, added = 0, list[str](), list[int]()
     corrected: dict[Fact, str] = {}
     for draft in drafts:
@@ -232,7 +233,7 @@ def add_proposed(
         except Ungrounded as reason:
             refused.append(str(reason))
             continue
-        if is_duplicate(draft.text, frozenset[str]().union(*map(words_of, valid.values()))):
+        if is_duplicate(draft.text, frozenset[str]().union(*words.values())):
             repeated += 1
             continue
         draft = replace(draft, links=grounding.links(draft, source))
@@ -248,8 +249,9 @@ def add_proposed(
         )
         for old in superseded:
             tx.execute(update(FactRow.__table__).where(_F.id == old.id).values(_invalid(new.valid_from, new)))
+            del words[old.id]
             corrected[valid.pop(old.id)] = draft.text
-        valid[new.id] = new
+        valid[new.id], words[new.id] = new, words_of(new)
         added.append(new.id)
     if added:
         _save_revision(tx, added, "made", "model", now)

@@ -186,8 +186,9 @@ class Profiles:
 
     def enqueue_update(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for an update at its time if facts about the person are new; a session without a user has no profile."""
-        if owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
-            self.job_queue.enqueue(tx, *scheduled_requests(self.settings.profile_mode, "profile", owner, self.now()))
+        requests = scheduled_requests(self.settings.profile_mode, "profile", owner, self.now())
+        if requests and owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
+            self.job_queue.enqueue(tx, *requests)
 
     def run(self, job: Job) -> bool:
         """Read the messages of facts that are new since the last update, as many as one call can read.

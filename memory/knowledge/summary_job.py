@@ -125,21 +125,26 @@ _TEXTS = union_all(
 """The stored prompts of these names, and the names of the types of the person and the tenant."""
 
 _FIRST_MESSAGE = select(_M.content).where(_M.session_id == _S.id, *QUOTABLE, _M.role == "user").order_by(_M.position)
-_NEW_FACTS = exists().where(
-    FactRow.owner_id == _S.owner_id,
-    FactRow.scope == "user",
-    FactRow.valid_to.is_(None),
-    or_(
-        FactRow.id > _O.consolidated_through,
-        and_(FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
-    ),
+
+
+def _has_new_facts(kind: str, *conditions: Any) -> Any:
+    """Return a condition for facts about the person that no job of this kind has read, while none is enqueued."""
+    facts = FactRow.owner_id == _S.owner_id, FactRow.scope == "user", FactRow.valid_to.is_(None)
+    job = exists().where(JobRow.owner_id == _S.owner_id, JobRow.kind == kind)
+    outer = SessionRow.__table__, OwnerRow.__table__
+    return and_(exists().where(*facts, *conditions).correlate(*outer), ~job.correlate(*outer))
+
+
+_NEW_FACTS = or_(
+    _has_new_facts("consolidation", FactRow.id > _O.consolidated_through),
+    _has_new_facts("profile", FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
 )
 _READ = (
     select(
         *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.message_count, _S.lease_until),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         _FIRST_MESSAGE.limit(1).correlate(SessionRow.__table__).scalar_subquery().label("first_message"),
-        _NEW_FACTS.correlate(SessionRow.__table__, OwnerRow.__table__).label("has_new_facts"),
+        _NEW_FACTS.label("has_new_facts"),
         *(_TEXTS.c.kind, _TEXTS.c.name, _TEXTS.c.version, _TEXTS.c.text),
     )
     .join(OwnerRow.__table__, _O.id == _S.owner_id)
