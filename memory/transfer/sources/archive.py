@@ -65,5 +65,8 @@ def _errors(kinds: tuple[type[Exception], ...] = _DAMAGED) -> Iterator[None]:
     try:
         yield
     except kinds:
-        problem = "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files"
+        problem = (
+            "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files. Download it "
+            "again, or unpack it and import each file"
+        )
         raise refused("bad_zip", problem) from None

@@ -161,7 +161,7 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
     return refused(
         "unknown_format",
         "This is neither an export of Recap nor one that Recap knows of another program: item "
-        f"{number} of it is no conversation, and has no memory of a person",
+        f"{number} of it is no conversation, and has no memory of a person. docs/export.md lists the formats",
     )
 
 

@@ -44,7 +44,10 @@ def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
                 thread = {"type": "langgraph", "thread_id": thread_id, "user_id": user_id}
                 yield {**thread, "messages": _messages(state for *_, state in rows)}
     except sqlite3.Error as error:
-        raise refused("bad_database", f"This database can't be read as LangGraph's checkpoints: {error}") from None
+        raise refused(
+            "bad_database",
+            f"This database can't be read as LangGraph's checkpoints: {error}. Import the file that SqliteSaver writes",
+        ) from None
 
 
 def _messages(states: Iterator[bytes]) -> list[Mapping[str, Any]]:
