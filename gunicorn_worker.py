@@ -34,7 +34,7 @@ STATUS |= {errors.UnsupportedTransferCoding: 501}
 
 
 class Connection(socket.socket):
-    """A socket that counts as broken when data arrives, or is taken, after its deadline."""
+    """Socket that counts as broken when data arrives, or is taken, after its deadline."""
 
     seconds = 0.0  # for a piece of the answer to be taken
     rate: int | None = None  # bytes that move the deadline by a second
@@ -83,7 +83,7 @@ class Connection(socket.socket):
 
 
 class Worker(ThreadWorker):
-    """The worker class that gunicorn.conf.py names."""
+    """Worker class that gunicorn.conf.py names."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -149,6 +149,6 @@ class Worker(ThreadWorker):
 
 
 def _told(error: Exception) -> Exception:
-    """What the application says of an error of gunicorn's; of another, what it says of any."""
+    """Return the application's text for an error of gunicorn's, or its text for any error."""
     status = 505 if isinstance(getattr(error, "version", None), tuple) else STATUS.get(type(error), 400)
     return unreadable(status) if isinstance(error, errors.ParseException) else error

@@ -14,7 +14,7 @@ from memory.errors import RecapError, database_failed
 
 
 class Command(click.Command):
-    """A command that reports an expected failure in one sentence. A mistake of ours keeps its traceback."""
+    """Command that reports an expected failure in one sentence. A mistake of ours keeps its traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -33,7 +33,7 @@ class Command(click.Command):
 
 
 class Commands(Command, AppGroup):
-    """A group of commands."""
+    """Group of commands."""
 
 
 def register_commands(app: Flask) -> None:

@@ -84,7 +84,7 @@ def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one prompt cost and kept over the conversation; `held` runs along the stated facts."""
+    """Cost of one prompt, and what it kept, over the conversation; `held` runs along the stated facts."""
 
     prompt: str
     calls: int
@@ -96,7 +96,7 @@ class Comparison:
 
 
 def read_messages(data: Any) -> list[Message]:
-    """The messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
+    """Return the messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
     if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
         raise ValueError('A conversation is a JSON object with a list of "messages".')
     messages: list[Message] = []
@@ -148,7 +148,7 @@ def compare(
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
-    """Whether the summary still says the fact, judged by words."""
+    """Return whether the summary still says the fact, judged by words."""
     there, wanted = analysis.words(summary), analysis.words(fact)
     numbers = {term for term in wanted if any(character.isdigit() for character in term)}
     words = wanted - numbers

@@ -1,4 +1,4 @@
-"""What an operator can set: `settings` has every setting, `environment` reads their variables, `servers`
+"""Settings of an operator: `settings` has every setting, `environment` reads their variables, `servers`
 says which model server does what, `parsers` reads settings with a form of their own."""
 
 from config.environment import SettingsError

@@ -15,7 +15,7 @@ _PASSWORD = re.compile(r"//[^/\s@]*@")
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be used; the message names the variable and says what it takes."""
+    """Setting that cannot be used; the message names the variable and says what it takes."""
 
 
 def read(

@@ -32,7 +32,7 @@ Part = Annotated[float, Field(ge=0, le=1000)]
 
 
 class FactWeights(BaseModel):
-    """What each part counts for when facts are ranked for a prompt; the parts lie in 0..1 each.
+    """Weights of the parts when facts are ranked for a prompt; the parts lie in 0..1 each.
 
     Importance leads because it alone was judged with the words in view.  Relevance comes next because a fact nobody
     asked about costs tokens.  Recency and use settle what is left.
@@ -54,7 +54,7 @@ def weights(raw: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A key and the tenant whose data it opens.  Its representation hides the key."""
+    """Key and the tenant whose data it opens.  Its representation hides the key."""
 
     tenant: str
     key: str = field(repr=False)
@@ -80,7 +80,7 @@ def api_keys(raw: str) -> tuple[ApiKey, ...]:
 
 
 def header_key(raw: str) -> str:
-    """A key that an HTTP header can carry and nobody can guess."""
+    """Return a key that an HTTP header can carry and nobody can guess."""
     if not _API_KEY.fullmatch(raw):
         raise ValueError(
             "a key must have at least 16 characters, none of them a space or beyond ASCII; `openssl rand -hex 32` "
@@ -117,7 +117,7 @@ def rate_limit_storage(raw: str) -> str:
 
 
 def encryption_key(raw: str) -> str:
-    """A key of Fernet, or nothing.  An error does not repeat it."""
+    """Return a key of Fernet, or nothing. An error does not repeat it."""
     try:
         Fernet(raw or Fernet.generate_key())
     except ValueError:
@@ -134,7 +134,7 @@ def names(raw: str) -> tuple[str, ...]:
 
 
 def public_url(raw: str) -> str:
-    """The address of the page, without a slash at its end, or nothing."""
+    """Return the address of the page, without a slash at its end, or nothing."""
     address = urlsplit(raw.rstrip("/"))
     if raw and (address.scheme not in ("http", "https") or not address.netloc or re.search(r'[\s"<>?#]', raw)):
         raise ValueError("it takes the address of Recap's page, as https://recap.example.com, without ? and #")
@@ -162,12 +162,12 @@ class When:
     cron: str = ""
 
     def next(self, now: datetime) -> datetime:
-        """The next time that a schedule comes round."""
+        """Return the next time that a schedule comes round."""
         return now + timedelta(minutes=self.minutes) if self.minutes else next(CronSim(self.cron, now))
 
 
 def when(raw: str) -> When:
-    """What a variable says.  Raises ValueError, also for a cron expression that never comes round."""
+    """Parse a schedule. Raises ValueError, also for a cron expression that never comes round."""
     text = " ".join(raw.lower().split())
     if text in ("off", "manual", "background", "inline"):
         return When(cast(Mode, text))

@@ -21,7 +21,7 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class FallbackModel:
-    """A model that answers when another fails. url: empty for the main server."""
+    """Model that answers when another fails. url: empty for the main server."""
 
     name: str
     url: str = ""
@@ -29,7 +29,7 @@ class FallbackModel:
 
 @dataclass(frozen=True)
 class Server:
-    """A model server. url: empty for OpenAI's. url_setting, key_setting: the variables that an error names."""
+    """Model server. url: empty for OpenAI's. url_setting, key_setting: the variables that an error names."""
 
     url: str = ""
     key: str = field(default="", repr=False)
@@ -53,7 +53,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Servers:
-    """The model servers of all tasks. cache_key: the setting PROMPT_CACHE_KEY.
+    """Model servers of all tasks. cache_key: the setting PROMPT_CACHE_KEY.
 
     mini, embedding: None without a server of their own.
     """

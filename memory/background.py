@@ -1,4 +1,4 @@
-"""The work that follows a reply: the function that runs each kind of job, and how many of a kind run at once."""
+"""Work that follows a reply: the function that runs each kind of job, and how many of a kind run at once."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ Cues = defaultdict[str, list[tuple[str, frozenset[str]]]]  # by one of a cue's t
 
 @dataclass(frozen=True)
 class ConversationType:
-    """A type, and what it does; None: as the settings say.
+    """Type, and what it does; None: as the settings say.
 
     emphasis: sections that come first in the summary. built_in: has cue words of the languages beside its own.
     """
@@ -92,7 +92,7 @@ class ConversationType:
 
 @dataclass(frozen=True)
 class TurnSettings:
-    """The `type` of a turn's conversation, the type's text in the prefix, and the settings with it.
+    """`type` of a turn's conversation, the type's text in the prefix, and the settings with it.
 
     prefix_type: the type that the prefix is for, as it was at the last compaction.
     """

@@ -12,7 +12,7 @@ from models.schema import revisions, why_too_old
 
 
 class RecapError(Exception):
-    """An error with a stable `code` for programs and a `message` for people.
+    """Error with a stable `code` for programs and a `message` for people.
 
     status: of HTTP. retry_after: seconds worth waiting (None: waiting won't help). param: the request field that caused
     it. kept: the message as it may be stored and logged.
@@ -33,27 +33,27 @@ class RecapError(Exception):
 
 
 class InvalidRequest(RecapError):
-    """The request is well formed but can't be carried out (422)."""
+    """Request that is well formed but can't be carried out (422)."""
 
     status = 422
     type = "invalid_request_error"
 
 
 class TooLarge(InvalidRequest):
-    """The request has more than Recap takes in one piece (413)."""
+    """Request with more than Recap takes in one piece (413)."""
 
     status = 413
 
 
 class Unauthenticated(RecapError):
-    """The caller is unknown (401)."""
+    """Caller that is unknown (401)."""
 
     status = 401
     type = "authentication_error"
 
 
 class Forbidden(RecapError):
-    """The caller may not do this (403). Another owner's data is NotFound instead."""
+    """Call that the caller may not make (403). Another owner's data is NotFound instead."""
 
     status = 403
     type = "permission_error"
@@ -79,7 +79,7 @@ class Conflict(RecapError):
 
 
 class LimitReached(RecapError):
-    """A limit that the operator set is reached; it is lifted by itself (429, with `retry_after`)."""
+    """Limit of the operator's that is reached; it is lifted by itself (429, with `retry_after`)."""
 
     status = 429
     type = "rate_limit_error"
@@ -87,7 +87,7 @@ class LimitReached(RecapError):
 
 @dataclass(frozen=True)
 class Upstream:
-    """A model server's error: the HTTP status and the fields of OpenAI's error object that it sent."""
+    """Model server's error: the HTTP status and the fields of OpenAI's error object that it sent."""
 
     status: int
     message: str
@@ -103,7 +103,7 @@ CONTEXT_EXCEEDED = "model_context_exceeded"
 
 
 class ModelError(RecapError):
-    """The model server failed: 502 it answered badly, 503 it is busy, 504 it took too long, 422 it refuses the prompt.
+    """Failure of the model server: 502 a bad answer, 503 busy, 504 too slow, 422 it refuses the prompt.
 
     upstream: the server's own error, if it sent one. quoted: the part of the message that is the server's text; it may
     repeat the conversation, so it is not `kept`. window: tokens of a prompt that the model can read, with
@@ -136,7 +136,7 @@ class ModelError(RecapError):
 
 
 class SummaryRefused(ModelError):
-    """The mini model's answer can't replace the last good summary."""
+    """Answer of the mini model that can't replace the last good summary."""
 
 
 NOT_STORED = "Nothing of this request was stored."
@@ -196,7 +196,7 @@ _MESSAGES = {
 
 
 class DatabaseFailed(RecapError):
-    """The database can't be used for this now (503)."""
+    """Database that can't be used now (503)."""
 
     status = 503
 

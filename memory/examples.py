@@ -41,7 +41,7 @@ _CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDA
 
 @dataclass(frozen=True)
 class Example:
-    """A message and a good answer to it."""
+    """Message and a good answer to it."""
 
     id: int
     input: str

@@ -35,7 +35,7 @@ TOTAL_CHARS = 8_000  # of all instructions of a person or a tenant: every prompt
 
 @dataclass(frozen=True)
 class Proposal:
-    """A new text for an instruction, which a person may accept. quote: the person's words that it rests on."""
+    """New text for an instruction, which a person may accept. quote: the person's words that it rests on."""
 
     text: str
     reason: str
@@ -46,7 +46,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One version of an instruction; version 0 has no text, only a `proposal`.
+    """Version of an instruction; version 0 has no text, only a `proposal`.
 
     author: `person`, `model`, `rollback` or `erasure`. diff: from the version before.
     """

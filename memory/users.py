@@ -39,7 +39,7 @@ class UserInfo:
 
 
 class MessageSpan(NamedTuple):
-    """The number of messages, without replaced and erased ones, and the times of the first and the last."""
+    """Number of messages, without replaced and erased ones, and the times of the first and the last."""
 
     message_count: int
     first_message_at: datetime | None

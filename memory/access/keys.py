@@ -47,7 +47,7 @@ _ROWS = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at
 
 @dataclass(frozen=True)
 class Principal:
-    """The tenant, the person (None: any of the tenant's) and the scopes of a key.
+    """Tenant, the person (None: any of the tenant's) and the scopes of a key.
 
     key: its name, which reveals nothing: `made-7` for row 7, `set-1` for the first in the settings.
     """
@@ -63,7 +63,7 @@ ANONYMOUS = Principal("default")  # the caller where no key is required
 
 @dataclass(frozen=True)
 class KeyInfo:
-    """A created key as listings show it. hint: its beginning."""
+    """Created key as listings show it. hint: its beginning."""
 
     id: int
     tenant: str

@@ -1,4 +1,4 @@
-"""The protocol of language models: a `LanguageModel` answers a `ModelRequest`, piece by piece.
+"""Protocol of language models: a `LanguageModel` answers a `ModelRequest`, piece by piece.
 
 `openai` asks any OpenAI-compatible server; `builtin` works by rules and needs neither network nor key.
 
@@ -25,7 +25,7 @@ class Cancelled(Exception):
 
 
 class CancelToken:
-    """The calls of a model that one turn makes.  Any thread may stop them."""
+    """Calls of a model that one turn makes.  Any thread may stop them."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -61,7 +61,7 @@ class CancelToken:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call.  `parameters` is the JSON schema of its arguments."""
+    """Function that a model may call.  `parameters` is the JSON schema of its arguments."""
 
     name: str
     description: str
@@ -70,7 +70,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A model's call of a tool.
+    """Model's call of a tool.
 
     arguments: the text that the model wrote, which need not be JSON. extra: goes back to the server unchanged with the
     call (Gemini signs its calls).
@@ -83,7 +83,7 @@ class ToolCall:
 
 
 class ChatMessage(NamedTuple):
-    """One message of a prompt; one of the role `tool` answers the assistant's call with the id `tool_call_id`.
+    """Message of a prompt; one of the role `tool` answers the assistant's call with the id `tool_call_id`.
 
     `thoughts` are the fields with the model's thoughts that go back to its server beside its calls.
 
@@ -100,7 +100,7 @@ class ChatMessage(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A request to a model.
+    """Request to a model.
 
     schema: the JSON schema that the answer must follow. client: the parameters of an OpenAI client's request, which are
     sent unchanged; the answer then comes as `RawChunk`s too. cache_key: requests that share it begin with the same
@@ -136,7 +136,7 @@ class Thought:
 
 @dataclass(frozen=True)
 class Waiting:
-    """The model has been silent for a while. Comes again every few seconds, in streams only."""
+    """Silence of the model. It comes again every few seconds, in streams only."""
 
 
 @dataclass(frozen=True)
@@ -148,14 +148,14 @@ class Substitute:
 
 @dataclass(frozen=True)
 class RawChunk:
-    """What the server sent for a client's request, with every field, also the thoughts in its text."""
+    """Chunk that the server sent for a client's request, with every field, also the thoughts in its text."""
 
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class StreamEnd:
-    """The end of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`.
+    """End of an answer.  `reason` is `stop`, `length`, `content_filter` or `tool_calls`.
 
     thoughts: fields of the message that hold thoughts. Some servers want them back beside the calls of tools.
     """
@@ -177,17 +177,17 @@ class LanguageModel(Protocol):
 
     @property
     def supports_tools(self) -> bool:
-        """Whether to offer tools.  A model that cannot call tools ignores them."""
+        """Return whether to offer tools.  A model that cannot call tools ignores them."""
         ...
 
     @property
     def window(self) -> int | None:
-        """The tokens that the model can read in one prompt, as far as that is known."""
+        """Return the tokens that the model can read in one prompt, as far as that is known."""
         ...
 
     @property
     def down(self) -> str | None:
-        """The code of the error with which the model failed lately, so that substitutes are asked before it."""
+        """Return the code of the error with which the model failed lately, so that substitutes are asked before it."""
         ...
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:

@@ -1,4 +1,4 @@
-"""The models that the settings name: main, mini, fallbacks and embeddings, or the built-in one."""
+"""Models that the settings name: main, mini, fallbacks and embeddings, or the built-in one."""
 
 from __future__ import annotations
 

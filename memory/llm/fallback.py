@@ -24,7 +24,7 @@ OF_THE_REQUEST = (CONTENT_REFUSED, "model_rejected_request")
 
 
 class WithFallback:
-    """A `LanguageModel`: `model`, or the first of `substitutes` that answers when it fails before its first word.
+    """`LanguageModel`: `model`, or the first of `substitutes` that answers when it fails before its first word.
 
     if_unknown: the model that answers when the server says that `model` does not exist.
     on_takeover: is called with the substitute's name and the code of the failure.

@@ -43,11 +43,11 @@ _CUT_OFF = (
 
 
 class InvalidAnswer(ValueError):
-    """The answer can't be used.  The message is a sentence for the model, which is asked to repair its answer."""
+    """Answer that can't be used. The message is a sentence for the model, which is asked to repair its answer."""
 
 
 class CutOff(InvalidAnswer):
-    """The answer ended at the model's limit of tokens, so a repair would end there too.  The message is for people."""
+    """Answer that ended at the model's limit of tokens, so a repair would end there too. The message is for people."""
 
     def __init__(self) -> None:
         super().__init__(_CUT_OFF)
@@ -55,7 +55,7 @@ class CutOff(InvalidAnswer):
 
 @dataclass(frozen=True)
 class ParsedAnswer(Generic[T]):
-    """What was made of an answer, the name of the model that wrote it, and what each call took.
+    """Value made of an answer, the name of the model that wrote it, and what each call took.
 
     cut_off: the answer ended at the model's limit of tokens, though it could be read.
     """
@@ -67,7 +67,7 @@ class ParsedAnswer(Generic[T]):
 
 
 class JsonObject(NamedTuple):
-    """A JSON object of an answer; `repaired` if its grammar was broken, so that parts of it may be missing."""
+    """JSON object of an answer; `repaired` if its grammar was broken, so that parts of it may be missing."""
 
     value: dict[str, Any]
     repaired: bool
@@ -75,7 +75,7 @@ class JsonObject(NamedTuple):
 
 @dataclass(frozen=True)
 class MiniModel:
-    """The mini model in use, on behalf of owners."""
+    """Mini model in use, on behalf of owners."""
 
     model_server: ModelServer
     budgets: Budgets

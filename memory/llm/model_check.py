@@ -42,7 +42,7 @@ _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """How a model answered. task: `main`, `mini`, `embeddings` or `fallback`. error: why it does not work.
+    """Result of asking a model. task: `main`, `mini`, `embeddings` or `fallback`. error: why it does not work.
 
     window: tokens that it can read at a time, as far as its server says. learned: what the server does not take.
     warnings: what to change.

@@ -1,4 +1,4 @@
-"""The model server: as the environment names it, or else as an administrator set it on the page.
+"""Model server: as the environment names it, or else as an administrator set it on the page.
 
 What the environment names (OPENAI_API_KEY or OPENAI_BASE_URL) holds as a whole, and nothing that is stored is read
 then: no key is ever combined with another server's address.
@@ -57,7 +57,7 @@ _R = ModelServerRow.__table__.c
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """The model server in use as it is shown.  `source` is `environment`, `stored`, or `none`: the built-in model.
+    """Model server in use as it is shown.  `source` is `environment`, `stored`, or `none`: the built-in model.
 
     `key_end` is the end of its key.  `refusal` says why no other can be stored, `problem` why this one can't be used.
     """
@@ -73,7 +73,7 @@ class ServerInfo:
 
 @dataclass(frozen=True)
 class Tried:
-    """What the main model answered to a try, and after how many seconds.
+    """Answer of the main model to a try, and its seconds.
 
     `checks` are of all models that would be in use, the main model first.
     """
@@ -85,7 +85,7 @@ class Tried:
 
 
 class _Row(NamedTuple):
-    """The row, with the key as it is stored."""
+    """Row, with the key as it is stored."""
 
     base_url: str
     api_key: str
@@ -94,7 +94,7 @@ class _Row(NamedTuple):
 
 
 class _Unavailable:
-    """A `LanguageModel` that says why the stored model server can't be used."""
+    """`LanguageModel` that says why the stored model server can't be used."""
 
     supports_tools = False
     window = None
@@ -131,7 +131,7 @@ class ModelServer:
 
     @property
     def models(self) -> ModelRegistry:
-        """The models in use.  While the database can't be read, they are those that were in use before."""
+        """Return the models in use. While the database can't be read, they are those that were in use before."""
         try:
             stored = self._stored()
         except SQLAlchemyError:

@@ -67,7 +67,7 @@ Body = Mapping[str, Any]
 
 
 class ProviderClient:
-    """One model server, and the `openai` client that this process calls it with.  Threads may share it.
+    """Model server, and the `openai` client that this process calls it with.  Threads may share it.
 
     timeout: seconds that an answer may take. client: the caller's own, which stays open.
     Raises SettingsError if no request could be made to `server`.
@@ -257,7 +257,7 @@ WINDOW_SHARE, WINDOW_TOKENS_MIN = 0.75, 500  # of a prompt that was too long whe
 
 
 class OpenAIModel:
-    """A `LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
+    """`LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
 
     Threads may share it.  backoff: the pause in seconds before the first retry; the second is twice as long.
     rest: seconds in which a server is left alone that failed TRIES times in a row.
@@ -289,12 +289,12 @@ class OpenAIModel:
 
     @property
     def window(self) -> int | None:
-        """The tokens that the model can read in one prompt, once the server has refused a longer one."""
+        """Return the tokens that the model can read in one prompt, once the server has refused a longer one."""
         return self.form.window
 
     @property
     def down(self) -> str | None:
-        """The code of the error with which the model failed lately."""
+        """Return the code of the error with which the model failed lately."""
         last = self._failure
         if last is None or self._clock() >= last[0] + DOWN_SECONDS[last[1].code]:
             return None
@@ -382,7 +382,7 @@ _OF_THE_TEXT = (CONTEXT_EXCEEDED, CONTENT_REFUSED, "model_rejected_request")  # 
 
 
 class OpenAIEmbedder:
-    """An `Embedder`: the embedding model called `model` at `provider`.  Threads may share it.
+    """`Embedder`: the embedding model called `model` at `provider`.  Threads may share it.
 
     The server decides the size of the vectors: some cannot shorten them, and some refuse the parameter.
     """

@@ -1,4 +1,4 @@
-"""What can go wrong with a model server, as errors for the person who reads them.
+"""Failures of a model server, as errors for the person who reads them.
 
 Each sentence says what happened and what to do, and names the setting to change.  The caller adds what became of the
 message.  Guarantee: no error quotes a secret, even if the server sends it back.

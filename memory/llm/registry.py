@@ -1,4 +1,4 @@
-"""The models there are to choose from: those of the main model's server, or the built-in one alone.
+"""Models there are to choose from: those of the main model's server, or the built-in one alone.
 
 Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes,
 but for the operator's own fallback models.
@@ -32,7 +32,7 @@ MAIN = "recap"  # always means the main model, so that a client's configuration 
 
 @dataclass(eq=False)
 class ModelRegistry:
-    """The models at `provider`, or the built-in one where that is None.  Threads may share it.
+    """Models at `provider`, or the built-in one where that is None.  Threads may share it.
 
     single_main, single_mini: the models without substitutes; `main` and `mini` have them. named: makes another model of
     the server. listed: the models that can be chosen; empty: all of the server's. notice: why no server answers, so

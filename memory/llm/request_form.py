@@ -1,4 +1,4 @@
-"""The body of a request for a chat completion, in the form that one model's server takes.
+"""Body of a request for a chat completion, in the form that one model's server takes.
 
 Servers differ in what they refuse: parameters, roles, fields of messages, kinds of JSON mode.  A `RequestForm` is what
 one model has taught: it writes the body, and makes of a refusal the next form to try.
@@ -42,7 +42,7 @@ _NEXT_MODE: Mapping[JsonMode, JsonMode] = {"schema": "object", "object": "text"}
 
 @dataclass(frozen=True)
 class RequestForm:
-    """How requests of one model are written.
+    """Form in which requests of one model are written.
 
     without: parameters that are left out. limit_name: the one of _LIMITS that is sent in place of the other.
     json_mode: how JSON is asked for; `text`: in the prompt alone. roles: `strict`, one system message at the beginning,

@@ -83,7 +83,7 @@ def parse_completion(
 
 
 class Completion:
-    """What has come of an answer.
+    """Answer as far as it has come.
 
     content: as the server sent it; text: without the thoughts; thoughts: the fields with thoughts of their own, which
     go back to the server with calls of tools. reason: why it ended; error: why it is of no use.
@@ -315,7 +315,7 @@ def _usage(value: Any) -> Usage | None:
 
 @dataclass
 class ToolCallDelta:
-    """A call of which more fragments may come."""
+    """Call of which more fragments may come."""
 
     index: int | None
     id: str = ""

@@ -37,7 +37,7 @@ _NOBODY_AT_WORK = """
 
 @dataclass(frozen=True)
 class Backup:
-    """What a backup holds: the schema's revision, counts, and the time of the newest message."""
+    """Contents of a backup: the schema's revision, counts, and the time of the newest message."""
 
     revision: str
     sessions: int
@@ -137,7 +137,7 @@ def examine(file: Path) -> Backup:
 
 
 def database_file(engine: Engine) -> Path:
-    """The file of an SQLite database.  Raises InvalidRequest for any other."""
+    """Return the file of an SQLite database. Raises InvalidRequest for any other."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         raise InvalidRequest(
             "not_sqlite",
@@ -148,7 +148,7 @@ def database_file(engine: Engine) -> Path:
 
 
 class DataLock:
-    """The lock of the data directory: any number of servers share it, a restore has it alone.
+    """Lock of the data directory: any number of servers share it, a restore has it alone.
 
     While a server of this machine lives, nobody replaces its database, and none starts during a restore.  The kernel
     holds the lock (flock), so it ends with the process.  Where the directory can't be written or has no locks, servers
@@ -207,7 +207,7 @@ def _move_away(place: Path, now: datetime) -> Path:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """A new file beside `target`, which takes its place at the end of the block, unless that raises an error."""
+    """Open a new file beside `target`, which takes its place at the end of the block, unless that raises an error."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
     part.touch(0o600, exist_ok=False)

@@ -29,7 +29,7 @@ LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless i
 
 @dataclass(frozen=True)
 class HealthReport:
-    """The state of the database and of the data directory: `ok`, or what is wrong. jobs: the number in each state.
+    """State of the database and of the data directory: `ok`, or what is wrong. jobs: the number in each state.
 
     late: why due jobs are not run. embeddings: why there are none. Turns are taken in spite of both.
     migrated: False if the database needs a command before any process can use it.

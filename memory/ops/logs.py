@@ -36,7 +36,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 
 @dataclass(frozen=True)
 class Pseudonym:
-    """A name that a line may have as a hash only: of the `kind` `user` or `session`, within a tenant."""
+    """Name that a line may have as a hash only: of the `kind` `user` or `session`, within a tenant."""
 
     kind: str
     tenant: str
@@ -104,7 +104,7 @@ def formatter(pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: b
         render = structlog.processors.LogfmtRenderer(key_order=order, drop_missing=True, bool_as_flag=False)
 
     def redact(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
-        """The line with its figures and its error, names as hashes, without what is not known."""
+        """Return the line with its figures and its error, names as hashes, without empty fields."""
         record = line.pop("_record")
         _, error, _ = line.pop("exc_info", None) or (None, None, None)
         values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages) if error else {})}
@@ -134,7 +134,7 @@ def _shown(value: Any) -> Any:
 
 
 def _failure(error: BaseException, messages: bool) -> dict[str, Any]:
-    """An error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
+    """Return an error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
     kind, said = type(error).__name__, str(error) if messages else safe_message(error)
     frames = traceback.extract_tb(error.__traceback__)
     at = (f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno} {frame.name}" for frame in frames)

@@ -56,7 +56,7 @@ disable_created_metrics()  # a second series for each, which nobody asked for
 
 @dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
 class ScrapeInfo(Collector):
-    """What is looked up when the metrics are read, so that it is the same from every process.
+    """Values that are looked up when the metrics are read, so that it is the same from every process.
 
     `jobs` are counted by kind and state; None: the database can't be read.
     """
@@ -89,11 +89,11 @@ class Metrics:
     # -- what happened
 
     def start_request(self, traceparent: str | None) -> None:
-        """A request arrived.  `traceparent` is its header of that name, for traces."""
+        """Count a request that arrived. traceparent: its header of that name, for traces."""
         self._in_flight.inc()
 
     def end_request(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
-        """A request was answered; `route` as it is written in the code, `code` that of its error."""
+        """Count an answered request. route: as it is written in the code. code: of its error."""
         self._in_flight.dec()
         self._requests.labels(method if method in METHODS else "other", route, str(status)).inc()
         self._request_seconds.labels(route).observe(seconds)
@@ -103,8 +103,10 @@ class Metrics:
     def count_turn(
         self, api: str, outcome: str, phases: Mapping[str, float], first_text: float | None, seconds: float
     ) -> None:
-        """A turn ended after `seconds`.  `api` is `chat` or `completions`, `outcome` one of TURN_OUTCOMES; `phases` are
-        seconds by name."""
+        """Count a turn that ended after `seconds`.
+
+        api: `chat` or `completions`. outcome: one of TURN_OUTCOMES. phases: their seconds.
+        """
         self._turns.labels(api, outcome).inc()
         for phase, lasted in phases.items():
             self._phase_seconds.labels(phase).observe(lasted)
@@ -112,13 +114,13 @@ class Metrics:
             self._first_text_seconds.observe(first_text)
 
     def count_fallback(self, task: str, by: str, code: str) -> None:
-        """A model answered in place of the one of a `task`, `main` or `mini`, which failed with this `code`."""
+        """Count an answer in place of the model of a `task`, `main` or `mini`, which failed with this `code`."""
         self._replaced.labels(task, by, code).inc()
 
     def count_answer(
         self, spent: Usage, history_tokens: int, mode: str, excerpts: int, *, without_memory: bool
     ) -> None:
-        """A turn was answered.  `history_tokens` are those of all of the history, `mode` is that of recall."""
+        """Count an answered turn. history_tokens: of all of the history. mode: of recall."""
         self.count_tokens("main", spent)
         self._history_tokens.inc(history_tokens)
         self._saved_tokens.inc(max(0, history_tokens - spent.prompt_tokens))
@@ -127,13 +129,13 @@ class Metrics:
         self._without_memory.inc(without_memory)
 
     def count_tokens(self, model: str, usage: Usage) -> None:
-        """What the `main` or the `mini` model spent on answers, usable or not."""
+        """Count the tokens of the `main` or the `mini` model for answers, usable or not."""
         self._tokens.labels(model, "prompt").inc(usage.prompt_tokens)
         self._tokens.labels(model, "cached").inc(usage.cached_tokens)
         self._tokens.labels(model, "completion").inc(usage.completion_tokens)
 
     def count_facts(self, counts: Mapping[str, int]) -> None:
-        """What became of facts that the mini model proposed, by FACT_OUTCOMES."""
+        """Count the facts that the mini model proposed, by FACT_OUTCOMES."""
         for outcome, count in counts.items():
             self._facts.labels(outcome).inc(count)
 
@@ -143,8 +145,10 @@ class Metrics:
         self._embeddings.labels(use, outcome).inc()
 
     def count_job(self, kind: str, outcome: str, seconds: float | None = None) -> None:
-        """A run of a job ended: `done`, `retried` (it will run again), `dead` (it will not), or `abandoned` because its
-        process died."""
+        """Count a run of a job that ended.
+
+        outcome: `done`, `retried` (it will run again), `dead` (it will not), or `abandoned` because its process died.
+        """
         self._jobs.labels(kind, outcome).inc()
         if seconds is not None:
             self._job_seconds.labels(kind).observe(seconds)
@@ -172,7 +176,7 @@ class Metrics:
         self._make()
 
     def text(self, info: ScrapeInfo) -> bytes:
-        """All metrics in Prometheus' text format.  Raises RecapError when the counts were deleted."""
+        """Return all metrics in Prometheus' text format. Raises RecapError when the counts were deleted."""
         at_scrape = CollectorRegistry(auto_describe=False)
         at_scrape.register(replace(info, shared=self._folder is not None))
         counted = self._registry
@@ -240,12 +244,12 @@ def begin(folder: Path) -> None:
 
 
 def ended(folder: Path, pid: int) -> None:
-    """A worker died: its gauges go, its counters stay."""
+    """Forget the gauges of a worker that died; its counters stay."""
     mark_process_dead(pid, str(folder))
 
 
 def _alive(pid: int) -> bool:
-    """Whether another process has this id."""
+    """Return whether another process has this id."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -37,7 +37,7 @@ Progress = Callable[[str, int], None]
 
 
 def count(source: Database) -> int:
-    """How many rows there are to move."""
+    """Return how many rows there are to move."""
     with source.read() as tx:
         return sum(_count(tx, table) for table in Base.metadata.sorted_tables)
 
@@ -80,7 +80,7 @@ def compare(source: Database, target: Database, progress: Progress) -> None:
 
 
 def _batches(source: Database, table: Table, columns: Sequence[Column[Any]]) -> Iterator[Sequence[RowMapping]]:
-    """The rows of a table in the order of their keys."""
+    """Yield the rows of a table in the order of their keys."""
     key = list(table.primary_key)
     query = select(*columns).order_by(*key).limit(BATCH)
     rows: Sequence[RowMapping] = ()
@@ -102,7 +102,7 @@ def _copy(target: Database, table: Table, columns: Sequence[Column[Any]], rows: 
 def _missing(
     tx: Transaction, table: Table, columns: Sequence[Column[Any]], rows: Sequence[RowMapping]
 ) -> list[RowMapping]:
-    """The rows that are not in the target.  Raises Conflict when one is there with other values."""
+    """Return the rows that are not in the target. Raises Conflict when one is there with other values."""
 
     def key(row: RowMapping) -> tuple[Any, ...]:
         return tuple(row[column.name] for column in table.primary_key)
@@ -144,7 +144,7 @@ _COUNTED = sql_table("sqlite_sequence", sql_column("name"), sql_column("seq"))
 
 
 def last_numbers(tx: Transaction) -> dict[str, int]:
-    """The last number given in each table that counts its rows, as far as the database tells."""
+    """Return the last number given in each table that counts its rows, as far as the database tells."""
     if tx.get_bind().dialect.name == "sqlite":
         return {name: seq for name, seq in tx.execute(select(_COUNTED)) if name in Base.metadata.tables}
     sequences = {one.name: _sequence(tx, one) for one in Base.metadata.sorted_tables}
@@ -166,7 +166,7 @@ def go_on_from(tx: Transaction, numbers: Mapping[str, int]) -> None:
 
 
 def _sequence(tx: Transaction, of: Table) -> str | None:
-    """The name of PostgreSQL's sequence behind the ids of a table, if it has one."""
+    """Return the name of PostgreSQL's sequence behind the ids of a table, if it has one."""
     if "id" not in of.c:
         return None
     name: str | None = tx.scalar(select(func.pg_get_serial_sequence(of.name, "id")))

@@ -45,7 +45,7 @@ _VARIABLES: dict[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True)
 class Prompt:
-    """A named instruction.  `version` counts from 1 for stored ones; 0 is a file's.
+    """Named instruction.  `version` counts from 1 for stored ones; 0 is a file's.
 
     `source` is `packaged`, `file`, `stored` or, for a text that is only tried, `given`.
     """
@@ -58,11 +58,11 @@ class Prompt:
 
     @property
     def label(self) -> str:
-        """The name and version that a summary keeps."""
+        """Return the name and version that a summary keeps."""
         return f"{self.name}@{self.version}" if self.version else self.name
 
     def render(self, **variables: Any) -> str:
-        """The text, filled in.  Raises InvalidRequest for a file that isn't a good template."""
+        """Return the text, filled in. Raises InvalidRequest for a file that isn't a good template."""
         return sandbox.render(self.name, self.text, variables)
 
 
@@ -76,12 +76,12 @@ class Prompts:
     summary_variables: Sequence[Mapping[str, Any]]
 
     def get(self, caller: Caller, name: str) -> Prompt:
-        """The version in use.  Raises NotFound, which lists the prompts there are."""
+        """Return the version in use. Raises NotFound, which lists the prompts there are."""
         with self.database.read() as tx:
             return self.find(tx, caller, name)
 
     def all(self, caller: Caller) -> list[Prompt]:
-        """The version in use of every prompt, by name."""
+        """Return the version in use of every prompt, by name."""
         with self.database.read() as tx:
             return [self.find(tx, caller, name) for name in self._names(tx, caller)]
 
@@ -150,12 +150,12 @@ class Prompts:
         return self.find(tx, caller, name)
 
     def system(self, stored: str | None) -> str:
-        """The text of `system`, rendered; `stored` is its newest stored one (see SYSTEM_TEXT)."""
+        """Return the text of `system`, rendered; `stored` is its newest stored one (see SYSTEM_TEXT)."""
         unstored = self._unstored("system") if stored is None else None
         return _system(unstored.text if unstored else stored or "")
 
     def _unstored(self, name: str) -> Prompt | None:
-        """The operator's file or the packaged text of this name."""
+        """Return the operator's file or the packaged text of this name."""
         file = self.folder / f"{name}.txt"
         if NAME.fullmatch(name) and file.is_file():
             return Prompt(name, 0, file.read_text(encoding="utf-8"), "file")
@@ -168,7 +168,7 @@ class Prompts:
 
 
 def _newest(tx: Transaction, caller: Caller, name: str) -> Prompt | None:
-    """The newest stored version."""
+    """Return the newest stored version."""
     row = tx.scalars(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
     return Prompt(row.name, row.version, row.text, "stored", row.created_at) if row is not None else None
 

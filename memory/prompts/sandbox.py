@@ -43,7 +43,7 @@ _ENV.filters = {name: _ENV.filters[name] for name in _FILTERS} | {"join": _join}
 
 
 def render(name: str, text: str, variables: Mapping[str, Any]) -> str:
-    """The template `text` of the prompt `name`, filled in.  Raises InvalidRequest that says what is wrong with it."""
+    """Return the template `text` of the prompt `name`, filled in. Raises InvalidRequest, which says what is wrong."""
     try:
         template, used = _compiled(text)
         if unknown := ", ".join(sorted(used - set(variables))):
@@ -71,7 +71,7 @@ def render(name: str, text: str, variables: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=256)
 def _compiled(text: str) -> tuple[Template, frozenset[str]]:
-    """A template and the variables it uses.  Raises InvalidRequest for what could make it run long or write much."""
+    """Return a template and the variables it uses. Raises InvalidRequest for one that could run long or write much."""
     tree = _ENV.parse(text)
     if refused := next(tree.find_all(_REFUSED), None):
         can = "A prompt can print, choose and loop, but not define, call, include or multiply anything"

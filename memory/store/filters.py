@@ -30,7 +30,7 @@ _KINDS = {bool: ("true", "false", "boolean"), int: _NUMBERS, float: _NUMBERS, st
 
 @dataclass(frozen=True)
 class _OnSQLite:
-    """A place in the values of all items. kind: the database's name for the kind of the value there."""
+    """Place in the values of all items. kind: the database's name for the kind of the value there."""
 
     path: str = "$"
 
@@ -50,7 +50,7 @@ class _OnSQLite:
 
 @dataclass(frozen=True)
 class _OnPostgreSQL:
-    """The same place on the other database."""
+    """Same place on the other database."""
 
     value: Any
 

@@ -1,4 +1,4 @@
-"""The store: operations on JSON items for callers. A caller without a user has the tenant's own items.
+"""Store: operations on JSON items for callers. A caller without a user has the tenant's own items.
 
 Invariant: the operations of a call run in one transaction, in their order, all or none of them; each sees the changes
 of those before it (test_store, test_store_api).

@@ -61,7 +61,7 @@ def attributes(row: object, names: Iterable[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TurnRecord:
-    """A turn and its usage. reply_position: None if there was no reply."""
+    """Turn and its usage. reply_position: None if there was no reply."""
 
     user_position: int
     reply_position: int | None
@@ -74,7 +74,7 @@ class TurnRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session with all that is in it. Read the iterables once, in this order, before the next session.
+    """Session with all that is in it. Read the iterables once, in this order, before the next session.
 
     facts_through: the last position that facts were extracted from. Times that are None are taken from the messages.
     by_external_id: messages are known by their `external_id`, else by their position.
@@ -97,7 +97,7 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class FactRecord:
-    """A fact with its history and its relations.
+    """Fact with its history and its relations.
 
     source_position: of the source message in the fact's session. by_text: the fact is known by its text alone, else by
     its time of creation as well.
@@ -112,7 +112,7 @@ class FactRecord:
 
 @dataclass(frozen=True)
 class ItemRecord:
-    """An item of the store, its source messages, and its earlier values."""
+    """Item of the store, its source messages, and its earlier values."""
 
     item: Item
     sources: tuple[Source, ...] = ()
@@ -121,7 +121,7 @@ class ItemRecord:
 
 @dataclass(frozen=True)
 class Archive:
-    """A session that retention took out, without its document. message_count: without erased ones."""
+    """Session that retention took out, without its document. message_count: without erased ones."""
 
     id: int
     session_id: str
@@ -134,7 +134,7 @@ class Archive:
 
 
 class Export:
-    """A person's data as of the transaction `tx`. Read `sessions` to its end, then `facts`, `items` and `archives`.
+    """Person's data as of the transaction `tx`. Read `sessions` to its end, then `facts`, `items` and `archives`.
 
     read: begins the transaction of a page. only: export what is erased with this session.
     """

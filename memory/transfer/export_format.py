@@ -1,4 +1,4 @@
-"""The export's format: one JSON document with everything of a person, written and read; and Markdown, only written.
+"""Export's format: one JSON document with everything of a person, written and read; and Markdown, only written.
 
 `{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...], "items": [...]}`.
 A message is named by its position in its session, from 1; a fact's `id` means something only within the document.
@@ -60,7 +60,7 @@ FORMAT, VERSION = "recap-export", 1
 
 
 class _Record(ValueSchema):
-    """A part of the document. Fields that a later Recap adds are ignored."""
+    """Part of the document. Fields that a later Recap adds are ignored."""
 
     class Meta:
         unknown = EXCLUDE
@@ -76,7 +76,7 @@ class ExportedMessage(_Record, MessageToAppend):
 
 
 class _Counts(fields.Dict):
-    """A few counts: the number of keys is checked first."""
+    """Few counts: the number of keys is checked first."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, dict) and len(value) > WRONG_MAX:
@@ -85,7 +85,7 @@ class _Counts(fields.Dict):
 
 
 class ExportedCost(_Record):
-    """What a version of the summary cost, and what became of the facts that came with it."""
+    """Cost of a version of the summary, and what became of the facts that came with it."""
 
     value = dict
 
@@ -96,7 +96,7 @@ class ExportedCost(_Record):
 
 
 class ExportedSummary(_Record):
-    """One version of a summary."""
+    """Version of a summary."""
 
     value = partial(SummaryVersionValue, replaced=False)
 
@@ -122,7 +122,7 @@ class ExportedUsage(_Record):
 
 
 class ExportedTurn(_Record):
-    """What a turn cost."""
+    """Cost of a turn."""
 
     value = TurnRecord
 
@@ -136,7 +136,7 @@ class ExportedTurn(_Record):
 
 
 class ExportedSession(_Record):
-    """A session: its messages in order, all versions of its summary, and the cost of its turns."""
+    """Session: its messages in order, all versions of its summary, and the cost of its turns."""
 
     value = SessionRecord
 
@@ -157,7 +157,7 @@ class ExportedSession(_Record):
 
 
 class ExportedRevision(_Record):
-    """A fact as it was after a change."""
+    """Fact as it was after a change."""
 
     value = partial(FactRevisionValue, fact_id=0)
 
@@ -171,7 +171,7 @@ class ExportedRevision(_Record):
 
 
 class ExportedLink(_Record):
-    """What a fact ties together."""
+    """Relation of a fact."""
 
     value = Relation
 
@@ -188,7 +188,7 @@ class ExportedLink(_Record):
 
 
 class ExportedFact(_Record):
-    """A fact, with its earlier forms."""
+    """Fact, with its earlier forms."""
 
     id = integer(1, attribute="fact.id", required=True)
     text = Text(attribute="fact.text", required=True)
@@ -215,7 +215,7 @@ class ExportedFact(_Record):
 
 
 class ExportedVersion(_Record):
-    """The value that an item had from `created_at` on."""
+    """Value that an item had from `created_at` on."""
 
     value = ItemVersion
 
@@ -226,7 +226,7 @@ class ExportedVersion(_Record):
 
 
 class ExportedSource(_Record):
-    """The place of a message that an item rests on."""
+    """Place of a message that an item rests on."""
 
     value = Source
 
@@ -235,7 +235,7 @@ class ExportedSource(_Record):
 
 
 class ExportedItem(_Record):
-    """An item of the store, with its earlier values."""
+    """Item of the store, with its earlier values."""
 
     namespace = Namespace(attribute="item.namespace", required=True)
     key = Text(attribute="item.key", required=True, validate=NAME)

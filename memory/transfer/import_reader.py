@@ -46,7 +46,7 @@ class ImportQuery(Input):
 
 
 class Imported(Schema):
-    """What an import did. What was stored already is left as it is."""
+    """Result of an import. Rows that were stored already are left as they are."""
 
     format = fields.String(
         attribute="document.format",

@@ -59,7 +59,7 @@ _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", 
 
 @dataclass(frozen=True)
 class ImportDocument:
-    """A checked document. Its records are read once, while they are imported. length: the number of sessions."""
+    """Checked document. Its records are read once, while they are imported. length: the number of sessions."""
 
     format: str
     length: int
@@ -88,7 +88,7 @@ def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, ow
 
 @dataclass
 class Import:
-    """The import of a document, and its result.
+    """Import of a document, and its result.
 
     created, known: numbers of rows by kind. renamed: sessions that got another id.
     """

@@ -28,7 +28,7 @@ Parts = Mapping[str | None, Mapping[str, str]]
 
 
 class NotJson(ValueError):
-    """The document can't be read as JSON. The message says why, as the end of a sentence."""
+    """Document that can't be read as JSON. The message says why, as the end of a sentence."""
 
 
 def first_byte(file: IO[bytes]) -> bytes:
@@ -76,7 +76,7 @@ def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterato
 
 
 class _Document:
-    """The events of a document, while the current `part` and the current `item` are not too large."""
+    """Events of a document, while the current `part` and the current `item` are not too large."""
 
     def __init__(self, file: IO[bytes], lines: bool) -> None:
         self._file, self._lines = file, lines

@@ -1,4 +1,4 @@
-"""A turn, from a person's message to the reply.
+"""Turn, from a person's message to the reply.
 
 pipeline   one turn from end to end              admission  its lease, the stored message
 head       what the session remembers            prompt     what is recalled, and what is sent

@@ -1,4 +1,4 @@
-"""The values of a turn: what is asked, the turn that has begun, what is reported of it, and the events of the reply."""
+"""Values of a turn: what is asked, the turn that has begun, what is reported of it, and the events of the reply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens a
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """A message to answer, on behalf of `caller`.
+    """Message to answer, on behalf of `caller`.
 
     recall: the mode; None: the setting RECALL. model: None for the main model.
     remember: if not, no fact is taken from the turn and no other session recalls it.
@@ -62,7 +62,7 @@ class TurnRequest:
 
     @property
     def fingerprint(self) -> str:
-        """What two requests with one Idempotency-Key must have in common to be the same request."""
+        """Return the hash that two requests with one Idempotency-Key have in common when they are the same."""
         if self.transcript is not None:
             return self.transcript.fingerprint
         replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
@@ -72,7 +72,7 @@ class TurnRequest:
 
 @dataclass(frozen=True)
 class RecallToolCall:
-    """A model's call of a recall tool, its arguments as far as they were understood, and what it got.
+    """Model's call of a recall tool, its arguments as far as they were understood, and what it got.
 
     query: None when the words are not kept. excerpts: how many it was given. error: the sentence it was sent instead.
     """
@@ -88,7 +88,7 @@ class RecallToolCall:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """The `memory` of a reply.
+    """`memory` of a reply.
 
     summary_version, state: the version stored when the turn began, and how it stood.
     head_version, profile_version: the versions that the prompt showed (0: none).
@@ -111,7 +111,7 @@ class MemoryReport:
 
 @dataclass(frozen=True)
 class Turn:
-    """A turn that has begun: its session as it was then, and what keeps others out of it.
+    """Turn that has begun: its session as it was then, and what keeps others out of it.
 
     session: None where memory takes no part. session_id: None where the caller has no session.
     new_messages: the message to answer; in a client's conversation followed by calls of tools and their results.
@@ -164,7 +164,7 @@ class TurnUsage:
 
 @dataclass(frozen=True)
 class TurnStarted:
-    """The model has begun to answer `user_message_id`, which may be the result of a tool.
+    """Event: the model has begun to answer `user_message_id`, which may be the result of a tool.
 
     session_id: None for a temporary turn without a session. user_message_id: None where nothing is stored.
     saved_tokens: an estimate. problem: why a client's request was answered without all of its memory.
@@ -182,7 +182,7 @@ class TurnStarted:
 
 @dataclass(frozen=True)
 class TurnFinished:
-    """The turn is over and stored.
+    """Event: the turn is over and stored.
 
     finish_reason: the model's, or `interrupted` or `cut_off`. failure: why the reply was cut off; its words are kept.
     calls: the reply's calls of a client's tools.

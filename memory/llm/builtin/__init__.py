@@ -1,4 +1,4 @@
-"""The built-in model: rules that need no network and no key, so that Recap can be tried within a minute.
+"""Built-in model: rules that need no network and no key, so that Recap can be tried within a minute.
 
 `prompt` reads what Recap shows to any model, `language` holds what the rules know of languages, as data.  `reading`
 reads what a person says of themselves, and `record` keeps what holds of it all.  From that come answers to a mini
@@ -26,7 +26,7 @@ _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply
 
 
 class BuiltinModel:
-    """A `LanguageModel` by rules.  It never raises, holds no state, and may be shared between threads."""
+    """`LanguageModel` by rules.  It never raises, holds no state, and may be shared between threads."""
 
     name = "recap-extractive"
     supports_tools = False

@@ -28,7 +28,7 @@ _TITLES = {section.title: section for section in SECTIONS}
 
 
 class Said(NamedTuple):
-    """A message. day: as YYYY-MM-DD, empty where the prompt does not tell; position: in a list with numbers."""
+    """Message. day: as YYYY-MM-DD, empty where the prompt does not tell; position: in a list with numbers."""
 
     text: str
     role: str = "user"
@@ -38,7 +38,7 @@ class Said(NamedTuple):
 
 
 class Known(NamedTuple):
-    """A fact. id: in a list with numbers."""
+    """Fact. id: in a list with numbers."""
 
     text: str
     day: str
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a prompt for a reply holds. recalled: messages of earlier conversations; said: those of this one."""
+    """Content of a prompt for a reply. recalled: messages of earlier conversations; said: those of this one."""
 
     question: str
     said: tuple[Said, ...] = ()

@@ -36,7 +36,7 @@ def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 
 
 class _Words(HTMLParser):
-    """The text of HTML, with a line for each block."""
+    """Text of HTML, with a line for each block."""
 
     def __init__(self) -> None:
         super().__init__()
