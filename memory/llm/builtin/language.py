@@ -65,17 +65,12 @@ def spelt(text: str) -> str:
 def _own_word(word: str) -> str:
     if word in _KNOWN_WORDS:
         return word
-    return next((own for part in _shorter(word) for own in _BY_PART.get(part, ()) if _is_near(word, own)), word)
-
-
-def _is_near(word: str, own: str) -> bool:
-    """Return whether one letter is missing, too many or another one, or two neighbours changed places."""
-    at = next((at for at, (one, other) in enumerate(zip(word, own, strict=False)) if one != other), len(word))
-    rest, own_rest = word[at:], own[at:]
-    if len(own) < 5 and len(word) >= len(own):  # "fork" is no misspelt "work"
-        return sorted(rest[:2]) == sorted(own_rest[:2]) and rest[2:] == own_rest[2:]
-    swapped = rest[1::-1] + rest[2:] if len(rest) > 1 else rest
-    return own_rest in (rest[1:], swapped) or rest == own_rest[1:] or rest[1:] == own_rest[1:]
+    near = (own for part in _shorter(word) for own in _BY_PART.get(part, ()))
+    # "fork" is no misspelt "work", but "wrok" and "wok" are
+    return next(
+        (own for own in near if (own[0] == word[0] and len(own) > min(4, len(word))) or sorted(word) == sorted(own)),
+        word,
+    )
 
 
 def asks(name: str, text: str) -> set[str]:
