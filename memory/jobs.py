@@ -7,7 +7,7 @@ Invariants:
 - A job runs to its end at least once, whatever is killed meanwhile [test_kill]. Handlers are idempotent.
 - Two workers never run one job at a time [test_workers_of_many_processes_never_do_one_job_twice].
 - A job that fails, or whose process dies, is tried again after a growing pause. After JOB_ATTEMPTS tries it stays with
-  its error until somebody enqueues or retries it [test_outbox].
+  its error until somebody enqueues or retries it [test_jobs].
 - A clock that is put back makes jobs due, never later [test_clock_back].
 """
 

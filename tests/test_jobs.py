@@ -1,4 +1,4 @@
-"""The outbox: what is asked for is done at least once, failures are retried and visible, a bad job holds up none."""
+"""Jobs: each is done at least once, failures are retried and visible, and a bad job holds up no other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import event
 
 from app import engine_of
 from memory import jobs
@@ -277,6 +278,28 @@ def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: 
     bench.engine.job_queue.start()
     bench.enqueue("a")
     assert eventually(lambda: sorted(bench.done) == ["a", "b"])
+
+
+def test_starting_twice_starts_one_thread(bench: Bench) -> None:
+    for _ in range(2):
+        bench.engine.job_queue.start()
+    assert [thread.name for thread in threading.enumerate()].count("recap-jobs") == 1
+
+
+def test_a_summary_job_takes_at_most_eight_statements(model_app: Flask, model_server: ModelServer) -> None:
+    engine, client, statements = engine_of(model_app), model_app.test_client(), list[str]()
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if not statement.startswith(("PRAGMA", "BEGIN")):
+            statements.append(statement)
+
+    event.listen(engine.database.engine, "before_cursor_execute", note)
+    for text in ("I drink tea.", "And coffee."):
+        append(client, "s", [said(text)])
+        model_server.mini.queue(digest_of(topic="Tea"))
+        statements.clear()
+        assert engine.job_queue.run_now("summary", 1) is None
+        assert len(statements) <= 8 + (text == "I drink tea."), statements  # the facts are read once
 
 
 # -- clocks that jump
