@@ -1,4 +1,4 @@
-"""The engine: from a message to its reply, and to the memory the two leave.
+"""Engine: from a message to its reply, and to the memory the two leave.
 
 Each part imports only parts further down this list (import-linter holds it):
 

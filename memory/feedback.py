@@ -145,7 +145,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class _Reviewed:
-    """An instruction's text, an exchange, and what the person thinks of the reply."""
+    """Instruction's text, an exchange, and what the person thinks of the reply."""
 
     instruction: str
     message: str

@@ -26,7 +26,7 @@ def is_zip(file: IO[bytes]) -> bool:
 
 
 class Archive:
-    """A .zip. Raises InvalidRequest for a damaged one, now or while it is read."""
+    """Files of a .zip. Raises InvalidRequest for a damaged one, now or while it is read."""
 
     def __init__(self, file: IO[bytes]) -> None:
         with _errors():
@@ -47,7 +47,7 @@ class Archive:
 
 
 class _Bounded:
-    """The file of a .zip, with reads below DIRECTORY_BYTES_MAX: a .zip declares the size of its list."""
+    """File of a .zip, with reads below DIRECTORY_BYTES_MAX: a .zip declares the size of its list."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

@@ -27,7 +27,7 @@ _PARTS: Parts = {
 
 @dataclass(frozen=True)
 class Source:
-    """A program: recognises an item of its export, and returns the records of it."""
+    """Program: recognises an item of its export, and returns the records of it."""
 
     name: str
     recognises: Callable[[Mapping[str, Any]], bool]
@@ -57,7 +57,7 @@ _OTHER_FILES = {  # of exports, by a field that only they have
 
 @dataclass(frozen=True)
 class ThirdPartyExport:
-    """The items of another program's export. Each iteration reads the file from the start."""
+    """Items of another program's export. Each iteration reads the file from the start."""
 
     items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
     now: datetime  # for records without a time
