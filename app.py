@@ -43,6 +43,8 @@ def create_app(settings: Mapping[str, Any] | None = None, *, model: Model | None
     """
     if settings is None:
         app = build_app(Settings.from_env(), model)
+        for sentence in Settings.removed():
+            log.warning(sentence)
     else:
         own, flask = _read(settings)
         app = build_app(own, model, **flask)

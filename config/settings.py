@@ -25,6 +25,13 @@ T = TypeVar("T")
 KEY_FILES = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI_FALLBACK_API_KEY")
 """The keys that a file may hold."""
 
+REMOVED = {
+    "JOB_ATTEMPTS": "memory.jobs.ATTEMPTS",
+    "FACT_HALF_LIFE_DAYS": "memory.knowledge.fact_ranking.HALF_LIFE_DAYS",
+    "PROFILE_TOKENS": "memory.turn.context.PROFILE_TOKENS",
+}
+"""Former settings, each with the constant that took its place."""
+
 
 def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
     """Of a variable; a value is taken as it is."""
@@ -33,7 +40,6 @@ def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
 
 Choice = Annotated[T, _from_text(str.lower)]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
-Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
@@ -163,10 +169,6 @@ class Settings(BaseModel):
     """Which processes run the jobs that follow replies: `web`, the web workers in threads of their own, so that one
     program is enough; or `worker`, separate `flask jobs work` processes."""
 
-    job_attempts: int = Field(6, ge=1)
-    """How often a job is tried before it counts as failed. With the pauses in between, six tries outlast eight minutes
-    without the model."""
-
     summary_every: int = Field(1, ge=1)
     """The number of turns between updates of the stored summary."""
 
@@ -269,9 +271,6 @@ class Settings(BaseModel):
     fact_weights: Annotated[FactWeights, _from_text(parsers.weights)] = FactWeights()
     """The weights of the parts of a fact's score, as `importance:0.4,recency:0.2`."""
 
-    fact_half_life_days: Days = 30.0
-    """Days after which the recency of a fact has halved."""
-
     profile_mode: Annotated[When, _from_text(when)] = When("background")
     """When the mini model updates a person's profile: `background`, two minutes after the last new fact about them, so
     that a conversation costs one call; `inline`, before the reply is sent, with the summary; `every 30 minutes` or a
@@ -283,9 +282,6 @@ class Settings(BaseModel):
     closed. A cron expression in UTC or `every 30 minutes`, if there are new facts: by default at night, because the
     mini model is asked once a day at most; `background`, two minutes after the last new fact; `inline`, at once after
     the summary; `manual`, when a call asks for it; `off`, never."""
-
-    profile_tokens: int = Field(300, ge=0)
-    """Tokens of the profile in a prompt's head, instead of the facts that it contains."""
 
     conversation_types: Choice[Literal["on", "off"]] = "on"
     """Whether the type of a conversation is recognised: by its words, and from the first summary on by the mini model,
@@ -336,6 +332,12 @@ class Settings(BaseModel):
         if settings.search == "postgres" and not settings.on_postgresql:
             raise SettingsError("SEARCH cannot be postgres without a PostgreSQL database: name it in DATABASE_URL.")
         return settings
+
+    @classmethod
+    def removed(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
+        """Return a sentence for each former setting that the environment still has."""
+        chosen = environment.read(environ, dotenv, REMOVED, prose=REMOVED, secrets=(), key_files=())
+        return [f"{name} is no setting any more: its value is the constant {REMOVED[name]}." for name in chosen]
 
     @property
     def uses_builtin_model(self) -> bool:

@@ -98,7 +98,7 @@ class Engine:
             analysis=analysis_in(settings.search_language),
         )
         self.leases = leases = Leases(database, now)
-        self.job_queue = job_queue = JobQueue(database, leases, now, settings.job_attempts, metrics)
+        self.job_queue = job_queue = JobQueue(database, leases, now, metrics)
         self.jobs = Jobs(database, now)
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = Keys(settings.api_keys, database, now)

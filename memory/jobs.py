@@ -53,6 +53,7 @@ from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
 
+ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
@@ -225,13 +226,10 @@ class JobQueue:
     One thread of a process looks for due jobs of all kinds with one statement, and starts a thread for each job.
     """
 
-    def __init__(
-        self, database: Database, leases: Leases, now: Callable[[], datetime], attempts: int, metrics: Metrics
-    ) -> None:
+    def __init__(self, database: Database, leases: Leases, now: Callable[[], datetime], metrics: Metrics) -> None:
         self._database = database
         self._leases = leases
         self._now = now
-        self._attempts = attempts
         self._metrics = metrics
         self._handlers: dict[str, Handler] = {}
         self._workers: dict[str, int] = {}
@@ -444,7 +442,7 @@ class JobQueue:
         if error is None:
             values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
         else:
-            given_up, abandoned = job.attempts >= self._attempts and not waits, error == ABANDONED
+            given_up, abandoned = job.attempts >= ATTEMPTS and not waits, error == ABANDONED
             outcome = "dead" if given_up else "abandoned" if abandoned else "retried"
             pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
             values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}

@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
+from memory import jobs as jobs_module
 from tests.conftest import MakeApp
 from tests.http import Body, chat, failed, good, said
 from tests.knowledge import digest_of
@@ -75,8 +76,11 @@ def test_it_can_be_cancelled_and_resumed(imported: FlaskClient, model_server: Mo
     assert len(prompts(model_server, "mini")) == 4, "what was summarised is not summarised again"
 
 
-def test_what_has_failed_is_tried_again_when_it_is_asked_for(make_app: MakeApp, model_server: ModelServer) -> None:
-    client = make_app(**at(model_server, job_attempts=1)).test_client()
+def test_what_has_failed_is_tried_again_when_it_is_asked_for(
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", 1)
+    client = make_app(**at(model_server)).test_client()
     good(client.post("/api/import?user_id=ada", data=an_import(1), content_type="application/json"))
     model_server.mini.queue(Status(400))
     good(client.post(ADDRESS))

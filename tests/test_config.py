@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
 from config.parsers import When
+from config.settings import REMOVED
 
 # Every variable: a value it takes, and what that becomes.
 GOOD: dict[str, tuple[str, Any]] = {
@@ -58,7 +60,6 @@ GOOD: dict[str, tuple[str, Any]] = {
     "MODEL_TIMEOUT": ("12.5", 12.5),
     "SUMMARY_MODE": ("Inline", "inline"),
     "JOBS": ("Worker", "worker"),
-    "JOB_ATTEMPTS": ("1", 1),
     "SUMMARY_EVERY": ("3", 3),
     "SUMMARY_DEBOUNCE": ("0", 0.0),
     "SUMMARY_PROMPT": ("short", "short"),
@@ -88,8 +89,6 @@ GOOD: dict[str, tuple[str, Any]] = {
     "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
     "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
     "CONSOLIDATION": ("background", When("background")),
-    "PROFILE_TOKENS": ("100", 100),
-    "FACT_HALF_LIFE_DAYS": ("90", 90.0),
     "LINKS": ("OFF", "off"),
     "METRICS_KEY": ("prometheus-reads-with-it", "prometheus-reads-with-it"),
     "LOG_LEVEL": ("DEBUG", "debug"),
@@ -316,3 +315,13 @@ def test_several_settings_in_one_line_are_shown_line_by_line(line: str, lines: l
     assert "sk-secret" not in str(caught.value)
     file.write_text("\n".join(["SYSTEM_PROMPT=Say PORT=80 when asked.", "OPENAI_MODEL=a=b PATH=/x"]))
     assert from_env(file).system_prompt == "Say PORT=80 when asked."
+
+
+def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("JOB_ATTEMPTS=3\nPORT=8001\n")
+    assert Settings.removed({"PROFILE_TOKENS": ""}, tmp_path / ".env") == [
+        "JOB_ATTEMPTS is no setting any more: its value is the constant memory.jobs.ATTEMPTS."
+    ]
+    for constant in REMOVED.values():
+        module, _, name = constant.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), constant

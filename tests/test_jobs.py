@@ -25,7 +25,7 @@ from tests.knowledge import digest_of
 from tests.model_server import ModelServer, Status
 from tests.processes import eventually
 
-TRIES = 6  # as JOB_ATTEMPTS is by default
+TRIES = jobs.ATTEMPTS
 
 # -- merging and waiting
 

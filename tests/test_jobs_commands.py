@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from app import build_app, engine_of
 from cli import register_commands
 from config import Settings
+from memory import jobs as jobs_module
 from models import JobRow
 from tests.conftest import MakeApp
 from tests.http import append, read_all, said, summary
@@ -77,9 +78,12 @@ def test_jobs_are_listed_with_their_errors_and_retried(
     assert missing.exit_code == 1 and f"There is no job {found[1]}" in missing.stderr
 
 
-def test_all_that_failed_is_retried_whosever_it_is(run: Run, client: FlaskClient, model_server: ModelServer) -> None:
+def test_all_that_failed_is_retried_whosever_it_is(
+    run: Run, client: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", 1)
     model_server.mini.queue(Status(401), Status(401))
-    assert "2 of them failed" in run("work", "--once", job_attempts=1).stdout
+    assert "2 of them failed" in run("work", "--once").stdout
     assert [job["state"] for job in read_all(client, "/api/jobs", state="failed")] == ["failed"] * 2
     with engine_of(client.application).database.write() as tx:
         tx.query(JobRow).order_by(JobRow.id).first().owner_id = None  # type: ignore[union-attr]

@@ -18,6 +18,7 @@ from sqlalchemy import select
 from app import engine_of
 from benchmarks.serving import ROOT
 from config import ApiKey
+from memory import jobs as jobs_module
 from memory.engine import Engine
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import JobRow
@@ -131,8 +132,11 @@ def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
     assert figures("recap_turns_total", outcome="failed") == 0
 
 
-def test_a_job_is_counted_by_how_it_ended(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server, job_attempts=2))
+def test_a_job_is_counted_by_how_it_ended(
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", 2)
+    app = make_app(**at(model_server))
     client, job_queue = app.test_client(), engine_of(app).job_queue
     chat(client, "My cat is called Miso.", session_id="s")
     model_server.mini.default = lambda body: Status(401)

@@ -12,6 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
+from memory import jobs as jobs_module
 from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from tests.application import locked
@@ -118,9 +119,12 @@ def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp
 
 
 @pytest.mark.parametrize("how", ["killed", "ended"])
-def test_a_process_that_ended_is_no_failure_of_memory(make_app: MakeApp, server: ModelServer, how: str) -> None:
+def test_a_process_that_ended_is_no_failure_of_memory(
+    make_app: MakeApp, server: ModelServer, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its summary is made by another one; only when that never succeeds has memory failed."""
-    bench = Bench(make_app(**at(server, job_attempts=2, model_timeout=2.0)), Clock())
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", 2)
+    bench = Bench(make_app(**at(server, model_timeout=2.0)), Clock())
     ada = Person(bench.client)
     ada.says("My name is Ada.")
     server.mini.default = lambda body: Delay(threading.Event(), digest_of(topic="Too late"))

@@ -223,8 +223,11 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
     assert sorted(one["text"] for one in facts) == ["I love green tea.", "I own two cats."]
 
 
-def test_settings_bound_what_is_shown(make_app: MakeApp, model_server: ModelServer) -> None:
-    ada = Person(make_app(**at(model_server, profile_tokens=12)), model_server)
+def test_settings_bound_what_is_shown(
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.turn.context.PROFILE_TOKENS", 12)
+    ada = Person(make_app(**at(model_server)), model_server)
     ada.tell("I live in Tallinn.", "I love green tea.")
     ada.update(HOME_AND_TEA)
     head = ada.head()

@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
+from memory import jobs as jobs_module
 from memory import tokens
 from memory.conversation_types import BUILT_IN
 from memory.engine import Engine
@@ -116,9 +117,10 @@ def test_a_broken_answer_is_repaired_once(talk: Talk, broken: str) -> None:
 
 @pytest.mark.parametrize(("attempts", "state"), [(3, "pending"), (1, "failed")])
 def test_a_failing_model_leaves_the_error_and_refresh_tries_again(
-    make_app: MakeApp, model_server: ModelServer, attempts: int, state: str
+    make_app: MakeApp, model_server: ModelServer, attempts: int, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = Talk(make_app(job_attempts=attempts, **at(model_server)), model_server)
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", attempts)
+    talk = Talk(make_app(**at(model_server)), model_server)
     talk.say("I drink tea.")
     failed = talk.digest(Status(401))
     assert (failed["state"], failed["latest"], bool(failed["error"])) == (state, None, True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from app import engine_of
 from benchmarks.serving import ROOT
 from config import SettingsError
+from memory import jobs as jobs_module
 from search_index import WordLlamaEmbedder
 from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
 from search_index.embeddings import cosines as cosines_of
@@ -249,8 +250,11 @@ def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(
     assert search(app, "zzz refused")[0]["content"] == "zzz is refused, always"
 
 
-def test_indexing_waits_for_the_server_however_long(make_app: MakeApp, model_server: ModelServer) -> None:
-    app = make_app(**at(model_server, embeddings="openai", job_attempts=1))
+def test_indexing_waits_for_the_server_however_long(
+    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "ATTEMPTS", 1)
+    app = make_app(**at(model_server, embeddings="openai"))
     client, job_queue = app.test_client(), engine_of(app).job_queue
     append(client, "s", MOVED, user_id="ada")
     model_server.embeddings.default = lambda _: Status(503)

@@ -15,6 +15,7 @@ from models.facts import Fact, FactScore
 from search_index import Nearness
 from search_index.caches import cached
 
+HALF_LIFE_DAYS = 30.0  # after which the recency of a fact has halved
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
 FACTS_KEPT = 2048  # facts whose words are cached: consecutive turns rank the same ones
 USED = 0.25  # of the most that relevance counts, from which a fact was of use
@@ -31,7 +32,6 @@ class Ranking:
         """Without `nearness` facts are compared with a message by their words alone."""
         self._nearness = nearness
         self._weights = settings.fact_weights
-        self._half_life_days = settings.fact_half_life_days
         words = analysis_in(settings.search_language).words
         self._words, self._query = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
 
@@ -91,14 +91,14 @@ class Ranking:
         relevant, of OFTEN times; relevance: the cosine between its words and the message's, as sets, or how near their
         meanings are, whichever is more.
         """
-        weights, half_life = self._weights, self._half_life_days
+        weights = self._weights
         days = max(timedelta(), now - fact.valid_from) / timedelta(days=1)
         words = self._words(fact.text) if query else query
         shared = len(words & query)
         alike = shared / math.sqrt(len(query) * len(words)) if shared else 0.0
         parts = (
             weights.importance * fact.importance / 5,
-            weights.recency * 0.5 ** (days / half_life if half_life else math.inf),
+            weights.recency * 0.5 ** (days / HALF_LIFE_DAYS),
             weights.use * min(1.0, math.log1p(fact.recalled_count) / math.log(OFTEN)),
             weights.relevance * max(alike, min(1.0, NEAR_WEIGHT * near)),
         )

@@ -50,6 +50,7 @@ from models.sections import Sections
 from models.sessions import SessionState
 from models.store import MODEL
 
+PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
@@ -274,7 +275,7 @@ def _read_prefix(
     settings = engine.types.settings_for(session, data.types, messages, choosing=is_choosing)
     shown_profile = ProfileBlock()
     if data.profile is not None and request.remember and engine.settings.profile_mode.mode != "off":
-        shown_profile = ProfileBlock.of(*data.profile, engine.settings.profile_tokens)
+        shown_profile = ProfileBlock.of(*data.profile, PROFILE_TOKENS)
     valid: Sequence[Fact] = ()
     if data.has_facts and request.remember:
         valid = engine.current_facts.read(tx, session.owner_id, session.id, data.facts_revision)
