@@ -1,6 +1,8 @@
 """Sessions and their messages.
 
-sessions   threads of messages, for callers and for the engine's own transactions
-messages   a message from what was said to a row, and back
-fold       when the summary takes the place of the messages that a prompt shows word for word
+sessions     threads of messages, for callers and for the engine's own transactions
+messages     a message from a draft to a row, and back
+compaction   when the summary takes the place of the messages that a prompt shows word for word
+refusals     messages that a model server refused
+thoughts     a job that takes thoughts out of stored messages
 """

@@ -1,18 +1,19 @@
-"""The fold: when a prompt's tail gives way to the summary.
+"""Compaction: when the recent messages of a prompt give way to the summary.
 
-A prompt shows [head: system prompt, summary, facts][tail: every message after that summary, word for word].  Between
-folds the head stays the same and the tail only grows at its end, so consecutive prompts share a long prefix, which
-providers bill at a fraction.  When the tail has outgrown its limits, the head advances to the newest summary.
+A prompt shows [prefix: system prompt, summary, facts][recent messages, word for word].  Between compactions the prefix
+stays the same and the recent messages only grow at their end, so consecutive prompts share a long beginning, which
+providers bill at a fraction.
 
-Guarantee: every message is in the summary or in the tail, but for hidden ones.  While there is no newer summary, the
-tail keeps growing.
+Invariant: every message is in the summary or among the recent ones, but for hidden and refused ones; while there is no
+newer summary, the recent ones keep growing (test_fold).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from config import Settings
 from memory.sessions.messages import CURRENT
@@ -22,7 +23,7 @@ from models.sessions import SessionState
 
 TURN = 2  # messages: a question and its answer
 
-_M, _J = MessageRow.__table__.c, JobRow.__table__.c
+_M, _J, _S = MessageRow.__table__.c, JobRow.__table__.c, SessionRow.__table__.c
 _OF_SESSION = _M.session_id == bindparam("session")
 _TOKENS = select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last"))
 _LAST_QUESTION = select(func.max(_M.position)).where(
@@ -37,10 +38,10 @@ _BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("ses
 def summary_is_urgent(tx: Transaction | Connection, session: SessionRow | SessionState, settings: Settings) -> bool:
     """Return whether the summary must be updated now, without waiting for a pause in the talk.
 
-    So it is when one more turn makes the tail too long, and no newer summary is stored or being made.  Asked for one
-    turn ahead, the summary is ready when the fold is due.
+    So it is when one more turn makes the recent messages too many, and no newer summary is stored or being made.  Asked
+    for one turn ahead, the summary is ready when the compaction is due.
     """
-    if session.summary_through > session.head_through:  # the next fold makes room already
+    if session.summary_through > session.head_through:  # the next compaction makes room already
         full = session.message_count - session.summary_through + TURN > settings.tail_messages_max
     else:
         messages, size = session.message_count - session.head_through, session.tokens - session.head_tokens
@@ -66,43 +67,51 @@ def is_compaction_due(row: SessionRow | SessionState, settings: Settings, new_me
 
 
 def compact(
-    tx: Transaction, row: SessionRow, settings: Settings, new_messages: Sequence[Message], *, force: bool = False
-) -> bool:
+    tx: Connection, session: SessionState, settings: Settings, new_messages: Sequence[Message]
+) -> SessionState | None:
     """Let the newest summary stand in for the start of the recent messages, before a turn on `new_messages`.
 
-    Returns whether there is a summary for that.  force: also where the recent messages are within their limits.
+    Returns how the session is then; None where no newer summary is there.  The caller holds the session's lock.
     """
-    if not (force or is_compaction_due(row, settings, new_messages)):
-        return False
-    through = _through(tx, row, settings, new_messages[0].position - 1)
-    if through <= row.head_through:
-        return False
-    _use_newest_summary(tx, row, through)
-    return True
+    before = new_messages[0].position - 1
+    if min(session.summary_through, before - settings.tail_messages_min) <= session.head_through:
+        return None
+    through = _through(tx, session, settings, before)
+    if through <= session.head_through:
+        return None
+    values = _show_newest(tx, session, through)
+    tx.execute(update(SessionRow.__table__).where(_S.id == session.id).values(values))
+    return session._replace(**values)
 
 
 def use_newest_summary(tx: Transaction, row: SessionRow, settings: Settings) -> None:
     """Let the prefix show the newest summary, and choose its facts anew."""
-    _use_newest_summary(tx, row, _through(tx, row, settings, row.message_count))
+    for name, value in _show_newest(tx, row, _through(tx, row, settings, row.message_count)).items():
+        setattr(row, name, value)
 
 
-def _use_newest_summary(tx: Transaction, row: SessionRow, through: int) -> None:
-    row.head_through = through
-    row.head_version = row.summary_version
-    row.head_tokens = tx.scalar(_TOKENS, {"session": row.id, "last": row.head_through}) or 0
-    row.head_facts = None
+def _show_newest(tx: Transaction | Connection, session: SessionRow | SessionState, through: int) -> dict[str, Any]:
+    """Return the columns of a session whose prefix stands for the messages up to `through`."""
+    size: int = tx.scalar(_TOKENS, {"session": session.id, "last": through}) or 0
+    return {
+        "head_through": through,
+        "head_version": session.summary_version,
+        "head_tokens": size,
+        "head_facts": None,
+    }
 
 
-def _through(tx: Transaction, row: SessionRow, settings: Settings, before: int) -> int:
+def _through(tx: Transaction | Connection, row: SessionRow | SessionState, settings: Settings, before: int) -> int:
     """Return the last of the first `before` positions that the newest summary may stand in for.
 
-    The last TAIL_MESSAGES_MIN messages stay in the tail even if the summary covers them.  The tail begins with a
-    question of the person's, so that no answer stands without its question and no tool's result without its call.
+    The last TAIL_MESSAGES_MIN messages stay among the recent ones even if the summary covers them.  The recent ones
+    begin with a question of the person's, so that no answer stands without its question and no tool's result without
+    its call.
     """
     through = min(row.summary_through, before - settings.tail_messages_min)
     if through <= 0:
         return 0
     onward = row.head_through if through > row.head_through else 0  # a version brought back may cover less
     begins = tx.scalar(_LAST_QUESTION, {"session": row.id, "first": onward + 2, "last": through + 1})
-    # In one very long exchange there is no such question: a tail cut anywhere is better than one that never ends.
+    # In one very long turn there is no such question: a cut anywhere is better than none.
     return int(begins or through + 1) - 1

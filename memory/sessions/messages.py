@@ -47,7 +47,7 @@ QUOTABLE = *CURRENT, _M.refused.is_(None)
 """True of those that a model may read: not of those that a model server refused (see `refusals`)."""
 
 VISIBLE = *QUOTABLE, _M.hidden_at.is_(None)
-"""True of those that prompts show and summaries read: of them without the hidden ones (see `hiding`)."""
+"""True of those that prompts show and summaries read: of them without the hidden ones (see `hidden_messages`)."""
 
 UNSHOWN = select(_M.id, _M.tokens).where(
     _M.session_id == bindparam("session"), *CURRENT, or_(_M.hidden_at.is_not(None), _M.refused.is_not(None))
@@ -57,10 +57,10 @@ UNSHOWN = select(_M.id, _M.tokens).where(
 MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 """Messages with the fields of a `Message`: `Message._make` takes each row."""
 
-_LINE = MESSAGES.where(_M.session_id == bindparam("session"), _M.position > bindparam("after")).order_by(_M.position)
-
-RECENT_MESSAGES = _LINE.where(*VISIBLE)
-"""What is shown of a session's current line after a position."""
+RECENT_MESSAGES = MESSAGES.where(
+    _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
+).order_by(_M.position)
+"""The visible messages of a session's active branch after a position."""
 
 TITLE_CHARS = 60
 

@@ -1,9 +1,8 @@
 """Turn, from a person's message to the reply.
 
-pipeline   one turn from end to end              admission  its lease, the stored message
-head       what the session remembers            prompt     what is recalled, and what is sent
-running    the answer; a turn's lease, log and metrics
-tools      how a model looks back by itself      turns      turns as rows
-block      what other models are shown
-values     what goes in, is reported, and comes out
+turn      one turn from end to end              begin     its session, the stored message
+context   what the session remembers            prompt    the messages to send; memory blocks
+answer    the reply of the model                record    what is stored of it
+tools     how a model searches by itself        turns     turns as rows
+request   the values: what goes in, is reported, and comes out
 """

@@ -145,9 +145,10 @@ def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
     assert turn.lease is not None
     with engine.database.write(turn.request.lock_timeout, durable=False) as tx:
         row = lock_session(tx, turn.lease.row_id)
-        if row is None or not compact(tx, row, engine.settings, turn.new_messages, force=True):
+        if row is None:
             return None
-        return replace(turn, session=SessionState.of(row))
+        session = compact(tx.connection(), SessionState.of(row), engine.settings, turn.new_messages)
+    return replace(turn, session=session) if session is not None else None
 
 
 @retry_on_conflict
@@ -217,10 +218,8 @@ def _go_on(
     turn_id = turns.begin(tx, turn, message, engine.now(), keyed=keyed, is_stored=is_stored)
     turn = replace(turn, session_id=taken.session.public_id, turn_id=turn_id)
     if turn.session is not None and is_compaction_due(turn.session, engine.settings, turn.new_messages):
-        with engine.database.orm(tx) as rows:
-            row = rows.get_one(SessionRow, turn.session.id)
-            compact(rows, row, engine.settings, turn.new_messages)
-            turn = replace(turn, session=SessionState.of(row))
+        compacted = compact(tx, turn.session, engine.settings, turn.new_messages)
+        turn = replace(turn, session=compacted or turn.session)
     if request.replaces is not None or message.tokens > SURE_TO_FIT * prompt_limit(engine, request):
         read_session(tx, engine, turn)  # raises TooLarge, and then all of this is rolled back
     return turn
