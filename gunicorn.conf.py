@@ -50,8 +50,11 @@ def on_starting(server):
 
 
 def when_ready(server):
-    """Before the workers start: refuse a port that others can reach without a key, load what the workers share, and let
-    Ctrl-C drain as SIGTERM does."""
+    """Prepare for the workers.
+
+    Refuse a port that others can reach without a key, load what the workers share, and let Ctrl-C drain as SIGTERM
+    does.
+    """
     from app import engine_of
     from memory.access.keys import require_key_or_loopback
 

@@ -84,9 +84,9 @@ def _has_metrics_key(key: str) -> bool:
 
 def _check_local(settings: Settings) -> None:
     """Raise Forbidden for a request that is not this machine's own."""
-    headers, passed_on = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
+    headers, is_forwarded = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
     host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
-    problem = why_not_local(request.remote_addr or "", passed_on, host, origin, settings.cors_origins)
+    problem = why_not_local(request.remote_addr or "", host, origin, settings.cors_origins, is_forwarded=is_forwarded)
     if problem is not None:
         raise Forbidden(
             "not_local",

@@ -110,7 +110,7 @@ def read_messages(data: Any) -> list[Message]:
     return messages
 
 
-def compare(
+def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
     prompt: Prompt,
     repair: Prompt,
     mini: LanguageModel,
@@ -119,10 +119,10 @@ def compare(
     language: str,
     every: int,
 ) -> Comparison:
-    """Replay `messages` with a prompt, updating the summary every `every` messages; facts are compared as words of
-    the `language` of the search.
+    """Replay `messages` with a prompt, updating the summary every `every` messages.
 
-    An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
+    language: of the search, in whose words facts are compared. An update whose answer is refused is skipped, as in a
+    session.  Raises ModelError when the model fails.
     """
     summary, refused = Sections(), 0
     spent, facts, unread = list[Usage](), list[Fact](), list[Message]()

@@ -1,5 +1,8 @@
-"""Settings of an operator: `settings` has every setting, `environment` reads their variables, `servers`
-says which model server does what, `parsers` reads settings with a form of their own."""
+"""Settings of an operator.
+
+`settings` has every setting, `environment` reads their variables, `servers` says which model server does what,
+`parsers` reads settings with a form of their own.
+"""
 
 from config.environment import SettingsError
 from config.parsers import ApiKey, FactWeights

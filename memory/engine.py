@@ -104,7 +104,7 @@ class Engine:
         self.keys = Keys(settings.api_keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
         mini = MiniModel(model_server, budgets, metrics)
-        variables = [prompt_variables(first) for first in (True, False)]
+        variables = [prompt_variables(first=first) for first in (True, False)]
         self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types)

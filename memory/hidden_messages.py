@@ -34,7 +34,7 @@ from models.sections import Sections
 
 @dataclass(frozen=True)
 class Hidden:
-    """The positions that a call changed: those it has `hidden`, and those it has `shown` again."""
+    """Positions that a call changed: those it has `hidden`, and those it has `shown` again."""
 
     hidden: Sequence[int]
     shown: Sequence[int]

@@ -50,7 +50,7 @@ _NOTED = select(SessionRow.stop_token).where(SessionRow.id.in_(bindparam("rows",
 
 @dataclass(frozen=True)
 class Lease:
-    """A held lease: the kind of row, its id and the token in it."""
+    """Held lease: the kind of row, its id and the token in it."""
 
     kind: type[Leased]
     row_id: int
@@ -58,7 +58,7 @@ class Lease:
 
 
 class _Held(NamedTuple):
-    """What stops the work of a lease, and what notes its progress in the transaction that renews it."""
+    """Callbacks of a held lease: one stops its work, one notes its progress in the transaction that renews it."""
 
     stop: Callable[[], None] | None
     note: Callable[[Transaction], None] | None
@@ -77,7 +77,7 @@ class Leases:
         self._keeper: threading.Thread | None = None
 
     def is_free(self, row: Leased) -> bool:
-        """Whether nobody holds `row` now."""
+        """Return whether nobody holds `row` now."""
         return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
 
     def take(self, row: Leased) -> Lease | None:

@@ -39,7 +39,7 @@ from models.owners import Caller
 
 @dataclass(frozen=True)
 class Versions:
-    """A message of the current line that has other versions: the ids of all of them, in the order they were said."""
+    """Message of the current line that has other versions: the ids of all of them, in the order they were said."""
 
     message_id: int
     versions: tuple[int, ...]

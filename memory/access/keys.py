@@ -209,7 +209,7 @@ def is_loopback(host: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def why_not_local(
-    peer: str, is_forwarded: bool, host: str, origin: str | None, allowed_origins: tuple[str, ...]
+    peer: str, host: str, origin: str | None, allowed_origins: tuple[str, ...], *, is_forwarded: bool
 ) -> str | None:
     """Return the reason why a request is not this machine's own, or None."""
     if peer and not is_loopback(peer):  # a Unix socket has no peer

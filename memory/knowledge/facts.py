@@ -70,7 +70,7 @@ class Facts:
         self._database = database
         self._now = now
 
-    def page(
+    def page(  # noqa: PLR0913 - by keyword, as a query has them
         self,
         caller: Caller,
         *,

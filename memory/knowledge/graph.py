@@ -61,7 +61,7 @@ class Graph:
 
     database: Database
 
-    def around(
+    def around(  # noqa: PLR0913 - by keyword, as a query has them
         self,
         caller: Caller,
         *,

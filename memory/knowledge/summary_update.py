@@ -63,7 +63,7 @@ _ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
 _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
 
 
-def schema(links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
+def schema(*, links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
     """Return the JSON Schema of the mini model's answer: with the `links` of facts or without, and one of `types`."""
     more = {"links": list_of(_LINK)} if links else {}
     named = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
@@ -122,7 +122,7 @@ class SummaryInput:
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
 
 
-def prompt_variables(first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
+def prompt_variables(*, first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
     """Return the variables of a summary prompt. first: the conversation has no summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
     return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
@@ -135,7 +135,7 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     """
     previous = source.previous
     said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    told = prompt.render(**prompt_variables(previous.empty, source.links, source.types))
+    told = prompt.render(**prompt_variables(first=previous.empty, links=source.links, types=source.types))
 
     def usable(text: str) -> SummaryUpdate:
         return read(text, previous, source.messages, may_be_empty=previous.empty and not said)
@@ -163,7 +163,7 @@ def summary_request(told: str, source: SummaryInput) -> ModelRequest:
         block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
         block("messages", message_lines(source.messages, numbered=True)),
     )
-    return request_for(told, blocks, schema(source.links, source.types))
+    return request_for(told, blocks, schema(links=source.links, types=source.types))
 
 
 def read(

@@ -97,7 +97,7 @@ class Pseudonymizer:
 
 
 def formatter(pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: bool = False) -> logging.Formatter:
-    """Renders a record as one line; with `messages` also what unexpected errors say."""
+    """Render a record as one line; with `messages` also what unexpected errors say."""
     render: Any = structlog.processors.JSONRenderer(default=str)
     if form == "logfmt":
         order = ("time", "level", "logger")
@@ -107,7 +107,7 @@ def formatter(pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: b
         """Return the line with its figures and its error, names as hashes, without empty fields."""
         record = line.pop("_record")
         _, error, _ = line.pop("exc_info", None) or (None, None, None)
-        values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages) if error else {})}
+        values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages=messages) if error else {})}
         return {
             key: _shown(pseudonymizer.hash(value) if isinstance(value, Pseudonym) else value)
             for key, value in values.items()
@@ -133,7 +133,7 @@ def _shown(value: Any) -> Any:
     return value
 
 
-def _failure(error: BaseException, messages: bool) -> dict[str, Any]:
+def _failure(error: BaseException, *, messages: bool) -> dict[str, Any]:
     """Return an error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
     kind, said = type(error).__name__, str(error) if messages else safe_message(error)
     frames = traceback.extract_tb(error.__traceback__)

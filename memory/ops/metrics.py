@@ -140,8 +140,10 @@ class Metrics:
             self._facts.labels(outcome).inc(count)
 
     def count_embedding(self, use: str, outcome: str) -> None:
-        """Count a `search` or a batch of the `index` that needed vectors of a server: `answered`, `failed`, or
-        `skipped` because it failed a moment ago."""
+        """Count a `search` or a batch of the `index` that needed vectors of a server.
+
+        outcome: `answered`, `failed`, or `skipped` because it failed a moment ago.
+        """
         self._embeddings.labels(use, outcome).inc()
 
     def count_job(self, kind: str, outcome: str, seconds: float | None = None) -> None:

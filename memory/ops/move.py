@@ -152,7 +152,7 @@ def last_numbers(tx: Transaction) -> dict[str, int]:
 
 
 def go_on_from(tx: Transaction, numbers: Mapping[str, int]) -> None:
-    """Number new rows from these on, in tables that have been numbered up to fewer."""
+    """Let tables that have been numbered up to fewer number their new rows from these on."""
     known = last_numbers(tx)
     for name, number in numbers.items():
         if number <= known.get(name, 0):

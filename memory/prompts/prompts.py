@@ -115,7 +115,7 @@ class Prompts:
         return count
 
     def check(self, name: str, text: str) -> None:
-        """Raises InvalidRequest unless `text` is a template that renders with the variables of `name`."""
+        """Raise InvalidRequest unless `text` is a template that renders with the variables of `name`."""
         if not text.strip():
             raise sandbox.bad_prompt("A prompt needs some text.")
         if len(text) > TEXT_CHARS_MAX:

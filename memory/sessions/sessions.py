@@ -45,7 +45,7 @@ INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """A session as it is shown.  An archived session is remembered as any other.
+    """Session as it is shown.  An archived session is remembered as any other.
 
     busy: a reply is being written in it now. type: of its conversation, where one was given.
     imported_at: when messages were last imported.
@@ -79,7 +79,7 @@ class SessionFilters(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Appended:
-    """What an append did: the ids of all messages sent, in order, and how many of them were new."""
+    """Result of an append: the ids of all messages sent, in order, and how many of them were new."""
 
     session: SessionInfo
     message_ids: tuple[int, ...]

@@ -50,7 +50,7 @@ _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class MessageKey:
-    """A message as far as it is compared.
+    """Message as far as it is compared.
 
     `calls` are its calls of tools, by name and arguments; `attachments` stand for images and files.  `answers` is the
     id of the call that it is the result of; it counts only where a result comes alone, since some clients give calls
@@ -68,7 +68,7 @@ class MessageKey:
 
     @cached_property
     def words(self) -> str:
-        """The text without an assistant's thinking, with single spaces."""
+        """Return the text without an assistant's thinking, with single spaces."""
         shown = self.text
         if self.role == "assistant" and "<" in shown:
             shown = without_thoughts(_THINKING.sub("", shown))
@@ -93,7 +93,7 @@ class MessageKey:
 
 @dataclass(frozen=True)
 class MergePlan:
-    """What to do with a line: keep its first `keep` messages, let a branch have the others, append `sent[new:]`.
+    """Steps to merge a line: keep its first `keep` messages, let a branch have the others, append `sent[new:]`.
 
     `places` says where in the list each of the kept ones stands that was sent is_retry: {place in line: place in list}.
     """

@@ -1,4 +1,4 @@
-"""A conversation as a client of the OpenAI protocol sends it: each message as it came, and as it is stored.
+"""Conversation as a client of the OpenAI protocol sends it: each message as it came, and as it is stored.
 
 As it came, a message goes on to the model.  Stored are its words, with `[image]` where an image stood, and in `extra`
 what it takes to recognise the message and to send it again:
@@ -41,7 +41,7 @@ _TEXTS = ("text", "refusal", "input_text", "output_text")
 
 @dataclass(frozen=True)
 class TranscriptMessage:
-    """One message that counts, as it came (`raw`) and as it is stored.
+    """Message that counts, as it came (`raw`) and as it is stored.
 
     `before` are the instructions, and messages with nothing in them, that stand between the last one and this.
     """
@@ -57,7 +57,7 @@ class TranscriptMessage:
 
 @dataclass(frozen=True)
 class Transcript:
-    """A client's list: the instructions it begins with, the messages that count, and what stands after the last."""
+    """Client's list: the instructions it begins with, the messages that count, and what stands after the last."""
 
     raw: tuple[Raw, ...]
     instructions: tuple[Raw, ...]
@@ -83,18 +83,18 @@ class Transcript:
 
     @property
     def instruction_tokens(self) -> int:
-        """Of the instructions, those at the end too."""
+        """Return the tokens of the instructions, with those at the end."""
         return sum(tokens.estimate_message(text_of(raw)) for raw in (*self.instructions, *self.after))
 
     @property
     def asked(self) -> str:
-        """What the person said last; "" when there is nothing of theirs."""
+        """Return what the person said last; "" when there is nothing of theirs."""
         return next((one.draft.content for one in reversed(self.messages) if one.draft.role == "user"), "")
 
 
 @dataclass(frozen=True)
 class TranscriptRequest:
-    """A request of a client: its conversation, and its other parameters, which are passed on as they are.
+    """Request of a client: its conversation, and its other parameters, which are passed on as they are.
 
     is_complete: the client always sends its conversation from the start or, with a `previous_reply_id` (a message of
     the session that the request names), all that comes after that reply.
@@ -112,7 +112,7 @@ class TranscriptRequest:
 
     @property
     def keys(self) -> list[MessageKey]:
-        """The messages that count, as they are compared."""
+        """Return the messages that count, as they are compared."""
         return [message.key for message in self.conversation.messages]
 
 

@@ -62,7 +62,7 @@ def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterato
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document, number = _Document(file, lines), 0
+    document, number = _Document(file, lines=lines), 0
     try:
         for path, value in document.items(parts):
             yield path, value
@@ -78,7 +78,7 @@ def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterato
 class _Document:
     """Events of a document, while the current `part` and the current `item` are not too large."""
 
-    def __init__(self, file: IO[bytes], lines: bool) -> None:
+    def __init__(self, file: IO[bytes], *, lines: bool) -> None:
         self._file, self._lines = file, lines
         self.part = self.item = 0
         events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER_BYTES, multiple_values=lines)

@@ -45,7 +45,7 @@ ReplyEvent = TextDelta | Thought | Waiting | RawChunk
 
 @dataclass
 class Reply:
-    """What the model has said so far; complete when `read_reply` is exhausted.
+    """Reply of the model so far; complete when `read_reply` is exhausted.
 
     first_word_at: by `time.perf_counter`. usages: what each call took; `end` has the sum of all.
     searches: the model's own. tool_calls: of a client's tools. last_chunk: a client's.

@@ -43,7 +43,7 @@ PASSED_ON = "the request went to the model as it came"
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt ready to send, and what is reported of it.
+    """Prompt ready to send, and what is reported of it.
 
     now: the time that it tells. tokens: its estimated size. quoted: the block before the new message.
     tools: those that the model searches with. problem: why it shows less of the memory than there is.
@@ -62,7 +62,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class MemoryBlock:
-    """What a prompt would show of the memory: its text, its estimated size, and what it was made from."""
+    """Memory that a prompt would show: its text, its estimated size, and what it was made from."""
 
     text: str
     tokens: int

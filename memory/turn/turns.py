@@ -47,7 +47,7 @@ _SAVE_PARTIAL = _UPDATE.where(_T.c.lease_token == bindparam("token"), _T.c.so_fa
 
 @dataclass(frozen=True)
 class TurnInfo:
-    """A turn as it is shown.
+    """Turn as it is shown.
 
     `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no reply
     came, and the same message sent again takes the turn up; or `refused`: no reply came, since a model server refused

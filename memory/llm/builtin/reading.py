@@ -29,7 +29,7 @@ Origin = IntEnum("Origin", "STATED OWN OTHERS SUMMARY")  # where words are from:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement that a clause makes, a sentence as it stands, or an item of a summary.
+    """Statement that a clause makes, a sentence as it stands, or an item of a summary.
 
     key: what it is about. mark: one value of the key holds at a time ("!"), or the value no longer holds ("-").
     section: its place in the summary. day, source: when it was said, and in which message. by: the name of who said it.

@@ -24,14 +24,14 @@ _CHANGES, _KINDS = patterns("changes"), patterns("kinds")
 
 @dataclass(frozen=True)
 class Noted:
-    """What a clause put on record, and what that ended; or, without a statement, what it may be about."""
+    """Statement of a clause and the ones that it ended; or, without a statement, its possible subject."""
 
     statement: Statement | None
     ended: Sequence[Statement] = ()
 
 
 class Record:
-    """What holds, the newest last."""
+    """Valid statements, the newest last."""
 
     def __init__(self, summary: Sections) -> None:
         items = [(name, str(item), item) for name in _ITEMS for item in getattr(summary, name) if one_line(str(item))]
