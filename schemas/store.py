@@ -165,7 +165,7 @@ class SearchItems(CallerQuery):
 class NamespaceQuery(CallerQuery):
     prefix = Namespace(load_default=(), metadata=describe("How they begin; `*` is any part."))
     suffix = Namespace(load_default=(), metadata=describe("How they end; `*` is any part."))
-    max_depth = number(1, NAMESPACE_PARTS, load_default=None, metadata=describe("Cut them to so many parts."))
+    max_depth = number(1, INT32_MAX, load_default=None, metadata=describe("Cut them to so many parts."))
     limit = limit(100, 1000)
     offset = number(0, INT32_MAX, load_default=0)
 

@@ -144,6 +144,7 @@ def test_namespaces_by_prefix_suffix_wildcard_and_depth(client: FlaskClient) -> 
     assert namespaces(client) == ["teams.x.y.notes", "users", "users.ada.notes", "users.ada.tasks", "users.bob.notes"]
     assert namespaces(client, prefix="users.*.notes") == ["users.ada.notes", "users.bob.notes"]
     assert namespaces(client, suffix="notes", max_depth=2) == ["teams.x", "users.ada", "users.bob"]
+    assert namespaces(client, suffix="tasks", max_depth=50) == ["users.ada.tasks"], "deeper than a namespace can be"
     assert namespaces(client, prefix="*.ada", suffix="*.tasks") == ["users.ada.tasks"]
     assert namespaces(client, limit=2, offset=1) == ["users", "users.ada.notes"]
 
