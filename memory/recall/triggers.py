@@ -98,7 +98,8 @@ class MessageReading:
         self.times = time_ranges(message, now, zone)
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
-        self.is_personal = _is_personal(message)
+        self.names_oneself = _OWN.search(message) is not None
+        self.is_personal = self.names_oneself and _REPLIED.search(message) is None
         self.reference = _REFERENCE.search(text)
         self.pointer = None if self.reference else _POINTER.search(text)
         self.pronouns = () if self.reference or self.pointer else tuple(_pronouns(text, self.is_small_talk, analysis))
@@ -160,9 +161,7 @@ class MessageReading:
         A message that only names the person's own project, topic or chat refers to something too.
         """
         words = self.keywords
-        return _is_vague(words) and (
-            points_back or (bool(words) and (_OWN.search(self.message) is not None or self.is_elsewhere))
-        )
+        return _is_vague(words) and (points_back or (bool(words) and (self.names_oneself or self.is_elsewhere)))
 
     def _without_times(self) -> str:
         """Return what the message says beside the times it names."""
@@ -249,6 +248,7 @@ _TOKEN = re.compile(
     # words, joined by single marks into a compound, as the index joins them; paths and addresses
     rf"(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::|://|/(?=\w)|(?<=\d)[:,](?=\d)){_LETTER}++)*+(?:\+\+|\#(?!\w))?)|(?P<unspaced>[{UNSPACED}]++)"
 )
+_MARKS = re.compile(r"[^\w\s]{31}")
 _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # endless marks and accents, which would make normalising quadratic
 _CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#/]|\w-\w")  # has what no plain word has
@@ -268,7 +268,8 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
     They are nouns, names, technical terms and numbers that have terms in the index, whose `analysis` this is.  A run of
     Chinese gives its pairs of characters, as in the index.
     """
-    text = unicodedata.normalize("NFKC", _NOISE.sub(" ", text))
+    text = _NOISE.sub(" ", text) if _MARKS.search(text) else text
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
     found: dict[str, str] = {}
     shouting, determined, end = text.isupper(), False, 0
     for match in _TOKEN.finditer(text):
@@ -278,10 +279,14 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
                 found.setdefault(pair.casefold(), pair)
             determined = False
             continue
-        word = _CONTRACTION.sub("", match[0])[:MAX_TERM]
+        word = match[0][:MAX_TERM]
+        is_plain = word.isalpha() and (len(word) == 1 or word[1:].islower())  # most words are, and need no pattern
+        if not is_plain:
+            word = _CONTRACTION.sub("", match[0])[:MAX_TERM]
         lower = word.casefold()
-        opens = match.start() == 0 or _SENTENCE_END.search(between) is not None
-        name = (word[0].isupper() and not opens and not shouting and word != "I") or bool(_TECHNICAL.search(word))
+        opens = match.start() == 0 or (between != " " and _SENTENCE_END.search(between) is not None)
+        is_name = word[0].isupper() and not opens and not shouting and word != "I"
+        name = is_name or (not is_plain and _TECHNICAL.search(word) is not None)
         idle = lower in _IDLE_WORDS or (lower in _GENERIC_VERBS and not determined)
         determined = lower in _DETERMINERS
         if lower not in _TIME_WORDS and (name or not idle):
