@@ -77,7 +77,7 @@ _VARIANTS = str.maketrans(
 
 
 class Analysis:
-    """The analysis for one language: its stemmer, its stop words, and all else as for every other."""
+    """Analysis for one language: its stemmer, its stop words, and all else as for every other."""
 
     def __init__(self, language: str, stop_words: frozenset[str] | None = None) -> None:
         """`stop_words` are left out of the terms; without them Whoosh's list for the language serves."""
@@ -91,7 +91,7 @@ class Analysis:
         self._terms_of = cached(16_384)(self._analysed)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
-        """The terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
+        """Return the terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
 
         `name` is the speaker's: "what did Ana say" prefers what Ana said.  A run of an unspaced script gives its pairs
         of neighbouring characters; `singles` adds every character, for documents, so that a query of one finds them.
@@ -114,7 +114,7 @@ class Analysis:
         return found + NAME_WEIGHT * self.terms(name, singles=singles) if name else found
 
     def highlights(self, text: str, terms: Collection[str], prefixes: tuple[str, ...] = ()) -> list[str]:
-        """The words of `text`, as they are written there, that have one of `terms` or begin with one of `prefixes`."""
+        """Return the words of `text`, as written there, that have one of `terms` or begin with one of `prefixes`."""
         found: dict[str, None] = {}
         for word in _WRITTEN.findall(text):
             if _PAIRED.match(word):
@@ -132,7 +132,7 @@ class Analysis:
         return _WRITTEN.sub(lambda word: word[0] if self.words(word[0]).isdisjoint(terms) else "", text)
 
     def content(self, text: str, without: Collection[str] = ()) -> str:
-        """The words of `text` that are no stop words and have none of the terms `without`; if none is left, `text`."""
+        """Return the words of `text` but stop words and those with a term in `without`; if none is left, `text`."""
         kept = [word for word in _WRITTEN.findall(text) if (terms := self.words(word)) and terms.isdisjoint(without)]
         return " ".join(kept) or text
 
@@ -141,15 +141,15 @@ class Analysis:
         return (text if text.isascii() else _normalised(text)).casefold()
 
     def query_terms(self, text: str) -> list[str]:
-        """The distinct terms to look for, in the order of the text."""
+        """Return the distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
 
     def words(self, text: str) -> frozenset[str]:
-        """The distinct terms of `text` as a set, for comparing texts."""
+        """Return the distinct terms of `text` as a set, for comparing texts."""
         return frozenset(self.terms(text))
 
     def _analysed(self, word: str) -> tuple[str, ...]:
-        """The terms of one word as written."""
+        """Return the terms of one word as written."""
         if word.replace("'", "").casefold() in self._stop_words:  # don't
             return ()
         if not self._english and self._stop_words.issuperset(_JOINT.split(word.casefold())):  # qu'est-ce
@@ -180,12 +180,12 @@ class Analysis:
 
 @lru_cache(maxsize=len(LANGUAGES))
 def analysis_for(language: str, stop_words: frozenset[str] | None = None) -> Analysis:
-    """The one analysis for a language of LANGUAGES and its stop words; Whoosh's where none are given."""
+    """Return the one analysis for a language of LANGUAGES and its stop words; Whoosh's where none are given."""
     return Analysis(language, stop_words)
 
 
 def _normalised(text: str) -> str:
-    """One spelling for what looks the same: compatibility forms, accents, apostrophes and dashes folded."""
+    """Return one spelling of texts that look the same: compatibility forms, accents, apostrophes and dashes folded."""
     if len(text) > _CHUNK:
         return "".join(map(_normalised, _CHUNKS.findall(text)))
     apart = unicodedata.normalize("NFKD", text.translate(_VARIANTS)).translate(_VARIANTS)

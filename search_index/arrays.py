@@ -43,7 +43,7 @@ _OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
 class Document(NamedTuple):
-    """A message as the index sees it.  `session_id` and `message_id` are the caller's own 64-bit integers.
+    """Message as the index sees it.  `session_id` and `message_id` are the caller's own 64-bit integers.
 
     `created_at` is exact to the microsecond; without a zone it is UTC.
     """
@@ -58,20 +58,20 @@ class Document(NamedTuple):
 
 @cached(16_384)
 def term_hash(word: str) -> int:
-    """A term, or a role, as a 64-bit hash."""
+    """Return a term, or a role, as a 64-bit hash."""
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
 
 
 def microseconds(moment: datetime) -> int:
-    """Since 1970, in UTC."""
+    """Return the microseconds since 1970, in UTC."""
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 class IndexedMessage(NamedTuple):
-    """An analysed message: its terms in their order, and the bytes of its columns."""
+    """Analysed message: its terms in their order, and the bytes of its columns."""
 
     document: Document
     terms: list[str]
@@ -104,7 +104,7 @@ class IndexedMessage(NamedTuple):
 
 
 def checksum(row: bytes, postings: bytes, vector: bytes) -> int:
-    """Of all columns of a message, without the checksum at the end of its row."""
+    """Return the checksum of all columns of a message, but for itself at the end of its row."""
     return zlib.crc32(vector, zlib.crc32(postings, zlib.crc32(row[:-4])))
 
 
@@ -175,7 +175,7 @@ def _runs(ends: Ints, sizes: Ints) -> Ints:
 
 
 class Postings(NamedTuple):
-    """Of a query's terms that any message has: for each occurrence the term's number, the message's, and its count.
+    """Occurrences of a query's terms: the number of the term, that of the message, and the count.
 
     They are sorted by term.  doc_freqs: messages that have each of these terms.
     """
@@ -384,7 +384,7 @@ class Candidates:
 
     @property
     def sizes(self) -> Ints:
-        """How many distinct terms each message has."""
+        """Return how many distinct terms each message has."""
         return np.concatenate([segment.sizes for segment in self.segments])[self.order]
 
     def _vector_sum(self, size: int) -> tuple[Ints, int]:

@@ -32,7 +32,7 @@ def cached(maxsize: int) -> Callable[[F], F]:
 
 
 class ByteLRU:
-    """The most recently used values, at most `maxsize` bytes of them.  Thread-safe."""
+    """Most recently used values, at most `maxsize` bytes of them.  Thread-safe."""
 
     def __init__(self, maxsize: int) -> None:
         self._values: LRUCache[Hashable, tuple[Any, int]] = LRUCache(maxsize, getsizeof=itemgetter(1))
@@ -64,5 +64,5 @@ def clear_all() -> None:
 
 
 def sizes() -> list[int]:
-    """How many values each cache of this process has."""
+    """Return how many values each cache of this process has."""
     return [len(cache) if isinstance(cache, ByteLRU) else cache.cache_info().currsize for cache in list(_caches)]

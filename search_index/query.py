@@ -1,4 +1,4 @@
-"""What to look for: plain words, "phrases", -exclusions and prefixes*, as typed and as prepared.
+"""Queries: plain words, "phrases", -exclusions and prefixes*, as typed and as prepared.
 
 A store finds what the operators leave of the indexed messages; `Operators.match` gives the same answer for a message
 that is not indexed yet.
@@ -21,7 +21,7 @@ _OPERATOR = re.compile(
 
 
 class Part(NamedTuple):
-    """A phrase, its terms in a row; or with `prefix` any term that begins with it, or is among `terms`."""
+    """Phrase: its terms in a row; or with `prefix` any term that begins with it, or is among `terms`."""
 
     terms: list[str]
     prefix: str
@@ -40,7 +40,7 @@ class Operators(NamedTuple):
     excluded: list[Part]
 
     def match(self, said: list[str]) -> bool:
-        """Whether a message with these terms, in their order, is one of them."""
+        """Return whether a message with these terms, in their order, passes."""
         return all(part.match(said) for part in self.required) and not any(part.match(said) for part in self.excluded)
 
 
@@ -65,7 +65,7 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
 
 @dataclass(frozen=True)
 class Query:
-    """What to look for: plain words, or with `operators` also "phrases", -exclusions and prefixes*.
+    """Query of plain words, or with `operators` also "phrases", -exclusions and prefixes*.
 
     `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
     was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
@@ -91,7 +91,7 @@ class Query:
 
 
 class PreparedQuery(NamedTuple):
-    """A query, its plain text, the terms to rank by, and the operators.  If a service makes vectors, the text's and
+    """Query with its plain text, the terms to rank by, and the operators.  If a service makes vectors, the text's and
     that of its `content`, without stop words.
 
     failure: why there is no such vector, so that words alone rank.

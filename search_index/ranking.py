@@ -1,4 +1,4 @@
-"""How well messages answer a query: ranking profiles, and the features they add.
+"""Ranking: how well messages answer a query, by profiles of features.
 
 A feature gives each message a number of 0 or more.  A profile is data: features with their weights.  To add or drop a
 feature is one row of FEATURES and one of CONTEXT.
@@ -37,7 +37,7 @@ FUZZY_HOURS = 24.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a query asks for beside its words.
+    """Wishes of a query beside its words.
 
     now, times: microseconds since 1970, and half-open ranges of them that the query speaks of.
     speaker, role: hashes of whose words are wanted, or 0.
@@ -54,7 +54,7 @@ class Wanted:
 
 
 class ScoringContext:
-    """A query beside its candidates, and the arrays that features and filters take, computed once.
+    """Query beside its candidates, with the arrays that features and filters take, computed once.
 
     bm25, own: BM25 of each message, and the share of the query's words that it has, weighed by their rarity.
     neighbours, nearby: the same of each message together with its neighbours.
@@ -253,7 +253,7 @@ FEATURES: Mapping[str, Callable[[ScoringContext], Floats]] = {
 
 
 class Feature(NamedTuple):
-    """A feature of a profile, by its name in FEATURES."""
+    """Feature of a profile, by its name in FEATURES."""
 
     name: str
     weight: float = 1.0
@@ -261,7 +261,7 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingProfile:
-    """The features of a score, which `fusion` adds: `plain`, as they are; `weighted`, each divided by its maximum for
+    """Features of a score, which `fusion` adds: `plain`, as they are; `weighted`, each divided by its maximum for
     this query; or `rrf`, by their ranks.
 
     most, least: messages found at most, and the score they have at least.
@@ -311,7 +311,7 @@ RANKING_PROFILES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 
 
 class Scores(NamedTuple):
-    """The scores of all messages, and the values they are the sum of, by feature, each with its factor."""
+    """Scores of all messages, and the values they are the sum of, by feature, each with its factor."""
 
     total: Floats
     parts: Mapping[str, tuple[Floats, float]]

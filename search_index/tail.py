@@ -1,4 +1,4 @@
-"""An owner's messages that the index does not hold yet: analysed once, and kept as segments."""
+"""Messages that an index does not hold yet: analysed once, and kept as segments."""
 
 from __future__ import annotations
 

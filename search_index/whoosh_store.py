@@ -68,11 +68,11 @@ T = TypeVar("T")
 
 
 class Damaged(Exception):
-    """The index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
+    """Raised when an index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
 
 
 class WhooshStore:
-    """All owners' indexes under one folder, each named by a hash."""
+    """Owners' indexes under one folder, each named by a hash."""
 
     def __init__(self, root: Path, wait: float, made_with: MadeWith) -> None:
         """`wait`: seconds a writer waits for another."""
@@ -82,10 +82,10 @@ class WhooshStore:
         self._notice_file = root / ".forget"
 
     def open(self) -> None:
-        """Nothing: each directory is made with its index."""
+        """Do nothing: each directory is made with its index."""
 
     def state(self, owner: str) -> tuple[str, str]:
-        """The state of the index.  Raises OSError for one that can't be read."""
+        """Return the state of the index.  Raises OSError for one that can't be read."""
         notice = ""
         with suppress(OSError):  # nobody wrote a notice yet, or this process may not read it
             notice = self._notice_file.read_text()
@@ -97,7 +97,7 @@ class WhooshStore:
         self._notice_file.write_text(secrets.token_hex(8))
 
     def held(self, owner: str) -> tuple[str, set[int]]:
-        """The generation and the ids of all messages, read from the disk; a damaged index is deleted first."""
+        """Return the generation and the ids of all messages, read from the disk; a damaged index is deleted first."""
         while (generation := self._token(owner)) != NO_INDEX:
             with suppress(IndexLost):
                 segments = self._read(owner, generation, lambda: _segments_of(self._index(owner))) or {}
@@ -107,7 +107,7 @@ class WhooshStore:
     def snapshot(
         self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None = None
     ) -> Snapshot:
-        """The latest commit; segments that were read before are not read again.  Raises OSError as well."""
+        """Return the latest commit; segments that were read before are not read again.  Raises OSError as well."""
         index: FileIndex = known.opened or self._read(owner, generation, lambda: self._index(owner))
         commit = index.latest_generation()  # a commit between this and the read is read once more next time
         if commit == known.commit:
@@ -118,7 +118,7 @@ class WhooshStore:
     def matching(
         self, owner: str, generation: str, operators: Operators, connection: Connection | None = None
     ) -> set[int]:
-        """The ids of the messages that the operators leave.  Raises OSError as well."""
+        """Return the ids of the messages that the operators leave.  Raises OSError as well."""
         return self._read(owner, generation, lambda: _matching(self._index(owner), query_of(operators)))
 
     def best(
@@ -130,12 +130,12 @@ class WhooshStore:
         limit: int,
         connection: Connection | None = None,
     ) -> Best:
-        """The best by BM25, and those stored beside them.  Raises OSError as well."""
+        """Return the best by BM25, and those stored beside them.  Raises OSError as well."""
         query = likely(prepared.operators, prepared.terms)
         return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))
 
     def _token(self, owner: str) -> str:
-        """The generation of the index that is there now, or NO_INDEX."""
+        """Return the generation of the index that is there now, or NO_INDEX."""
         try:
             written = (self._path(owner) / "generation").read_bytes().decode("utf-8", "replace")
         except (FileNotFoundError, NotADirectoryError):
@@ -144,11 +144,11 @@ class WhooshStore:
         return token if made_with.startswith(self._made_with()) else NO_INDEX
 
     def _index(self, owner: str) -> FileIndex:
-        """The index, for `_read`; it stays valid when others commit."""
+        """Return the index, for `_read`; it stays valid when others commit."""
         return open_dir(str(self._path(owner)), _INDEX_NAME, schema=SCHEMA)
 
     def _read(self, owner: str, generation: str, work: Callable[[], T]) -> T:
-        """What `work` reads of this generation.
+        """Return what `work` reads of this generation.
 
         Raises IndexLost, also for a damaged index, which is then deleted (IndexBusy while another process writes to
         it); OSError for one that can't be read.
@@ -225,7 +225,7 @@ class WhooshStore:
 
     @contextmanager
     def _locked(self, owner: str, wait: float) -> Iterator[None]:
-        """Alone among the writers of this owner, and of some others.  Raises IndexBusy."""
+        """Hold the lock of the writers of this owner, and of some others.  Raises IndexBusy."""
         folder = self._root / ".locks"
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(str(folder / self._path(owner).name[:3]))  # too short to tell of an owner, so it may stay
@@ -298,7 +298,7 @@ def _recognised() -> Iterator[None]:
 def _segments_of(
     index: FileIndex, known: dict[Any, Segment] | None = None, most: int = sys.maxsize
 ) -> dict[Any, Segment] | None:
-    """The messages of each segment; None if there are more than `most`.
+    """Return the messages of each segment; None if there are more than `most`.
 
     What is `known` is not read again: a segment never changes but by losing messages.
     """
@@ -314,13 +314,13 @@ def _segments_of(
 
 
 def _matching(index: FileIndex, query: Query) -> set[int]:
-    """The ids of all messages that `query` finds."""
+    """Return the ids of all messages that `query` finds."""
     with closing(index.reader()) as reader:
         return _ids(reader, Searcher(reader).docs_for_query(query)) if reader.doc_count() else set()
 
 
 def _best(index: FileIndex, query: Query, limit: int) -> tuple[Segment, set[int]]:
-    """The best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
+    """Return the best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
     with closing(index.reader()) as reader:
         hits = Searcher(reader, weighting=BM25F(B=B, K1=K1)).search(query, limit=limit // (2 * REACH + 1))
         found = [number for number, _ in hits.items()]
@@ -330,13 +330,13 @@ def _best(index: FileIndex, query: Query, limit: int) -> tuple[Segment, set[int]
 
 
 def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
-    """The ids of the messages with these document numbers."""
+    """Return the ids of the messages with these document numbers."""
     rows = reader.column_reader("row", translate=False)
     return {int.from_bytes(rows[number][:8], "little", signed=True) for number in numbers}
 
 
 def _segment(reader: IndexReader, numbers: Iterable[int]) -> Segment:
-    """The messages with these document numbers.  Raises Damaged."""
+    """Return the messages with these document numbers.  Raises Damaged."""
     wanted = list(numbers)
     columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
     rows, postings, vectors = ([column[number] for number in wanted] for column in columns)
@@ -350,7 +350,7 @@ def _segment(reader: IndexReader, numbers: Iterable[int]) -> Segment:
 
 
 def query_of(operators: Operators) -> Query:
-    """What finds the messages that the operators leave."""
+    """Return a query for the messages that the operators leave."""
     parts = list(map(_of_part, operators.required)) or [Every()]
     return And([*parts, *(Not(_of_part(part)) for part in operators.excluded)])
 
@@ -362,6 +362,6 @@ def _of_part(part: Part) -> Query:
 
 
 def likely(operators: Operators, terms: Sequence[str]) -> Query:
-    """What finds those with any of `terms`, the best first."""
+    """Return a query for messages with any of `terms`, the best first."""
     any_term = Or([Term("content", term) for term in terms])
     return AndMaybe(query_of(operators), any_term) if operators.required else And([query_of(operators), any_term])

@@ -1,4 +1,4 @@
-"""What an embedder's cosines are worth: measured by questions and their answers, so that no cosine stands in the code.
+"""Measure what an embedder's cosines are worth, by questions and their answers: no cosine stands in the code.
 
 `near` is 1 for a text as near to a query as an answer usually is to its question, and 0 for one about something else.
 Vectors are compared after the mean of the owner's vectors is taken out: what all texts of a person have in common tells
@@ -45,7 +45,7 @@ TEXTS_KEPT = 2_048  # whose vectors are cached: consecutive turns compare the sa
 
 @dataclass(frozen=True, eq=False)
 class Yardstick:
-    """The measure of an embedder: what its vectors have in `common`; the usual cosine of a right and a wrong pair."""
+    """Measure of an embedder: what its vectors have in `common`, and the usual cosines of right and wrong pairs."""
 
     common: Floats
     like: float
@@ -65,7 +65,7 @@ class Yardstick:
         return cls(common, float(np.median(cosines[right])), float(cosines[~right].mean()))
 
     def view(self, query: bytes, total: NDArray[np.int64], count: int) -> View:
-        """The packed `query`, seen from the mean of `count` vectors, of which `total` is the sum (see `unit_sum`).
+        """Return the packed `query`, seen from the mean of `count` vectors with the sum `total` (see `unit_sum`).
 
         What is multiplied with the rows is rounded to small whole numbers, so that the products are exact.
         """
@@ -80,7 +80,7 @@ class Yardstick:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A query's direction, and the mean from which it is seen: `centre` times `step`."""
+    """Direction of a query, and the mean from which it is seen: `centre` times `step`."""
 
     yardstick: Yardstick
     towards: Floats
@@ -89,7 +89,7 @@ class View:
 
     @property
     def targets(self) -> list[NDArray[np.float32]]:
-        """The vectors whose products with the rows `near` takes."""
+        """Return the vectors whose products with the rows `near` takes."""
         return [self.towards.astype(np.float32), self.centre.astype(np.float32)]
 
     def near(self, products: NDArray[np.float32], norms: NDArray[np.float32]) -> Floats:
@@ -108,7 +108,7 @@ class View:
 
 
 class Space:
-    """An embedder and its yardstick, which is measured once a process.  Thread-safe."""
+    """Embedder with its yardstick, which is measured once a process.  Thread-safe."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -117,7 +117,7 @@ class Space:
 
     @property
     def yardstick(self) -> Yardstick | None:
-        """The yardstick; None until a service has been measured, or if its vectors have another size since."""
+        """Return the yardstick; None until a service has been measured, or if its vectors have another size since."""
         known = self._yardstick
         if known is not None and len(known.common) == self.embedder.dimensions:
             return known
@@ -157,7 +157,7 @@ class Nearness:
         self._vector_of = cached(TEXTS_KEPT)(self._packed)
 
     def near(self, text: str, others: Sequence[str], *, of_one: bool = True) -> list[float]:
-        """How near each of the other texts is to `text`; 1 is as near as an answer usually is to its question.
+        """Return how near each of the other texts is to `text`; 1 is as near as an answer usually is to its question.
 
         of_one: the others are all of one person, and so have something in common that counts for nothing.
         """
@@ -175,7 +175,7 @@ class Nearness:
         return near
 
     def similar(self, text: str, others: Sequence[str]) -> list[bool]:
-        """Which of the other texts ask for much the same: half of their words are the same, or their meaning.
+        """Return which of the other texts ask for much the same: half of their words are the same, or their meaning.
 
         Of two LoCoMo questions about one person 0.9 % pass for similar where the evidence differs, 18 % where some is
         the same.

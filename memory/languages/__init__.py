@@ -1,4 +1,4 @@
-"""What Recap knows of each language, as data: a language is one TOML file beside this module, named by its ISO code.
+"""Languages as data: each is one TOML file beside this module, named by its ISO code.
 
 Code asks for a pattern or a table and gets that of all languages together, since people mix them.
 """
@@ -20,7 +20,7 @@ __all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table", 
 
 
 def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
-    """One pattern for that part of all languages, with case ignored."""
+    """Return one pattern for that part of all languages, with case ignored."""
     sources = [(language, part(language)) for language in LANGUAGES]
     either = "|".join(
         rf"(?<!\w)(?:{source})(?!\w)" if language.spaced else f"(?:{source})" for language, source in sources if source
@@ -29,15 +29,15 @@ def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
 
 
 def table(part: Callable[[Language], Any]) -> dict[str, Any]:
-    """That table of all languages in one."""
+    """Return that table of all languages in one."""
     return {word: value for language in LANGUAGES for word, value in part(language).items()}
 
 
 def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
-    """Those words of all languages."""
+    """Return those words of all languages."""
     return frozenset().union(*map(part, LANGUAGES))
 
 
 def analysis_in(code: str) -> Analysis:
-    """The analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
+    """Return the analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
     return analysis.analysis_for(code, next((one.stop_words for one in LANGUAGES if one.code == code), None))

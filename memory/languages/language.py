@@ -1,4 +1,4 @@
-"""The form of a language's file: tables of words and patterns, no code.
+"""Form of a language's file: tables of words and patterns, no code.
 
     words      separated by spaces
     patterns   regular expressions without anchors, matched with case ignored; one alternative, or several separated by
@@ -46,7 +46,7 @@ class _Data(BaseModel):
 
 
 class Times(_Data):
-    """How a language names times; `memory.recall.times` is the grammar.
+    """Names of times in a language; `memory.recall.times` is the grammar.
 
     In a phrase `<unit>` stands for a group of that name that matches the keys of the table `units`, and likewise
     `<named>`, `<shift>`, `<count>`, `<month>`, `<weekday>`, `<part>`, `<day>` and `<year>`.  The group `ago` counts
@@ -71,7 +71,7 @@ class Times(_Data):
 
 
 class Language(_Data):
-    """What Recap knows of a language.  Every part but the code may be left out."""
+    """Knowledge of a language.  Every part but the code may be left out."""
 
     code: str  # ISO 639-1
     spaced: bool = True  # words are separated by spaces
@@ -123,13 +123,13 @@ class Language(_Data):
 
     @cached_property
     def generic_verbs(self) -> frozenset[str]:
-        """Every form of the verbs of little meaning."""
+        """Return every form of the verbs of little meaning."""
         regular = {form for verb in self.regular_verbs for form in _forms(verb)}
         return (self.verb_forms | regular) - self.nouns_of_verbs
 
 
 def tables(file: Path) -> dict[str, Any]:
-    """The tables of a file in this form, with the shorthands in all of its texts written out."""
+    """Return the tables of a file in this form, with the shorthands in all of its texts written out."""
     data = tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
     shorthands: dict[str, str] = {}
     for name, text in data.pop("shorthands", {}).items():
@@ -139,7 +139,7 @@ def tables(file: Path) -> dict[str, Any]:
 
 
 def load(file: Path) -> Language:
-    """The language of a file.  Raises ValueError that says what is wrong with it."""
+    """Return the language of a file.  Raises ValueError that says what is wrong with it."""
     return Language.model_validate({"code": file.stem} | tables(file))
 
 
@@ -154,7 +154,7 @@ def _expanded(value: Any, shorthands: Mapping[str, str]) -> Any:
 
 
 def _forms(verb: str) -> Iterator[str]:
-    """The regular forms of an English verb, and some that do not exist."""
+    """Return the regular forms of an English verb, and some that do not exist."""
     stem = verb[:-1] + "i" if verb.endswith("y") else verb.removesuffix("e")
     yield from (verb, verb + "s", verb + "ing", stem + "es", stem + "ed", stem + "ing")
     yield from (verb + verb[-1] + "ed", verb + verb[-1] + "ing")

@@ -28,7 +28,7 @@ Spans = Sequence[tuple[datetime | None, datetime | None]]
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _HITS = MessageRow.__table__.alias("hit")
 _HIT = _HITS.c
-_NEAR = (
+_IN_WINDOWS = (
     select(_M.session_id, _S.title, *COLUMNS)
     .join(SessionRow.__table__, _S.id == _M.session_id)
     .join(
@@ -44,7 +44,7 @@ _NEAR = (
 
 
 class LocatedMessage(NamedTuple):
-    """A message, and its session's row id and title."""
+    """Message with its session's row id and title."""
 
     message: Message
     session_id: int
@@ -60,7 +60,7 @@ def load_windows(tx: Transaction, owner_id: int, ids: Sequence[int], window_size
     """
     if not ids:
         return {}
-    rows = tx.execute(_NEAR, {"ids": ids, "owner": owner_id, "window_size": window_size})
+    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size})
     return {
         columns[0]: LocatedMessage(Message._make(columns), session_id, title) for session_id, title, *columns in rows
     }
@@ -69,7 +69,7 @@ def load_windows(tx: Transaction, owner_id: int, ids: Sequence[int], window_size
 def find_latest(
     tx: Transaction, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
-    """The ids of the `limit` latest messages of an owner, or of one session, that were said in any of the `spans`."""
+    """Return the ids of the latest messages of an owner, or of one session, in any of the `spans`."""
     within = [
         and_(true() if after is None else _M.created_at >= after, true() if before is None else _M.created_at < before)
         for after, before in spans
@@ -82,42 +82,44 @@ def find_latest(
 
 
 def windows(
-    near: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
+    window: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
 ) -> dict[int, list[LocatedMessage]]:
-    """For each of `ids`, the message and those within `window_size` positions of it, the nearest first."""
-    places = {(one.session_id, one.message.position): one for one in near.values()}
+    """Return each message with those within `window_size` positions of it, the nearest first."""
+    places = {(one.session_id, one.message.position): one for one in window.values()}
     steps = sorted(range(-window_size, window_size + 1), key=abs)
     found = {}
     for message_id in ids:
-        hit = near[message_id]
+        hit = window[message_id]
         around = [places.get((hit.session_id, hit.message.position + step)) for step in steps]
         found[message_id] = [one for one in around if one is not None]
     return found
 
 
 def fit_budget(
-    near: Mapping[int, LocatedMessage],
+    window: Mapping[int, LocatedMessage],
     hits: Sequence[Hit],
     *,
     budget: int,
     window_size: int,
     exclude: Collection[int] = (),
 ) -> tuple[Excerpt, ...]:
-    """Excerpts of at most `budget` tokens, as they are quoted, for those of `hits` (the best first) that are `near`.
+    """Return excerpts of at most `budget` tokens, as they are quoted, for the loaded `hits`, which are best first.
 
-    `window_size` messages on either side of a hit are shown with it; those in `exclude` never are.
+    window: the hits and their neighbours, by id.
+    window_size: messages on either side of a hit that are shown with it.
+    exclude: ids of messages that are never shown.
     """
-    best = {hit.message_id: hit for hit in hits if hit.message_id in near}
+    best = {hit.message_id: hit for hit in hits if hit.message_id in window}
     shown: dict[int, list[LocatedMessage]] = {}  # by session
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
 
     def worth(message_id: int) -> float:
-        cost = line_tokens(truncate_message(near[message_id].message, found=True), first=False)
+        cost = line_tokens(truncate_message(window[message_id].message, found=True), first=False)
         return best[message_id].score / cost**LENGTH_POWER
 
-    for window in windows(near, sorted(best, key=worth, reverse=True), window_size).values():
-        for one in window:
+    for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
+        for one in around:
             if one.message.id in seen:
                 continue
             message = truncate_message(one.message, found=one.message.id in best)
@@ -130,18 +132,18 @@ def fit_budget(
             shown.setdefault(one.session_id, []).append(one._replace(message=message))
             on.add(day)
     excerpts = []
-    for said in shown.values():
-        messages = sorted((one.message for one in said), key=lambda message: message.position)
+    for located in shown.values():
+        messages = sorted((one.message for one in located), key=lambda message: message.position)
         ids = {message.id for message in messages}
-        if found := [hit for message_id, hit in best.items() if message_id in ids]:
-            hit_ids = tuple(hit.message_id for hit in found)
-            session, title = messages[0].session_id, said[0].title
-            excerpts.append(Excerpt(session, title, tuple(messages), hit_ids, found[0].score, found[0].why))
+        if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
+            hit_ids = tuple(hit.message_id for hit in shown_hits)
+            session, title = messages[0].session_id, located[0].title
+            excerpts.append(Excerpt(session, title, tuple(messages), hit_ids, shown_hits[0].score, shown_hits[0].why))
     return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
 
 
 def truncate_message(message: Message, *, found: bool) -> Message:
-    """A message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
+    """Return a message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
     content = tokens.truncate(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
     return message if content == message.content else message._replace(content=content)
 

@@ -1,4 +1,4 @@
-"""What is worth showing unasked: whether the best that was found is near enough to the message.
+"""Gate before what is shown unasked: the best hit must be near enough to the message.
 
 A score depends on the question, so it orders hits and says nothing of how good they are.  The gate reads the share of
 the message's words that a hit has, and how near its meaning is, for whatever embedder (see `search_index.yardstick`).
@@ -18,7 +18,7 @@ _OF_WORDS = ("words", "neighbours", "time", "linked")
 
 
 class Gate(NamedTuple):
-    """The share of the words, or the nearness, that one hit has to reach."""
+    """Share of the words, or nearness, that one hit has to reach."""
 
     words: float
     near: float

@@ -93,7 +93,7 @@ def find_unindexed(tx: Transaction, owner_id: int, generation: str) -> tuple[Uni
 
 @dataclass(frozen=True)
 class Verified:
-    """How one owner's index compares with the rows: counts of messages."""
+    """Counts of messages that compare one owner's index with the rows."""
 
     owner: str
     messages: int
@@ -104,7 +104,7 @@ class Verified:
 
     @property
     def consistent(self) -> bool:
-        """Nothing said to be indexed is missing, and nothing is held that should not be."""
+        """Return whether no indexed message is missing and no other is there."""
         return self.missing == 0 and self.surplus == 0
 
 

@@ -1,4 +1,4 @@
-"""The best matching summary of another conversation, in a line beside what a turn recalls.
+"""Summaries of other conversations: the best matching one, in a line beside what a turn recalls.
 
 It takes only the tokens that the excerpts have left, so it never takes the place of a message.
 

@@ -54,7 +54,7 @@ class RecallResult:
 
 @dataclass(frozen=True)
 class PreparedPlan:
-    """A message that was read, and the query that its search takes; without them recall is off.
+    """Message that was read, and the query that its search takes; without them recall is off.
 
     budget: the most tokens of all excerpts.
     nearest: the application asks for the nearest messages; else only those near enough are shown, as in a turn.

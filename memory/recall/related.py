@@ -34,7 +34,7 @@ _LINKS = _LINKS.order_by(FactRow.id.desc()).limit(READ_MAX)
 
 @dataclass(frozen=True)
 class RelatedSession:
-    """A session, how closely it is related (0 to 1), and why.
+    """Session that is related: how closely (0 to 1), and why.
 
     entities: names that facts of both sessions link.
     summary: how near its summary is (0 to 1); not near: None.

@@ -36,7 +36,7 @@ _TOLD = (
 
 
 def request_of(question: str, said: Sequence[LocatedMessage]) -> ModelRequest:
-    """What the model is asked; the messages count from 1."""
+    """Return the request; its messages count from 1."""
     shown = [one.message._replace(content=tokens.truncate(one.message.content, MESSAGE_TOKENS)) for one in said]
     lines = [f"[{number}] {one.created_at:%Y-%m-%d} {message_line(one)}" for number, one in enumerate(shown, 1)]
     blocks = block("question", [escape(tokens.truncate(question, QUESTION_TOKENS))]), block("messages", lines)
@@ -45,7 +45,7 @@ def request_of(question: str, said: Sequence[LocatedMessage]) -> ModelRequest:
 
 
 def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
-    """The hits whose numbers the answer has, in its order, then the others; none if it names none.
+    """Return the hits whose numbers the answer has, in its order, then the others; none if it names none.
 
     Raises InvalidAnswer.
 
@@ -62,14 +62,14 @@ def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
 
 
 def rerank(
-    mini: MiniModel, owner_id: int, question: str, hits: list[Hit], near: Mapping[int, LocatedMessage]
+    mini: MiniModel, owner_id: int, question: str, hits: list[Hit], window: Mapping[int, LocatedMessage]
 ) -> list[Hit] | None:
-    """The hits, the best first, which are all `near`, of which the mini model orders the first MOST.
+    """Return the hits, best first; the mini model orders the first MOST.
 
     Returns no hits if the model says that none helps, None if it says nothing usable in time.
     """
     first = hits[:MOST]
-    request = request_of(question, [near[hit.message_id] for hit in first])
+    request = request_of(question, [window[hit.message_id] for hit in first])
     timer = threading.Timer(SECONDS, request.cancel.cancel)
     timer.start()
     try:

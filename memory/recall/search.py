@@ -50,7 +50,7 @@ _KINDS = {
 
 
 class SearchResult(NamedTuple):
-    """A message with its score, the words it was found by, and its neighbours.
+    """Found message with its score, the words it was found by, and its neighbours.
 
     For a fact or a summary: the best message that it comes from, if it has any, and as `window` all that come with it.
     `text` is then its own, which the score and the highlights are of.
@@ -84,7 +84,7 @@ ALL_KINDS = SearchFlags()
 
 @dataclass(frozen=True)
 class SearchScope:
-    """What a turn may look into: the owner's messages, or with RECALL_SCOPE=session only those of its session.
+    """Messages that a turn may look into: the owner's, or with RECALL_SCOPE=session only those of its session.
 
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
     visible_texts: what the prompt shows before the message, the newest last.
@@ -106,7 +106,7 @@ class Matches(NamedTuple):
 
 
 class FactOrSummary(NamedTuple):
-    """A fact or a summary, and where it comes from.
+    """Fact or summary, and where it comes from.
 
     source: the id of a fact's message.
     """

@@ -1,4 +1,4 @@
-"""Which messages tell something: a question asked before, or the answer that nothing is known, is no memory.
+"""Statements: a question asked before, or the answer that nothing is known, is no memory.
 
 Both have the words of the same question asked again, so they would stand above the statement that answers it.
 """
@@ -31,18 +31,18 @@ def is_denial(message: Message) -> bool:
     return short and _DENIAL.search(message.content) is not None
 
 
-def empty_exchanges(near: Mapping[int, LocatedMessage]) -> frozenset[int]:
+def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
-    denied = {(one.session_id, one.message.position) for one in near.values() if is_denial(one.message)}
+    denied = {(one.session_id, one.message.position) for one in window.values() if is_denial(one.message)}
     return frozenset(
         message_id
-        for message_id, one in near.items()
+        for message_id, one in window.items()
         if (one.session_id, one.message.position) in denied
         or ((one.session_id, one.message.position + 1) in denied and is_question(one.message))
     )
 
 
-def statements(hits: Sequence[Hit], near: Mapping[int, LocatedMessage]) -> list[Hit]:
+def statements(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits that tell something; all of them if none does."""
-    telling = [hit for hit in hits if not is_question(near[hit.message_id].message)]
+    telling = [hit for hit in hits if not is_question(window[hit.message_id].message)]
     return telling or list(hits)

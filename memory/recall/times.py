@@ -1,4 +1,4 @@
-"""The times a message speaks of, as ranges to look for past messages in.
+"""Times that a message names, as ranges to look for past messages in.
 
 One grammar over the phrases of `memory.languages`.  Recall looks back, so everything is read as past: "on Monday" is
 the latest Monday before today, "in December" the latest December that has begun.  Plans ("next week", "I will call on
@@ -38,7 +38,7 @@ class TimeRange(NamedTuple):
 
 
 def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
-    """The ranges `text` speaks of, said at `now` (aware) by a person who lives in `zone`."""
+    """Return the ranges `text` speaks of, said at `now` (aware) by a person who lives in `zone`."""
     plain = text[:READ_CHARS].translate(_PLAIN)
     ranges: list[TimeRange] = []
     for grammar in _GRAMMARS:
@@ -69,13 +69,13 @@ class Span(NamedTuple):
 
 
 def first_of(year: int, month: int) -> date:
-    """The first of a month; months below 1 and above 12 run into other years."""
+    """Return the first of a month; months below 1 and above 12 run into other years."""
     years, month = divmod(month - 1, 12)
     return date(year + years, month + 1, 1)
 
 
 class Calendar:
-    """What phrases mean at one instant, in one time zone.
+    """Meaning of phrases at one instant, in one time zone.
 
     A date that is not there (30 February, year 10000) raises ValueError or OverflowError.
     """
@@ -94,7 +94,7 @@ class Calendar:
         return self.days(first_of(year, month), first_of(year, month + count))
 
     def period(self, unit: str, shift: int) -> Span:
-        """The present day, part of a day, week, weekend, month, quarter or year, moved by `shift` of them."""
+        """Return the present day, part of a day, week, weekend, month, quarter or year, moved by `shift` of them."""
         if unit in _PARTS:
             start, end = _PARTS[unit]
             day = self._waking_day + DAY * shift
@@ -109,11 +109,11 @@ class Calendar:
         return self.days(monday + 5 * DAY if unit == "weekend" else monday, monday + 7 * DAY)
 
     def weekday(self, weekday: int) -> Span:
-        """The latest such day before today."""
+        """Return the latest such day before today."""
         return self.period("day", -((self.today.weekday() - weekday - 1) % 7 + 1))
 
     def weekday_of(self, weekday: int, week: int) -> Span:
-        """That day of the present week, or of another one."""
+        """Return that day of the present week, or of another one."""
         return self.period("day", 7 * week - self.today.weekday() + weekday)
 
     def yearly(self, make: Callable[[int], Span], over: bool) -> Span | None:
@@ -128,7 +128,7 @@ class Calendar:
         return None
 
     def ago(self, least: int, most: int, unit: str) -> Span:
-        """Around a time so long ago: an exact count gives one unit centred on the day it names, an inexact one all
+        """Return the span around a time so long ago: of an exact count one unit around the day, of an inexact one all
         it may mean."""
         if unit in _CLOCK:
             slack = max(_SLACK[unit], _CLOCK[unit] * least / 4)
@@ -141,13 +141,13 @@ class Calendar:
         return self.days(day - DAY * _REACH[unit], day + DAY * (_REACH[unit] + 1))
 
     def lately(self, most: int, unit: str) -> Span:
-        """From so long ago until now; days count from their midnight."""
+        """Return the span from so long ago until now; days count from their midnight."""
         if unit in _CLOCK:
             return Span(self.now - _CLOCK[unit] * most, self.now)
         return Span(self._moment(self._back(most, unit)), self.now)
 
     def _moment(self, day: date, hour: int = 0) -> datetime:
-        """A local time as an instant; hours from 24 on belong to the next day."""
+        """Return a local time as an instant; hours from 24 on belong to the next day."""
         local = datetime.combine(day + DAY * (hour // 24), time(hour % 24), tzinfo=self.zone)
         return local.astimezone(UTC)
 
@@ -173,11 +173,11 @@ _DIGITS = (
 _SENTENCE = re.compile(r"[.!?;]\s|\n")
 _UNDATED = frozenset(("shift", "year", "ago", "past", "named"))  # without any of these a phrase may be a plan
 Said = Mapping[str, str]
-"""What the groups of a phrase matched, in lower case, without the groups that took no part."""
+"""Matches of the groups of a phrase, in lower case, without the groups that took no part."""
 
 
 class _Grammar:
-    """The phrases of one language."""
+    """Phrases of one language."""
 
     def __init__(self, language: Language, times: Times) -> None:
         self._times = times
@@ -190,7 +190,7 @@ class _Grammar:
         self._verbs = _compiled(rf"\b(?:{times.verbs})\b" if language.spaced else times.verbs)
 
     def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
-        """The spans a text speaks of, and where their phrases stand in it."""
+        """Return the spans a text speaks of, and where their phrases stand in it."""
         if not self._spaced and text.isascii():
             return
         for match in self._name.finditer(text):
@@ -207,7 +207,7 @@ class _Grammar:
                 yield *match.span(), span
 
     def _lies_ahead(self, text: str, start: int, end: int) -> bool:
-        """Whether the last verb before the phrase, or else the first after it, speaks of the future."""
+        """Return whether the last verb before the phrase, or else the first after it, speaks of the future."""
         before = _SENTENCE.split(text[max(start - _CLAUSE, 0) : start])[-1]
         verbs = list(self._verbs.finditer(before))
         verb = verbs[-1] if verbs else self._verbs.search(_SENTENCE.split(text[end : end + _CLAUSE], maxsplit=1)[0])
@@ -250,7 +250,7 @@ class _Grammar:
         return calendar.months(year, month)
 
     def _numbered(self, at: int, phrase: str) -> str:
-        """A phrase with its slots filled in and its groups marked with its number: `year` becomes `year_3`."""
+        """Return a phrase with its slots filled in and its groups marked with its number: `year` becomes `year_3`."""
         times = self._times
         slots = {
             "named": _keys(times.named),
@@ -268,18 +268,18 @@ class _Grammar:
 
 
 def _keys(table: Mapping[str, object], capitalised: frozenset[str] = frozenset()) -> str:
-    """The keys of a table as alternatives, the longest first; `capitalised` ones count with a capital only."""
+    """Return the keys of a table as alternatives, the longest first; `capitalised` ones count with a capital only."""
     keys = sorted(table, key=len, reverse=True)
     return "|".join(f"(?-i:{key.capitalize()})" if key in capitalised else key for key in keys) or "(?!)"
 
 
 def _compiled(template: str) -> re.Pattern[str]:
-    """Where a template has a space, a text may have several; ` ?` stands for white space or none."""
+    """Compile a template: its spaces stand for several, and ` ?` for white space or none."""
     return re.compile(template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}"), re.IGNORECASE)
 
 
 def _said(match: re.Match[str]) -> Said:
-    """The groups of the phrase that matched, in small letters."""
+    """Return the groups of the phrase that matched, in small letters."""
     groups = {name.rpartition("_")[0]: said for name, said in match.groupdict().items() if said is not None}
     return {name: " ".join(said.lower().split()) for name, said in groups.items()}
 

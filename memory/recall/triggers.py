@@ -57,7 +57,7 @@ _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 class Trigger(NamedTuple):
-    """How a message points at the past, and why in one short sentence.
+    """Kind of message, by how it points at the past, and why in one short sentence.
 
     kind: "reference" (the past in so many words), "implicit" (it points at something not shown), "plain" (words worth
     looking for), "small_talk" or "nothing" (no words to look for).  The last two do not look back.
@@ -69,7 +69,7 @@ class Trigger(NamedTuple):
 
 
 class RecallPlan(NamedTuple):
-    """What to look for, and why: `text` if there is any, else whatever was said at the `times` that a message names.
+    """Search to make, and why: for `text` if there is any, else for messages of the `times` that a message names.
 
     kind: that of the trigger, or what decided instead: "time" (the message names one) or "always".
     share: how much of the budget it may take; 0 for a message that does not look back.
@@ -87,7 +87,7 @@ class RecallPlan(NamedTuple):
 
 
 class MessageReading:
-    """What a message says by itself, read once: how it points back, its keywords, and the times it names."""
+    """Message that is read once: how it points back, its keywords, and the times it names."""
 
     def __init__(self, message: str, now: datetime, zone: tzinfo, analysis: Analysis) -> None:
         """Read the first READ_CHARS of a message.  Days begin in `zone`."""
@@ -263,7 +263,7 @@ _ENGLISH = analysis_in("en")
 
 
 def keywords(text: str, analysis: Analysis) -> list[str]:
-    """The words worth searching for, in the order of the text, each once, as they stand in it (after NFKC).
+    """Return the words worth searching for, in the order of the text, each once, as they stand in it (after NFKC).
 
     They are nouns, names, technical terms and numbers that have terms in the index, whose `analysis` this is.  A run of
     Chinese gives its pairs of characters, as in the index.
@@ -296,7 +296,7 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
 
 
 def _unspaced(run: str) -> Iterator[str]:
-    """The pairs of characters of what is left of a run without its idle words."""
+    """Return the pairs of characters of what is left of a run without its idle words."""
     kept = _IDLE.sub(lambda match: match[0] if match.groupdict().get("keep") else " ", run)
     for part in kept.split():
         content = part.lstrip(_IDLE_LEADING)

@@ -29,7 +29,7 @@ NAMESPACE = (OWN, "unhelpful")
 _I, _M, _R = ItemRow.__table__.c, MessageRow.__table__.c, ItemSourceRow.__table__.c
 _OF_KIND = _I.namespace == documents.join_namespace(NAMESPACE)
 OF_OWNER = select(_I.id).where(_I.owner_id == bindparam("owner"), _OF_KIND)
-"""The ids of an `owner`'s marks."""
+"""Selects the ids of an `owner`'s marks."""
 _MARKS = (
     select(_I.id, _I.created_at, *COLUMNS)
     .join(ItemSourceRow.__table__, _R.item_id == _I.id)
@@ -42,7 +42,7 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class UnhelpfulExcerpt:
-    """The message that asked, and those that were found for it and did not help."""
+    """Message that asked, and those that were found for it and did not help."""
 
     id: int
     created_at: datetime
@@ -83,7 +83,7 @@ class Unhelpful:
     def page(
         self, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int
     ) -> Page[UnhelpfulExcerpt]:
-        """The marks of the caller's user or of a session's owner, newest first; or those that rest on one message.
+        """Return the marks of the caller's user or of a session's owner, or those on one message, newest first.
 
         Raises NotFound, and InvalidRequest when neither a session nor a user is named.
         """
@@ -97,7 +97,7 @@ class Unhelpful:
 
 
 def marks(tx: Transaction, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
-    """The marks whose items are these, newest first."""
+    """Return the marks whose items are these, newest first."""
     found = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
     for (item_id, created_at), of in groupby(rows, key=lambda row: (row[0], row[1])):
@@ -107,5 +107,5 @@ def marks(tx: Transaction, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]
 
 
 def marks_on(tx: Transaction, owner_id: int, message_ids: Collection[int]) -> list[UnhelpfulExcerpt]:
-    """The owner's marks that rest on any of these messages."""
+    """Return the owner's marks that rest on any of these messages."""
     return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(documents.resting_on(message_ids)))
