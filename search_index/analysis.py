@@ -103,29 +103,29 @@ class Analysis:
             text = _PAIRED.sub(" ", text)
         if "," in text:
             text = _THOUSANDS.sub("", text)
-        found: list[str] = []
+        terms: list[str] = []
         for word in pattern.findall(text):  # long ones, such as addresses, would fill the cache
-            found += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
+            terms += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
         for run in runs:
             if len(run) > 1:
-                found += map("".join, pairwise(run))
+                terms += map("".join, pairwise(run))
             if len(run) == 1 or singles:
-                found += run
-        return found + NAME_WEIGHT * self.terms(name, singles=singles) if name else found
+                terms += run
+        return terms + NAME_WEIGHT * self.terms(name, singles=singles) if name else terms
 
     def highlights(self, text: str, terms: Collection[str], prefixes: tuple[str, ...] = ()) -> list[str]:
         """Return the words of `text`, as written there, that have one of `terms` or begin with one of `prefixes`."""
-        found: dict[str, None] = {}
+        words: dict[str, None] = {}
         for word in _WRITTEN.findall(text):
             if _PAIRED.match(word):
                 spans = [(at, at + size) for at in range(len(word)) for size in (1, 2)]
                 marked = {at for start, end in spans if word[start:end] in terms for at in range(start, end)}
                 for looked_for, run in groupby(range(len(word)), key=marked.__contains__):
                     if looked_for:
-                        found["".join(word[at] for at in run)] = None
+                        words["".join(word[at] for at in run)] = None
             elif any(term in terms or term.startswith(prefixes) for term in self.terms(word)):
-                found[word] = None
-        return list(found)
+                words[word] = None
+        return list(words)
 
     def without(self, text: str, terms: Collection[str]) -> str:
         """`text` without the words that have one of `terms`."""

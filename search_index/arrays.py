@@ -331,16 +331,16 @@ class Candidates:
     def postings(self, terms: Sequence[str]) -> Postings:
         """Return the postings of these terms among the messages."""
         hashes = np.fromiter(map(term_hash, terms), np.int64, len(terms))
-        found, base = [], 0
+        columns, base = [], 0
         for segment in self.segments:
             number = segment.vocabulary.searchsorted(hashes)
-            known = (np.append(segment.vocabulary, 0)[number] == hashes).nonzero()[0]
-            number = number[known]
+            present = (np.append(segment.vocabulary, 0)[number] == hashes).nonzero()[0]
+            number = number[present]
             postings = segment.postings_of(number)
             rows = self.place[segment.posting_rows[postings] + base]
-            found.append((known.repeat(segment.doc_freqs[number]), rows, segment.counts[postings]))
+            columns.append((present.repeat(segment.doc_freqs[number]), rows, segment.counts[postings]))
             base += len(segment.rows)
-        term, rows, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+        term, rows, counts = (np.concatenate(column) for column in zip(*columns, strict=True))
         shown = rows >= 0
         if len(self.segments) > 1 or not shown.all():
             at = shown.nonzero()[0]

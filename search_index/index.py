@@ -30,9 +30,9 @@ from search_index.ranking import (
     BY_MEANING,
     IN_WINDOWS,
     WORDS,
+    Preferences,
     RankingProfile,
     ScoringContext,
-    Wanted,
     fit,
     is_found,
     rank,
@@ -275,8 +275,8 @@ class SearchIndex:
             mask &= is_found(context, self._profile, total)
         at, limit = mask.nonzero()[0], min(query.limit, self._profile.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
-            found = total[at]
-            at = at[found >= np.partition(found, len(at) - limit)[len(at) - limit]]
+            scores_found = total[at]
+            at = at[scores_found >= np.partition(scores_found, len(at) - limit)[len(at) - limit]]
         at = at[np.lexsort((-candidates.ids[at], -total[at]))[:limit]]
         own, near = context.own[at], context.near(at)
         fits = np.maximum.accumulate(fit(own, near)[::-1])[::-1]
@@ -314,7 +314,7 @@ class SearchIndex:
             len(prepared.terms),
             candidates.cosines(vector) if vector and has_windows else None,
             partial(candidates.near, content, yardstick) if yardstick is not None else None,
-            Wanted(
+            Preferences(
                 now=time_ns() // 1_000,
                 times=[(microseconds(after), microseconds(before)) for after, before in query.times],
                 speaker=term_hash(speakers[0]) if len(speakers) == 1 else 0,

@@ -97,17 +97,17 @@ class PostgresStore:
     def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
         """See IndexStore."""
         with self._writing(owner) as connection:
-            given = {document.message_id: document for document in documents}
+            by_id = {document.message_id: document for document in documents}
             index = self._current(connection, owner)
             if index is None:
-                if not given:
+                if not by_id:
                     return NO_INDEX
                 connection.execute(delete(INDEXES).where(_I.owner == owner))  # made otherwise
-                made = {"owner": owner, "generation": secrets.token_hex(16), "made_with": self._made_with()}
-                index = connection.execute(insert(INDEXES).values(made).returning(INDEXES)).one()
-            there = select(_M.id).where(_M.index == index.id, _M.id.in_(list(given)))
-            held = set(connection.scalars(there))
-            if entries := analysed([one for message_id, one in given.items() if message_id not in held]):
+                values = {"owner": owner, "generation": secrets.token_hex(16), "made_with": self._made_with()}
+                index = connection.execute(insert(INDEXES).values(values).returning(INDEXES)).one()
+            there = select(_M.id).where(_M.index == index.id, _M.id.in_(list(by_id)))
+            indexed = set(connection.scalars(there))
+            if entries := analysed([one for message_id, one in by_id.items() if message_id not in indexed]):
                 connection.execute(
                     insert(MESSAGES),
                     [
@@ -164,12 +164,12 @@ class PostgresStore:
             segments = {key: segment for key, segment in (known.segments or {}).items() if key in keys}
             new = [key for key in keys if key not in segments]  # the last ones
             after = min((key[0] for key in new), default=index.commits)
-            wanted = COLUMNS.where(_M.index == index.id, _M.commit > after).order_by(_M.commit, _M.id)
-            rows = reading.execute(wanted).all()
+            query = COLUMNS.where(_M.index == index.id, _M.commit > after).order_by(_M.commit, _M.id)
+            rows = reading.execute(query).all()
         for key in new:
             after, through, _ = key
-            if said := [row for row in rows if after < row.commit <= through]:
-                segments[key] = segment_of(said)
+            if in_run := [row for row in rows if after < row.commit <= through]:
+                segments[key] = segment_of(in_run)
         return Snapshot(commit, segments)
 
     def matching(
@@ -198,30 +198,30 @@ class PostgresStore:
         most = limit // (2 * REACH + 1)
         with self._snapshot_of(connection) as reading:
             index = self._current(reading, owner, generation)
-            asked: dict[str, Any] = {
+            params: dict[str, Any] = {
                 "index": index.id,
                 "after": microseconds(query.after) if query.after else -(1 << 63),
                 "before": microseconds(query.before) if query.before else (1 << 63) - 1,
             }
-            held = reading.execute(
+            doc_freqs = reading.execute(
                 tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, prepared.terms))}
             ).all()
-            found = set[int]()
-            if held or typed.required:
-                any_of = "" if typed.required else f"({' | '.join(_rarest(held, limit))})"
+            ids = set[int]()
+            if doc_freqs or typed.required:
+                any_of = "" if typed.required else f"({' | '.join(_rarest(doc_freqs, limit))})"
                 by_words = {
                     "filter": " & ".join(filter(None, [tsquery(typed), any_of])),
-                    "terms": [term for term, _ in held],
-                    "idf": [ln(index.messages / (count + 1)) + 1 for _, count in held],
+                    "terms": [term for term, _ in doc_freqs],
+                    "idf": [ln(index.messages / (count + 1)) + 1 for _, count in doc_freqs],
                     "most": most,
                 }
-                found.update(reading.scalars(tables.BY_WORDS, asked | by_words))
+                ids.update(reading.scalars(tables.BY_WORDS, params | by_words))
             if typed == NONE and vector != NO_VECTOR:
-                asked |= {"vector": written(vector), "size": len(vector), "most": most // _MEANT}
-                found.update(reading.scalars(tables.BY_MEANING, asked))
-            beside = reading.scalars(tables.BESIDE, {"index": index.id, "found": [*found], "reach": REACH})
-            wanted = COLUMNS.where(_M.index == index.id, _M.id.in_(set(beside))).order_by(_M.id)
-            return segment_of(reading.execute(wanted).all()), found
+                params |= {"vector": written(vector), "size": len(vector), "most": most // _MEANT}
+                ids.update(reading.scalars(tables.BY_MEANING, params))
+            beside = reading.scalars(tables.BESIDE, {"index": index.id, "found": [*ids], "reach": REACH})
+            columns = COLUMNS.where(_M.index == index.id, _M.id.in_(set(beside))).order_by(_M.id)
+            return segment_of(reading.execute(columns).all()), ids
 
     @contextmanager
     def _snapshot_of(self, connection: Connection | None) -> Iterator[Connection]:
@@ -238,8 +238,8 @@ class PostgresStore:
 
     def _current(self, connection: Connection, owner: str, generation: str | None = None) -> Any:
         """Return the row of the owner's index, or None.  Raises IndexLost if it is not of the `generation` named."""
-        wanted = select(INDEXES).where(_I.owner == owner, func.starts_with(_I.made_with, self._made_with()))
-        index = connection.execute(wanted).one_or_none()
+        query = select(INDEXES).where(_I.owner == owner, func.starts_with(_I.made_with, self._made_with()))
+        index = connection.execute(query).one_or_none()
         if generation is not None and (index is None or index.generation != generation):
             raise IndexLost("the index was replaced")
         return index

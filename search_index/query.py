@@ -26,11 +26,11 @@ class Part(NamedTuple):
     terms: list[str]
     prefix: str
 
-    def match(self, said: Sequence[str]) -> bool:
+    def match(self, terms: Sequence[str]) -> bool:
         if self.prefix:
-            return any(term.startswith(self.prefix) or term in self.terms for term in said)
+            return any(term.startswith(self.prefix) or term in self.terms for term in terms)
         size = len(self.terms)
-        return any(said[at : at + size] == self.terms for at in range(len(said) - size + 1))
+        return any(terms[at : at + size] == self.terms for at in range(len(terms) - size + 1))
 
 
 class Operators(NamedTuple):
@@ -39,9 +39,9 @@ class Operators(NamedTuple):
     required: list[Part]
     excluded: list[Part]
 
-    def match(self, said: list[str]) -> bool:
+    def match(self, terms: list[str]) -> bool:
         """Return whether a message with these terms, in their order, passes."""
-        return all(part.match(said) for part in self.required) and not any(part.match(said) for part in self.excluded)
+        return all(part.match(terms) for part in self.required) and not any(part.match(terms) for part in self.excluded)
 
 
 NONE = Operators([], [])
@@ -49,7 +49,7 @@ NONE = Operators([], [])
 
 def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
     """`text` without exclusions and marks, and its operators."""
-    found = Operators([], [])
+    operators = Operators([], [])
 
     def take(typed: re.Match[str]) -> str:
         words = typed["phrase"] or typed["prefix"] or typed["word"]
@@ -57,10 +57,10 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
             return typed[0]
         part = Part(analysis.terms(words), analysis.folded(words) if typed["prefix"] else "")
         if part.prefix or part.terms:
-            (found.excluded if typed["minus"] else found.required).append(part)
+            (operators.excluded if typed["minus"] else operators.required).append(part)
         return "" if typed["minus"] else words
 
-    return _OPERATOR.sub(take, text), found
+    return _OPERATOR.sub(take, text), operators
 
 
 @dataclass(frozen=True)

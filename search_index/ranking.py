@@ -36,13 +36,13 @@ FUZZY_HOURS = 24.0
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Wishes of a query beside its words.
+class Preferences:
+    """Messages that a query prefers, beside its words.
 
     now, times: microseconds since 1970, and half-open ranges of them that the query speaks of.
-    speaker, role: hashes of whose words are wanted, or 0.
+    speaker, role: hashes of whose words are preferred, or 0.
     linked: weights, by id, of messages about what belongs to somebody or something that the query names.
-    nearest: the nearest are wanted if the query's words are hardly there.
+    nearest: the nearest are preferred if the query's words are hardly there.
     """
 
     now: int = 0
@@ -66,21 +66,22 @@ class ScoringContext:
         self,
         candidates: Candidates,
         postings: Postings,
-        asked: int,
+        term_count: int,
         cosines: Floats | None,
         near: Callable[[Ints | None], Floats] | None,
-        wanted: Wanted,
+        preferences: Preferences,
         *,
         has_windows: bool,
     ) -> None:
         """Compute what the profile takes.
 
-        asked: terms of the query, known or not.
+        term_count: terms of the query, known or not.
         cosines: of each message's vector with the query's; near: how near messages are (see `Candidates.near`); None
         where there is nothing to compare.
         has_windows: the profile looks at neighbours.
         """
-        self.candidates, self.postings, self.asked, self.wanted = candidates, postings, asked, wanted
+        self.candidates, self.postings = candidates, postings
+        self.term_count, self.preferences = term_count, preferences
         count = len(candidates)
         zeros = np.zeros(count)
         self._near, self.has_near = near, near is not None and candidates.has_vectors
@@ -88,7 +89,7 @@ class ScoringContext:
         self.bm25 = _bm25(postings.terms, postings.rows, postings.counts, candidates.lengths, idf)
         rarity = np.log1p(count / (postings.doc_freqs + 1))
         # Words that nobody has used count as the rarest.
-        self._share = rarity / ((rarity.sum() + (asked - len(rarity)) * np.log1p(count)) or 1.0)
+        self._share = rarity / ((rarity.sum() + (term_count - len(rarity)) * np.log1p(count)) or 1.0)
         self.own = _sums(postings.rows, self._share[postings.terms], count)
         self.neighbours = self.nearby = self.semantic = zeros
         if has_windows:
@@ -173,21 +174,23 @@ def _session(context: ScoringContext) -> Floats:
 def _time(context: ScoringContext) -> Floats:
     created, grace = context.candidates.created, int(GRACE_DAYS * 86_400e6)
     inside = np.zeros(len(created), bool)
-    for after, before in context.wanted.times:
+    for after, before in context.preferences.times:
         inside |= (created >= after) & (created < before + grace)
     return inside.astype(float)
 
 
 def _speaker(context: ScoringContext) -> Floats:
-    wanted = context.wanted
-    if wanted.speaker:
-        return (context.candidates.speaker == wanted.speaker).astype(float)
-    return (context.candidates.role == wanted.role).astype(float) if wanted.role else np.zeros(len(context.own))
+    preferences = context.preferences
+    if preferences.speaker:
+        return (context.candidates.speaker == preferences.speaker).astype(float)
+    return (
+        (context.candidates.role == preferences.role).astype(float) if preferences.role else np.zeros(len(context.own))
+    )
 
 
 def _linked(context: ScoringContext) -> Floats:
     weights = np.zeros(len(context.own))
-    for message_id, weight in context.wanted.linked.items():  # a few
+    for message_id, weight in context.preferences.linked.items():  # a few
         weights[context.candidates.ids == message_id] = weight
     return weights
 
@@ -201,7 +204,7 @@ def _rare(context: ScoringContext) -> Floats:
 
 def _nearest(context: ScoringContext) -> Floats:
     place = np.zeros(len(context.own))
-    if not context.wanted.nearest or not context.has_near or context.nearby.max() >= FEW_WORDS:
+    if not context.preferences.nearest or not context.has_near or context.nearby.max() >= FEW_WORDS:
         return place
     place[np.lexsort((-context.candidates.ids, -context.near()))] = np.arange(len(place))
     return NEAREST_SPAN / (NEAREST_SPAN + place)
@@ -209,16 +212,16 @@ def _nearest(context: ScoringContext) -> Floats:
 
 def _jaccard(context: ScoringContext) -> Floats:
     common = np.bincount(context.postings.rows, minlength=len(context.own))
-    return common / np.maximum(context.candidates.sizes + context.asked - common, 1)
+    return common / np.maximum(context.candidates.sizes + context.term_count - common, 1)
 
 
 def _cosine(context: ScoringContext) -> Floats:
     together = _sums(context.postings.rows, context.postings.counts, len(context.own))
-    return together / np.sqrt(np.maximum(context.candidates.column("squares"), 1) * context.asked)
+    return together / np.sqrt(np.maximum(context.candidates.column("squares"), 1) * context.term_count)
 
 
 def _age(context: ScoringContext) -> Floats:
-    hours = np.maximum(context.wanted.now - context.candidates.created, 0) / 3.6e9
+    hours = np.maximum(context.preferences.now - context.candidates.created, 0) / 3.6e9
     return 1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1)
 
 

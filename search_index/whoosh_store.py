@@ -173,20 +173,20 @@ class WhooshStore:
     def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
         """See IndexStore.  Raises OSError as well, when the disk is full or forbidden."""
         with self._locked(owner, self._wait):
-            given = {document.message_id: document for document in documents}
+            by_id = {document.message_id: document for document in documents}
             try:
-                self._add(owner, given, analysed)
+                self._add(owner, by_id, analysed)
             except Damaged as error:
                 self._delete_damaged(owner, error)
-                self._add(owner, given, analysed)
+                self._add(owner, by_id, analysed)
             return self._token(owner)
 
-    def _add(self, owner: str, given: dict[int, Document], analysed: Analysed) -> None:
-        if given and self._token(owner) == NO_INDEX:
+    def _add(self, owner: str, by_id: dict[int, Document], analysed: Analysed) -> None:
+        if by_id and self._token(owner) == NO_INDEX:
             self._create(owner)
         with _recognised():
-            held = _matching(self._index(owner), Or([Term("id", str(one)) for one in given])) if given else set()
-        if entries := analysed([one for message_id, one in given.items() if message_id not in held]):
+            indexed = _matching(self._index(owner), Or([Term("id", str(one)) for one in by_id])) if by_id else set()
+        if entries := analysed([one for message_id, one in by_id.items() if message_id not in indexed]):
             with self._writer(owner) as writer:
                 for one in entries:
                     writer.add_document(
