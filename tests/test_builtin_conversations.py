@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.builtin import CORRECTIONS, QUESTIONS, cases
 from tests.http import chat, good, read_all
 
 
@@ -27,35 +24,140 @@ def ask(client: FlaskClient, question: str, session: str | None = "s") -> str:
     return say(client, question, session, temporary=True)
 
 
-def by_chat(table: str) -> list[tuple[list[str], list[Any]]]:
-    """Each chat of a table, and the rows that are about it."""
-    return [(said, [row[1:] for row in rows]) for said, rows in groupby(cases(table), itemgetter(0))]
+# Messages as people write them, some with words of the reply; and all that is known of the person at the end.
 
+TOMASZ = """
+hey there
+im Tomasz, living in Gdansk with my girlfriend Kasia
+i work at a small bakery, mostly night shifts
+whats my name | im Tomasz
+im alergic to walnuts btw
+we're thinking about getting a dog next spring
+our budget for the kitchen is 4000 euro
+sorry i meant 4500 euro | Noted: budget 4500 euro
+what was the budget again | 4500 euro
+Can you recommend a good pizza recipe? | beyond me
+my sister Ola is getting married on 12 june in Krakow
+when is the wedding | 12 june
+i dont work at the bakery anymore
+where do i work | anymore
+I've started as a barista at Coffee Point last week
+what do you know about me
+pls don't remember that I told you about the wedding | no fact
+remember that the wifi password is tulip-44
+what is the wifi password | tulip-44
+my cat Bruno died yesterday :( | no fact
+do i have a cat | died
+i hate mondays lol
+what can you do | built-in model
+forget that im allergic to walnuts | can't delete
+Where do i liv | Gdansk
+thanks, see you tomorrow | welcome
+"""
 
-CHATS = [
-    (said, questions, corrections)
-    for (said, questions), (_, corrections) in zip(by_chat(QUESTIONS), by_chat(CORRECTIONS), strict=True)
+PRIYA = """
+Good morning
+My name's Priya, I moved to Leeds in March
+I teach maths at a secondary school
+my boyfriend is called Sam and he's a chef
+how's the weather today | nothing about that
+I'm lactose intolerent
+what shouldnt i eat | lactose
+Our landlord Mr Patel left, Mrs Owen now
+who is my landlord | Mrs Owen
+we pay 950 a month in rent
+actually its 980 since january
+how much rent do we pay | 980 since january
+I broke up with Sam
+whats my boyfriends name | broke up
+I want to run the Leeds half marathon in may
+My favorite band is Big Thief
+which band do i like most | Big Thief
+no wait it's Radiohead | favourite band Radiohead
+remember I park on level 3
+where did i park | level 3
+I'm not teaching any more, I start as an analyst at the council on Monday
+what is my job | analyst
+write me a haiku about rain | beyond me
+my mum's birthday is 3 november
+tell me everything you know about me
+ok bye | Goodbye
+"""
+
+JON = """
+hello! who am I talking to | built-in model
+my name is Jonas, call me Jo
+I'm 41, I live in Malmö with my wife Lena and our two kids
+we have a cat called Pelle
+I work as an engineer at Volvo
+the budget is about 2000 euro
+sorry i meant 2500 euro | budget 2500 euro
+where do I work | Volvo
+I left Volvo, I'm at Scania now
+where do I work now | I left Volvo
+Pelle ran away and we don't have a cat anymore
+my dentist appointment is on Tuesday at 10
+it got moved to Thursday | can't tell
+when is my dentist appointment | got moved to Thursday
+we no longer live in Malmö
+remind me what my wife is called
+I don't drink coffee anymore
+I love hiking and my brother Max loves climbing
+who loves climbing | Max
+I quit smoking last year
+no, my name is Jon, not Jonas
+what is my name | Jon
+I might move to Berlin | no fact
+where do I live | no longer live
+tell me a joke | beyond me
+good night | Goodbye
+"""
+TOMASZ_FACTS = [
+    "Allergic to walnuts",
+    "Budget: 4500 euro",
+    "Dislikes mondays",
+    "I dont work at the bakery anymore",
+    "Lives in Gdansk",
+    "Name: Tomasz",
+    "Sister Ola: getting married on 12 june in Krakow",
+    "Wifi password: tulip-44",
+    "Works as a barista at Coffee Point",
 ]
-BEYOND_IT = {"How much can we spend?", "What is the budget?", "What did I rule out?"}  # in the second of the chats
+PRIYA_FACTS = [
+    "Favourite band: Radiohead",
+    "I broke up with Sam",
+    "I park on level 3",
+    "I'm not teaching any more",
+    "Lactose intolerant",
+    "Moved to Leeds",
+    "Mum's birthday: 3 november",
+    "Name: Priya",
+    "Wants to run the Leeds half marathon in may",
+    "Works as an analyst at the council",
+]
+JON_FACTS = [
+    "41 years old",
+    "Brother Max loves climbing",
+    "Budget: 2500 euro",
+    "Dentist appointment: Tuesday at 10",
+    "Doesn't drink coffee",
+    "I left Volvo",
+    "Loves hiking",
+    "Name: Jon",
+    "We don't have a cat anymore",
+    "We no longer live in Malmö",
+]
 DATES = "Actually, we changed the dates: 10 to 24 April."
 
 
-@pytest.mark.parametrize(("said", "questions", "corrections"), CHATS)
-def test_what_was_said_is_answered_and_corrections_hold_there_and_in_a_new_chat(
-    client: FlaskClient, said: list[str], questions: list[Any], corrections: list[Any]
-) -> None:
-    for words in said:
-        say(client, words)
-    wrong = [
-        (question, answer)
-        for question, expected in questions
-        if expected not in (answer := ask(client, question, None))
-    ]
-    for correction, question, expected, stale in corrections:
-        say(client, correction)
-        answers = [ask(client, question, session) for session in ("s", None)]
-        wrong += [(question, answer) for answer in answers if expected not in answer or stale in answer]
-    assert [one for one in wrong if one[0] not in BEYOND_IT] == []
+@pytest.mark.parametrize(
+    ("talk", "facts"), [(TOMASZ, TOMASZ_FACTS), (PRIYA, PRIYA_FACTS), (JON, JON_FACTS)], ids=["tomasz", "priya", "jon"]
+)
+def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient, talk: str, facts: list[str]) -> None:
+    rows = [row.partition(" | ") for row in talk.strip().splitlines()]
+    replies = [(expected, say(client, words)) for words, _, expected in rows]
+    assert [(expected, reply) for expected, reply in replies if expected not in reply] == []
+    assert sorted(one["text"] for one in read_all(client, "/api/facts", user_id="ada")) == facts
 
 
 def test_a_change_that_is_not_understood_is_told_with_the_answer(client: FlaskClient) -> None:

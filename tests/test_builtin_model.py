@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -19,7 +20,6 @@ from tests.builtin import (
     ADA,
     MODEL,
     MOVE,
-    cases,
     chat_of,
     digest,
     fact,
@@ -264,8 +264,8 @@ My name is Ada and I live in Tallinn. I'm allergic to nuts. | Noted: name Ada; l
 """
 
 
-@pytest.mark.parametrize(("_", "said", "expected"), cases(TALK))
-def test_acknowledges_greets_and_says_what_is_beyond_it(_: list[str], said: str, expected: str) -> None:
+@pytest.mark.parametrize(("said", "expected"), [row.split(" | ") for row in re.split(" ;; |\n", TALK.strip())])
+def test_acknowledges_greets_and_says_what_is_beyond_it(said: str, expected: str) -> None:
     assert reply("").startswith("I did not find any words")
     assert reply(said).startswith(expected)
 
