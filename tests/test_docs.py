@@ -232,3 +232,10 @@ def test_every_promise_names_a_test_that_there_is() -> None:
     assert len(named) == len(rows) > 40, "a row of a promise names one test"
     there = {path: page(path) for path, _ in named if (ROOT / path).is_file()}
     assert [(path, name) for path, name in named if f"\ndef {name}(" not in there.get(path, "")] == []
+
+
+@pytest.mark.parametrize("name", ["docs/design.md", "docs/development.md"])
+def test_the_files_that_a_page_names_are_there(name: str) -> None:
+    named = re.findall(r"`(?!benchmarks/results)([a-z_]+(?:/[a-z_.]+)*(?:/[a-z_]+|\.(?:py|txt|md)))`", page(name))
+    assert len(named) > 20
+    assert [path for path in named if not (ROOT / path).exists()] == []
