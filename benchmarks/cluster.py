@@ -51,7 +51,6 @@ from benchmarks.harness import (
     cpu_seconds,
     exit_on_failure,
     markdown,
-    percentiles,
     progress,
     run_info,
     worker_memory,
@@ -170,12 +169,7 @@ class Cluster:
         """Send all turns, the clients at once; each keeps to one node."""
         started = time.monotonic()
         done = converse_at_once([node.url for node in self.nodes], "/api/chat", load, self.run.bar)
-        return {
-            "per_second": round(len(done.turns) / (time.monotonic() - started), 1),
-            "turn_ms": percentiles([1000 * turn.seconds for turn in done.turns]),
-            "failed": len(done.errors),
-            "first_failure": done.errors[0] if done.errors else None,
-        }
+        return {"per_second": round(len(done.turns) / (time.monotonic() - started), 1), **done.figures()}
 
     def measure(self, load: Load) -> Figures:
         """Return the figures of these turns, with the cost of each."""

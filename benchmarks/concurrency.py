@@ -58,8 +58,7 @@ def measure(streams: int, turns: int, seconds: float, workers: int, threads: int
             [1000 * (t.first - t.started - script.first) for t in done.turns if t.first]
         ),
         "turn_beyond_ms": percentiles([1000 * (turn.seconds - seconds) for turn in done.turns]),
-        "failed": len(done.errors),
-        "first_failure": done.errors[0] if done.errors else None,
+        **done.figures(),
     }
 
 

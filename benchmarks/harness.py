@@ -332,6 +332,14 @@ class Conversed:
     errors: list[str]
     seconds: list[float]
 
+    def figures(self) -> Figures:
+        """Return the milliseconds of a turn, how many turns failed, and the first failure."""
+        return {
+            "turn_ms": percentiles([1000 * turn.seconds for turn in self.turns]),
+            "failed": len(self.errors),
+            "first_failure": self.errors[0] if self.errors else None,
+        }
+
 
 def converse_at_once(
     urls: Sequence[str], path: str, conversations: Sequence[Sequence[Mapping[str, Any]]], bar: Any, over: float = 0.0

@@ -90,12 +90,7 @@ class Subject:
         names = [f"beside-{number}" for number in range(self.options.conversations)]
         turns = [[self._turn(name, number) for number in range(self.options.each)] for name in names]
         done = converse_at_once([self.url], self.path, turns, self.bar)
-        return {
-            "turns_per_second": round(len(done.turns) / max(done.seconds), 1),
-            "turn_ms": percentiles([1000 * turn.seconds for turn in done.turns]),
-            "failed": len(done.errors),
-            "first_failure": done.errors[0] if done.errors else None,
-        }
+        return {"turns_per_second": round(len(done.turns) / max(done.seconds), 1), **done.figures()}
 
     def slow(self) -> Figures:
         """Send streamed turns while the model has latency."""
