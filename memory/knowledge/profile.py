@@ -207,8 +207,8 @@ class Profiles:
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = _profile(item).fitting(schema)
-        told = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
-        request = request_for(told, _blocks(before, messages), ANSWER)
+        instruction = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        request = request_for(instruction, _blocks(before, messages), ANSWER)
 
         def usable(text: str) -> tuple[Profile, set[int]]:
             return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
@@ -270,8 +270,8 @@ def check_schema(schema: Any) -> None:
         raise _bad_schema(f"It is no JSON Schema (2020-12): the part /{at} is not as the standard says.") from None
     if len(json.dumps(schema)) > SCHEMA_BYTES:
         raise _bad_schema(f"It may have {SCHEMA_BYTES:,} bytes.")
-    if found := next((name for name in _NOT_IN_SCHEMAS if f'"{name}":' in json.dumps(schema)), None):
-        raise _bad_schema(f"It has {found!r}: a profile's schema is one tree, without references and patterns.")
+    if keyword := next((name for name in _NOT_IN_SCHEMAS if f'"{name}":' in json.dumps(schema)), None):
+        raise _bad_schema(f"It has {keyword!r}: a profile's schema is one tree, without references and patterns.")
     if not isinstance(schema, dict) or schema.get("type") != "object" or not Draft202012Validator(schema).is_valid({}):
         raise _bad_schema('Its `type` has to be "object", and an empty profile has to fit it.')
 
@@ -296,10 +296,10 @@ def _new_facts(owner: OwnerRow) -> Any:
 
 def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
     """Invalidate the facts that the profile stated before, and does not state any more."""
-    said, states = (ProfileBlock(values=tuple(one.values())).states for one in (before, after))
+    stated, states = (ProfileBlock(values=tuple(profile.values())).states for profile in (before, after))
     rows = tx.execute(FACTS.where(FactRow.owner_id == owner.id, FactRow.scope == "user", valid_at(None))).all()
     for fact in (Fact(*row) for row in rows):
-        if said(fact) and not states(fact):
+        if stated(fact) and not states(fact):
             invalidate(tx, fact.id, now)
 
 
@@ -355,8 +355,8 @@ class ProfileBlock:
     @classmethod
     def of(cls, version: int, stored: Any, budget: int) -> ProfileBlock:
         values, lines = Profile.of(stored).values(), list[str]()
-        for one in values:
-            line = profile_line(one.name, one.value, datetime.fromisoformat(one.source["since"]))
+        for value in values:
+            line = profile_line(value.name, value.value, datetime.fromisoformat(value.source["since"]))
             budget -= tokens.estimate(line)
             if budget < 0:
                 break
@@ -366,6 +366,6 @@ class ProfileBlock:
     def states(self, fact: Fact) -> bool:
         """Return whether the prompt states a fact already: a value of the same message has half of its words."""
         since = fact.valid_from.isoformat()
-        same = [f"{one.name} {one.value}" for one in self.values if one.source["since"] == since]
+        same = [f"{value.name} {value.value}" for value in self.values if value.source["since"] == since]
         words = set(stems(fact.text)) if same else set()
-        return any(2 * len(words.intersection(stems(one))) >= len(words) for one in same)
+        return any(2 * len(words.intersection(stems(text))) >= len(words) for text in same)

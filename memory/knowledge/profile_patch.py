@@ -67,11 +67,11 @@ class Profile:
     def of(cls, stored: Any) -> Profile:
         """Return a profile as it was stored; an empty one for a value that is none, which an import may bring."""
         try:
-            found = cls(stored["document"], stored["sources"])
-            times = [datetime.fromisoformat(one.source["since"]).tzinfo for one in found.values()]
+            profile = cls(stored["document"], stored["sources"])
+            times = [datetime.fromisoformat(item.source["since"]).tzinfo for item in profile.values()]
         except (TypeError, ValueError, LookupError):
             return cls()
-        return found if isinstance(found.document, dict) and all(times) else cls()
+        return profile if isinstance(profile.document, dict) and all(times) else cls()
 
     def values(self) -> list[Value]:
         """Return each value, in the document's order."""
@@ -79,7 +79,7 @@ class Profile:
 
     def has(self, value: Value) -> bool:
         """Return whether it has a value from the same source, maybe elsewhere in its list."""
-        return any((one.statement, one.source) == (value.statement, value.source) for one in self.values())
+        return any((item.statement, item.source) == (value.statement, value.source) for item in self.values())
 
     def fitting(self, schema: Mapping[str, Any]) -> Profile:
         """Return the parts that fit a schema, which may have been changed since."""
@@ -178,8 +178,8 @@ def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[
     if not isinstance(value, dict | list):
         yield Value(place, value, sources)
         return
-    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from _values(one, sources[key], (*place, key))
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _values(item, sources[key], (*place, key))
 
 
 def _kept(value: Any, sources: Any, is_source: Callable[[Mapping[str, Any]], bool]) -> tuple[Any, Any] | None:
@@ -187,16 +187,16 @@ def _kept(value: Any, sources: Any, is_source: Callable[[Mapping[str, Any]], boo
     if not isinstance(value, dict | list):
         return None if is_source(sources) else (value, sources)
     parts = value.items() if isinstance(value, dict) else enumerate(value)
-    kept = [(key, *pair) for key, one in parts if (pair := _kept(one, sources[key], is_source)) is not None]
+    kept = [(key, *pair) for key, item in parts if (pair := _kept(item, sources[key], is_source)) is not None]
     if not kept:
         return None
     if isinstance(value, dict):
-        return {key: one for key, one, _ in kept}, {key: source for key, _, source in kept}
-    return [one for _, one, _ in kept], [source for *_, source in kept]
+        return {key: item for key, item, _ in kept}, {key: source for key, _, source in kept}
+    return [item for _, item, _ in kept], [source for *_, source in kept]
 
 
 def with_source(value: Any, source: Mapping[str, Any]) -> Any:
     """Put `source` in the place of every value."""
     if isinstance(value, dict):
-        return {key: with_source(one, source) for key, one in value.items()}
-    return [with_source(one, source) for one in value] if isinstance(value, list) else source
+        return {key: with_source(item, source) for key, item in value.items()}
+    return [with_source(item, source) for item in value] if isinstance(value, list) else source

@@ -66,7 +66,7 @@ _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY
 def schema(*, links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
     """Return the JSON Schema of the mini model's answer: with the `links` of facts or without, and one of `types`."""
     more = {"links": list_of(_LINK)} if links else {}
-    named = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
+    of_type = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
     return object_of(
         summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
         facts=list_of(
@@ -81,7 +81,7 @@ def schema(*, links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
                 **more,
             )
         ),
-        **named,
+        **of_type,
     )
 
 
@@ -134,14 +134,14 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
     """
     previous = source.previous
-    said = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    told = prompt.render(**prompt_variables(first=previous.empty, links=source.links, types=source.types))
+    has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
+    instruction = prompt.render(**prompt_variables(first=previous.empty, links=source.links, types=source.types))
 
     def usable(text: str) -> SummaryUpdate:
-        return read(text, previous, source.messages, may_be_empty=previous.empty and not said)
+        return read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
 
     try:
-        answer = ask(summary_request(told, source), repair, usable)
+        answer = ask(summary_request(instruction, source), repair, usable)
         if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
             raise CutOff
     except CutOff as problem:
@@ -156,14 +156,14 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     return answer
 
 
-def summary_request(told: str, source: SummaryInput) -> ModelRequest:
+def summary_request(instruction: str, source: SummaryInput) -> ModelRequest:
     """Return what the mini model is asked. told: its instruction."""
     blocks = (
         block("summary_so_far", filter(None, [summary_json(source.previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
         block("messages", message_lines(source.messages, numbered=True)),
     )
-    return request_for(told, blocks, schema(links=source.links, types=source.types))
+    return request_for(instruction, blocks, schema(links=source.links, types=source.types))
 
 
 def read(
@@ -177,33 +177,33 @@ def read(
     """
     if not without_thoughts(answer).strip():
         raise InvalidAnswer("It is empty.")
-    made = _in_json(answer, previous, messages)
-    if made is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
+    update = _in_json(answer, previous, messages)
+    if update is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise InvalidAnswer("It holds no complete JSON object with a `summary`.")
-    made = made or SummaryUpdate(_from_text(without_thoughts(answer), previous))
-    if made.sections.empty and not may_be_empty:
+    update = update or SummaryUpdate(_from_text(without_thoughts(answer), previous))
+    if update.sections.empty and not may_be_empty:
         raise InvalidAnswer("Its summary is empty.")
-    before, after = tokens.estimate(str(previous)), tokens.estimate(str(made.sections))
+    before, after = tokens.estimate(str(previous)), tokens.estimate(str(update.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
         raise InvalidAnswer(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
-    return made
+    return update
 
 
 def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> SummaryUpdate | None:
     """Read an answer's JSON objects, the first of which counts; return None if they hold no summary."""
     data, repaired = dict[str, Any](), False
-    for found in json_objects(answer):
-        data |= {name: value for name, value in _by_name(_unwrapped(found.value)).items() if name not in data}
-        repaired = repaired or found.repaired
+    for item in json_objects(answer):
+        data |= {name: value for name, value in _by_name(_unwrapped(item.value)).items() if name not in data}
+        repaired = repaired or item.repaired
     listed = next(filter(_FACTS_NAME.search, data), "")
     summary = data.get(next(filter(_SUMMARY_NAME.search, data), ""), data)
     if repaired and (summary is data or not listed):
         return None  # parts of the summary may be missing
     facts = _facts(data.get(listed), messages)
-    named = data.get("type")
-    kind = named.strip() if isinstance(named, str) else None
+    of_type = data.get("type")
+    kind = of_type.strip() if isinstance(of_type, str) else None
     if isinstance(summary, str | list) and summary:
         text = "\n".join(map(one_line_item, _listed(summary)))
         return SummaryUpdate(_from_text(text, previous), facts, kind, whole=not repaired)
@@ -288,7 +288,7 @@ def _fact(item: Mapping[str, Any]) -> FactDraft:
         importance=min(5, max(1, _integer(item.get("importance"), 3))),
         scope="user" if item.get("scope") == "user" else "session",
         supersedes=tuple(_integer(old, 0) for old in _listed(item.get("supersedes"))),
-        links=tuple(_link(one) for one in _listed(item.get("links"))[:LINKS_MAX] if isinstance(one, Mapping)),
+        links=tuple(_link(link) for link in _listed(item.get("links"))[:LINKS_MAX] if isinstance(link, Mapping)),
     )
 
 
@@ -302,8 +302,8 @@ def _integer(value: Any, otherwise: int) -> int:
     """Return a whole number as models write it: 3, 3.0, "3", "[3]" or [3]; at most 18 digits fit 64 bits."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    found = re.search(r"-?\d{1,18}", str(value)) if isinstance(value, int | float | str) else None
-    return int(found.group()) if found else otherwise
+    match = re.search(r"-?\d{1,18}", str(value)) if isinstance(value, int | float | str) else None
+    return int(match.group()) if match else otherwise
 
 
 def limit_size(sections: Sections) -> Sections:
