@@ -10,7 +10,7 @@ from flask import g, request
 
 from api.resource import ANY_SCOPE, current_engine
 from config import Settings
-from memory.access.keys import ANONYMOUS, PASSED_ON, Keys, Principal, why_not_local
+from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.errors import Forbidden, Unauthenticated, user_not_found
 from memory.ops import logs
 from models.keys import ADMIN
@@ -84,7 +84,7 @@ def _has_metrics_key(key: str) -> bool:
 
 def _check_local(settings: Settings) -> None:
     """Raise Forbidden for a request that is not this machine's own."""
-    headers, is_forwarded = request.headers, PASSED_ON.search(" ".join(request.environ)) is not None
+    headers, is_forwarded = request.headers, FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
     host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
     problem = why_not_local(request.remote_addr or "", host, origin, settings.cors_origins, is_forwarded=is_forwarded)
     if problem is not None:

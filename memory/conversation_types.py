@@ -42,7 +42,7 @@ SMALL_TALK = "small_talk"
 TYPES_MAX = 25  # of a person or a tenant, built-in ones included: every turn reads them
 BUDGET_SHARE = 4  # a budget may be a quarter of CONTEXT_TOKENS
 CACHED_TEXTS = 256
-READ_MESSAGES, READ_CHARS = 4, 1_000  # the person's last messages, and the characters of each
+CUE_MESSAGES, CUE_TEXT_CHARS = 4, 1_000  # the person's last messages, and the characters of each
 CUES_MIN = 2  # cue words that tell a type
 _BUILT_IN = tuple((name, cue) for language in LANGUAGES for name, cues in language.types.items() for cue in cues)
 BUILT_IN = frozenset(name for name, _ in _BUILT_IN)
@@ -191,7 +191,7 @@ class ConversationTypes:
             name = recognised or None
         else:
             texts = [message.content for message in messages if message.role == "user"]
-            name = self._recognise(texts[-READ_MESSAGES:], own.values())
+            name = self._recognise(texts[-CUE_MESSAGES:], own.values())
         prefix_type = name if choosing else row.head_type
         of_turn, of_prefix = (types.get(key or "", ConversationType("")) for key in (name, chosen or prefix_type))
         changed, default = of_turn.settings, self._settings.recall
@@ -213,7 +213,7 @@ class ConversationTypes:
         """Return the type with most cue words; None below CUES_MIN."""
         own = self._index_cues(tuple((type_.name, cue) for type_ in types for cue in type_.cues))
         scores: Counter[str] = Counter()
-        for words in (self._words(text[:READ_CHARS]) for text in texts):
+        for words in (self._words(text[:CUE_TEXT_CHARS]) for text in texts):
             chatting: set[str] = set()
             for cues, weight in ((self._built_in_cues, 1), (own, 2)):
                 for name, cue in {cue for word in words for cue in cues.get(word, ()) if cue[1] <= words}:

@@ -140,7 +140,7 @@ class SummaryRefused(ModelError):
 
 
 NOT_STORED = "Nothing of this request was stored."
-RETRY_SECONDS = 5.0  # in which a database server restarts
+DATABASE_RETRY_SECONDS = 5.0  # in which a database server restarts
 RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FILE`; docs/operations.md says how."
 DAMAGED = f"damaged. {RESTORE}"
 _MAY_BE_LOST = "What this request wrote may be lost."
@@ -207,7 +207,7 @@ def database_failed(error: BaseException, consequence: str = NOT_STORED) -> Data
     if fault is None:
         return None
     code, message, _ = _MESSAGES[fault]
-    retry_after = RETRY_SECONDS if fault is DatabaseFault.UNAVAILABLE else None
+    retry_after = DATABASE_RETRY_SECONDS if fault is DatabaseFault.UNAVAILABLE else None
     return DatabaseFailed(code, message.format(consequence), retry_after=retry_after)
 
 

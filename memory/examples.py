@@ -28,7 +28,7 @@ from search_index import Query, SearchIndex
 NAMESPACE = (OWN, "examples")
 SHAPE = object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER)
 SHOWN_MAX = 3
-CANDIDATES_MAX = 200  # the newest, of an owner and the tenant together
+COMPARED_EXAMPLES_MAX = 200  # the newest, of an owner and the tenant together
 SCORE_SHARE = 0.55  # of the best score, which the others need
 _COMPARED = ("input", "tags[*]")
 
@@ -36,7 +36,7 @@ _I = ItemRow.__table__.c
 _OF_KIND = documents.ITEMS.where(_I.namespace == documents.join_namespace(NAMESPACE))
 OF_BOTH = _OF_KIND.where(_I.owner_id.in_(OWNER_AND_TENANT))
 """Items of an owner's examples and the tenant's, for a statement with these two parameters."""
-_CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(CANDIDATES_MAX)
+_CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(COMPARED_EXAMPLES_MAX)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Examples:
             items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
         if not items:
             return ()
-        prepared = self.index.prepare(Query(text, CANDIDATES_MAX, alone=True))
+        prepared = self.index.prepare(Query(text, COMPARED_EXAMPLES_MAX, alone=True))
         hits = [(hit.score or 0.0, as_example(hit)) for hit in rank_items(self.index, prepared, items, _COMPARED)]
         similar = [example for score, example in hits if score >= SCORE_SHARE * hits[0][0] > 0]
         return tuple(sorted(similar, key=lambda example: -example.rating)[:SHOWN_MAX])

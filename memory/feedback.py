@@ -41,7 +41,7 @@ from schemas.feedback import FEEDBACK_CHARS
 
 NAMESPACE = (OWN, "feedback")
 WAITING = "waiting"  # for the mini model
-READ_CHARS = 8_000  # of a message and of a reply, by the mini model
+EXCHANGE_CHARS = 8_000  # of a message and of a reply, by the mini model
 SHAPE = object_of(
     thumbs={"enum": ["up", "down", None]},
     text=TEXT,
@@ -113,8 +113,8 @@ class Feedback:
             if len(readable) < 2:
                 raise InvalidAnswer("A model server refused the message or the reply, so it was not read.")
             message, reply = readable
-            text, own_words = item.value["text"], _own_words(message.content)[:READ_CHARS]
-            read = _Reviewed(before, own_words, reply.content[:READ_CHARS], item.value["thumbs"], _own_words(text))
+            text, own_words = item.value["text"], _own_words(message.content)[:EXCHANGE_CHARS]
+            read = _Reviewed(before, own_words, reply.content[:EXCHANGE_CHARS], item.value["thumbs"], _own_words(text))
             request = request_for(prompt.render(), _blocks(read), SCHEMA)
             usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
             proposed = self.mini.ask(owner.id, request, repair, usable).value

@@ -48,7 +48,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits seconds for a database that it has locked itself."""
     for patience in (
         "api.client_requests.LOCK_TIMEOUT_SECONDS",
-        "memory.access.budgets.LOCK_TIMEOUT_SECONDS",
+        "memory.access.budgets.USAGE_LOCK_SECONDS",
         "memory.leases.RELEASE_TIMEOUT_SECONDS",
     ):
         monkeypatch.setattr(patience, 0.2)

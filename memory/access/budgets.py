@@ -28,7 +28,7 @@ from models.owners import Caller, Usage
 
 log = logging.getLogger(__name__)
 
-LOCK_TIMEOUT_SECONDS = 2.0  # seconds that a charge waits to be written; the client waits as long for its answer
+USAGE_LOCK_SECONDS = 2.0  # seconds that a charge waits to be written; the client waits as long for its answer
 
 _S = SpendingRow.__table__.c
 _SPENT = select(_S.tokens).where(_S.owner_id == bindparam("owner"), _S.day == bindparam("on"))
@@ -90,7 +90,7 @@ class Budgets:
         if not any(usage.total_tokens for usage in usages):
             return
         try:
-            with self._database.write(LOCK_TIMEOUT_SECONDS) as tx:
+            with self._database.write(USAGE_LOCK_SECONDS) as tx:
                 owner_id = owner(tx)
                 if owner_id is not None:
                     self.add_usage(tx, owner_id, usages)

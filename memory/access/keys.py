@@ -188,7 +188,7 @@ def _digest(key: str) -> str:
 
 
 # Headers that proxies, tunnels and content networks add, as WSGI names them; a direct caller sends none of them.
-PASSED_ON = re.compile(
+FORWARDING_HEADERS = re.compile(
     r"\bHTTP_(VIA|CDN_LOOP|FRONT_END_HTTPS|\w*(FORWARD|PROXY)\w*|(\w+_)?(CLIENT)?IP|\w+_ADDR(ESS)?"
     r"|(CF|X_ENVOY|X_ORIGINAL|X_REAL|TAILSCALE)_\w+)\b"
 )

@@ -54,7 +54,7 @@ from models.store import Delete
 
 GATHER_SECONDS = 5.0
 KILLED_SECONDS = 30.0  # until another process does the jobs that this one is about to run
-INDEX, FILES = "search_index", "database_files"  # what may be `pending`
+SEARCH_INDEX, DATABASE_FILES = "search_index", "database_files"  # what may be `pending`
 RECEIPT = (
     *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions"),
     *("items", "item_versions", "archives", "jobs", "index_documents"),
@@ -121,7 +121,7 @@ def erase_facts(engine: Engine, caller: Caller, fact_ids: Sequence[int], *, rest
         count, erased = engine.facts.forget(tx, caller, fact_ids, restore=restore)
         if count:
             engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
-    return receipt_of(engine, erased, (FILES,) if count else (), forgotten=count)
+    return receipt_of(engine, erased, (DATABASE_FILES,) if count else (), forgotten=count)
 
 
 def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:
@@ -129,7 +129,7 @@ def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:
     (erased,) = engine.items.run(caller, [operation])
     if not erased:
         raise item_not_found(operation.namespace, operation.key)
-    return receipt_of(engine, erased, (FILES,), namespace=operation.namespace, key=operation.key)
+    return receipt_of(engine, erased, (DATABASE_FILES,), namespace=operation.namespace, key=operation.key)
 
 
 def erase_example(engine: Engine, caller: Caller, example_id: int) -> Receipt:
@@ -162,7 +162,7 @@ def _erase_documents(
     with engine.database.write() as tx:
         erased = documents.remove(tx, find(tx))
         engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
-    return receipt_of(engine, erased, (FILES,), **named)
+    return receipt_of(engine, erased, (DATABASE_FILES,), **named)
 
 
 # -- in a transaction of the caller
@@ -236,7 +236,7 @@ def _enqueue_clearing(engine: Engine, tx: Transaction, tenant: str, key: str, **
 def _finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
     """Run the enqueued jobs in this thread, and return the receipt."""
     engine.index.clear_caches()
-    jobs = {("unindex", erased.index_key): INDEX, ("scrub", erased.tenant): FILES}
+    jobs = {("unindex", erased.index_key): SEARCH_INDEX, ("scrub", erased.tenant): DATABASE_FILES}
     for job in jobs:
         engine.job_queue.run_now(*job)
     with engine.database.read() as tx:

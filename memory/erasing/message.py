@@ -20,7 +20,7 @@ from sqlalchemy import func, or_, select, update
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.erasing import erasing
-from memory.erasing.erasing import FILES, INDEX, Receipt, receipt_of, vacuum_job
+from memory.erasing.erasing import DATABASE_FILES, SEARCH_INDEX, Receipt, receipt_of, vacuum_job
 from memory.errors import NotFound
 from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history
@@ -50,7 +50,7 @@ def erase_message(engine: Engine, caller: Caller, session_id: str, message_id: i
             delay = engine.settings.summary_debounce
             summary = JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, delay, debounce=True)
             engine.job_queue.enqueue(tx, summary)
-    return receipt_of(engine, erased, (INDEX, FILES), session_id=session_id, message_id=message_id)
+    return receipt_of(engine, erased, (SEARCH_INDEX, DATABASE_FILES), session_id=session_id, message_id=message_id)
 
 
 def _get_message(tx: Transaction, row: SessionRow, message_id: int) -> MessageRow:

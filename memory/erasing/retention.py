@@ -25,7 +25,7 @@ from sqlalchemy.orm import defer
 
 from memory.access.owners import find_or_make_owner, find_owner, lock_session, visible_to
 from memory.engine import Engine
-from memory.erasing.erasing import FILES, Receipt, erase_empty_owner, erase_rows, receipt_of, vacuum_job
+from memory.erasing.erasing import DATABASE_FILES, Receipt, erase_empty_owner, erase_rows, receipt_of, vacuum_job
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.store import documents
@@ -51,7 +51,7 @@ from models.store import OWN, Put
 
 log = logging.getLogger(__name__)
 
-NAMESPACE, KEY = (OWN, "retention"), "policy"
+NAMESPACE, POLICY_KEY = (OWN, "retention"), "policy"
 BATCH_SESSIONS = 20  # taken out before the job goes back to its queue
 DAY_SECONDS = 86_400.0
 
@@ -78,7 +78,7 @@ def put_policy(engine: Engine, caller: Caller, policy: Policy) -> Policy:
     """Store the policy of the caller's tenant. Its job runs soon, and then once a day."""
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, Caller(caller.tenant), engine.now())
-        documents.write(tx, owner.id, Put(NAMESPACE, KEY, asdict(policy)), engine.now())
+        documents.write(tx, owner.id, Put(NAMESPACE, POLICY_KEY, asdict(policy)), engine.now())
         engine.job_queue.enqueue(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, force=True))
     return policy
 
@@ -123,7 +123,7 @@ def archive_and_erase(engine: Engine, session: int, tenant_id: int | None) -> bo
 
 
 def _policy(engine: Engine, tx: Transaction, tenant_id: int | None) -> Policy:
-    item = documents.read(tx, tenant_id, NAMESPACE, KEY, engine.now()) if tenant_id is not None else None
+    item = documents.read(tx, tenant_id, NAMESPACE, POLICY_KEY, engine.now()) if tenant_id is not None else None
     return Policy(**item.value) if item is not None else Policy()
 
 
@@ -192,7 +192,7 @@ def erase_archive(engine: Engine, caller: Caller, archive_id: int) -> Receipt:
         tx.execute(delete(ArchiveRow).where(ArchiveRow.id == row.id))
         erase_empty_owner(engine, tx, owner)
         engine.job_queue.enqueue(tx, vacuum_job(owner.tenant))
-    return receipt_of(engine, {"archives": 1}, (FILES,), archive_id=archive_id)
+    return receipt_of(engine, {"archives": 1}, (DATABASE_FILES,), archive_id=archive_id)
 
 
 def _get_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:

@@ -38,7 +38,7 @@ from models.store import (
 )
 from search_index import Document, PreparedQuery, Query, SearchIndex
 
-GATHER_SECONDS = 60.0  # of erased items for one rewriting of the files: programs erase often
+ERASED_ITEMS_SECONDS = 60.0  # of erased items for one rewriting of the files: programs erase often
 NO_OWNER_ID = 0
 
 _I = ItemRow.__table__.c
@@ -132,7 +132,7 @@ class Items:
         ).order_by(_I.updated_at.desc(), _I.id.desc())
         if query is None:
             return list(map(documents.as_item, tx.execute(rows.limit(search.limit).offset(search.offset))))
-        candidates = list(map(documents.as_item, tx.execute(rows.limit(CANDIDATES_MAX))))
+        candidates = list(map(documents.as_item, tx.execute(rows.limit(RANKED_ITEMS_MAX))))
         return rank_items(self.index, query, candidates, search.paths)[search.offset :]
 
 
@@ -175,14 +175,14 @@ def _jobs(owner_id: int, tenant: str, done: Sequence[tuple[Operation, Any]], now
     if expiries:
         yield _expire(owner_id, tenant, min(expiries), now)
     if any(isinstance(operation, Delete) and erased for operation, erased in done):
-        yield JobRequest("scrub", tenant, tenant, delay=GATHER_SECONDS)
+        yield JobRequest("scrub", tenant, tenant, delay=ERASED_ITEMS_SECONDS)
 
 
 def _expire(owner_id: int, tenant: str, at: datetime, now: datetime) -> JobRequest:
     return JobRequest("expire", owner_id, tenant, owner_id, delay=max(0.0, (at - now).total_seconds()))
 
 
-CANDIDATES_MAX = 1_000
+RANKED_ITEMS_MAX = 1_000
 RANKED_CHARS = 4_000  # of an item's text
 _STEP = re.compile(r"[^.\[\]]+")  # of a path such as `notes[*].text`
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import ijson
 
-VALUE_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
+VALUE_COST_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
 PART_BYTES_MAX = 1 << 22
 ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
 DEPTH_MAX = 100
@@ -90,7 +90,7 @@ class _Document:
         return data
 
     def _next(self) -> tuple[str, Any]:
-        self._add(VALUE_BYTES)
+        self._add(VALUE_COST_BYTES)
         return next(self._events)
 
     def _add(self, size: int) -> None:

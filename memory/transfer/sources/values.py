@@ -19,7 +19,7 @@ from schemas.fields import ID, UNSTORABLE
 from schemas.sessions import MESSAGE_CHARS_MAX
 
 Record = SessionRecord | FactRecord | ItemRecord
-KEY_CHARS = 250  # of a message's id in its file
+MESSAGE_KEY_CHARS = 250  # of a message's id in its file
 _MILLISECONDS = 100_000_000_000  # seconds would be in the year 5138
 _ROLES = {
     **dict.fromkeys(("user", "human", "you", "me"), "user"),
@@ -75,7 +75,7 @@ def _part(part: Mapping[str, Any]) -> str:
 
 def drafts(role: str, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
     """Yield a message in as many pieces as it takes; none without text. key: its id in the file."""
-    key = key[:KEY_CHARS]
+    key = key[:MESSAGE_KEY_CHARS]
     for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX), 1):
         yield MessageDraft(
             role=role,
