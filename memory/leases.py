@@ -5,17 +5,19 @@ process renews all leases that the process holds; those of a killed process run 
 transaction stays open while a lease is held.  Whoever wants a turn to end notes its token in the session's row; the
 thread that renews its lease finds the note and stops it.
 
-Guarantee: leased work ends with a transaction that checks the token, so a holder that was suspended past its expiry
-cannot overwrite what its successor did.  A stop ends only the turn that was running, since no other has its token.  A
-clock that is put back stalls nobody: whoever waits for a lease brings an expiry that is too far ahead back to
-LEASE_SECONDS from now.  A busy session holds few threads, and none for long: WAITING_MAX requests of a process wait for
-it, WAIT_SECONDS at most.
+Invariants:
+- Leased work ends with a transaction that checks the token, so a holder that was suspended past its expiry cannot
+  overwrite what its successor did (test_turn_serialisation, test_jobs_takeover).
+- A stop ends only the turn that was running, since no other has its token (test_stop).
+- A clock that is put back stalls nobody: whoever waits for a lease brings an expiry that is too far ahead back to
+  LEASE_SECONDS from now (test_clock_back).
+- A busy session holds few threads, and none for long: WAITING_MAX requests of a process wait for it, WAIT_SECONDS at
+  most (test_turn_serialisation).
 """
 
 from __future__ import annotations
 
 import logging
-import secrets
 import threading
 import time
 from collections import Counter
@@ -45,7 +47,7 @@ POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that anot
 LEASE_DURATION = timedelta(seconds=LEASE_SECONDS)
 
 Leased = SessionRow | JobRow
-_NOTED = select(SessionRow.stop_token).where(SessionRow.id.in_(bindparam("rows", expanding=True)))
+_STOP_TOKENS = select(SessionRow.stop_token).where(SessionRow.id.in_(bindparam("rows", expanding=True)))
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,10 @@ class Lease:
 
 
 class _Held(NamedTuple):
-    """Callbacks of a held lease: one stops its work, one notes its progress in the transaction that renews it."""
+    """Callbacks of a held lease: one stops its work, one saves its progress in the transaction that renews it."""
 
     stop: Callable[[], None] | None
-    note: Callable[[Transaction], None] | None
+    on_renew: Callable[[Transaction], None] | None
 
 
 class Leases:
@@ -76,37 +78,22 @@ class Leases:
         self._closed = threading.Event()
         self._keeper: threading.Thread | None = None
 
-    def is_free(self, row: Leased) -> bool:
+    def is_free(self, row: SessionRow) -> bool:
         """Return whether nobody holds `row` now."""
         return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
-
-    def take(self, row: Leased) -> Lease | None:
-        """Take the lease on `row` in the caller's write transaction; None when somebody holds it.
-
-        Call `hold` after the transaction has committed.
-        """
-        if not self.is_free(row):
-            return None
-        token = secrets.token_hex(16)
-        row.lease_token, row.lease_until = token, self._now() + LEASE_DURATION
-        return Lease(type(row), row.id, token)
-
-    def give_back(self, row: Leased) -> None:
-        """Clear the lease in the caller's write transaction.  Call `forget` after it has committed."""
-        row.lease_token = row.lease_until = None
 
     def hold(
         self,
         lease: Lease,
         stop: Callable[[], None] | None = None,
-        note: Callable[[Transaction], None] | None = None,
+        on_renew: Callable[[Transaction], None] | None = None,
     ) -> None:
         """Renew `lease` until `release` or `forget`, and call `stop` when somebody asks for the end of its turn.
 
-        The transaction that renews the lease is given to `note`, every RENEW_SECONDS.
+        The transaction that renews the lease is given to `on_renew`, every RENEW_SECONDS.
         """
         with self._changed:
-            self._held[lease] = _Held(stop, note)
+            self._held[lease] = _Held(stop, on_renew)
             if self._keeper is None:
                 self._keeper = threading.Thread(target=self._keep_forever, name="recap-leases", daemon=True)
                 self._keeper.start()
@@ -136,8 +123,8 @@ class Leases:
             with self._database.write(RELEASE_TIMEOUT_SECONDS) as tx:
                 _change(tx, lease, lease_token=None, lease_until=None)
         except SQLAlchemyError as error:
-            told = logs.fields(seconds=LEASE_SECONDS, error=logs.safe_message(error))
-            log.error("a lease could not be given back, and runs out by itself", extra=told)
+            fields = logs.fields(seconds=LEASE_SECONDS, error=logs.safe_message(error))
+            log.error("a lease could not be given back, and runs out by itself", extra=fields)
         self.forget(lease)
 
     @contextmanager
@@ -173,7 +160,7 @@ class Leases:
                     found = tx.get(SessionRow, row.id)
                 if found is None or self.is_free(found):
                     return
-                self.clamp_expiry(found)
+                self._clamp_expiry(found)
                 with self._changed:  # a holder in this process wakes us; other processes' leases are polled
                     self._changed.wait(pause)
                 pause = min(pause * 2, POLL_LAST)
@@ -183,7 +170,7 @@ class Leases:
         message = f"A reply is being written in session {row.public_id!r}. {consequence}"
         raise Conflict("session_busy", message, retry_after=5.0)
 
-    def clamp_expiry(self, row: Leased) -> None:
+    def _clamp_expiry(self, row: SessionRow) -> None:
         """Bring an expiry that lies further ahead than any lease lasts back to LEASE_SECONDS from now.
 
         The clock was put back since it was written.  A living holder renews the lease, a dead one's runs out.
@@ -194,7 +181,7 @@ class Leases:
         ahead = (row.lease_until - now).total_seconds()
         log.warning("the clock was put back: a lease is shortened", extra=logs.fields(seconds_ahead=ahead))
         with self._database.write(durable=False) as tx:
-            _change(tx, Lease(type(row), row.id, row.lease_token), lease_until=now + LEASE_DURATION)
+            _change(tx, Lease(SessionRow, row.id, row.lease_token), lease_until=now + LEASE_DURATION)
 
     def close(self) -> None:
         """Stop renewing.  Leases still held run out by themselves."""
@@ -213,11 +200,11 @@ class Leases:
                     self._renew(held)
                     renewed = time.monotonic()
                 if turns:
-                    self._stop_noted(turns)
+                    self._stop_marked(turns)
             except SQLAlchemyError as error:
                 pause = TROUBLE_SECONDS
-                told = logs.fields(leases=len(held), error=logs.safe_message(error))
-                log.error("leases could not be renewed; trying again", extra=told)
+                fields = logs.fields(leases=len(held), error=logs.safe_message(error))
+                log.error("leases could not be renewed; trying again", extra=fields)
 
     def _renew(self, held: Mapping[Lease, _Held]) -> None:
         if not held:
@@ -227,17 +214,17 @@ class Leases:
             # Rows of jobs are locked last, those of one kind in the order of their ids.
             for lease, work in sorted(held.items(), key=lambda one: (one[0].kind is JobRow, one[0].row_id)):
                 _change(tx, lease, lease_until=until)
-                if work.note is not None:
-                    work.note(tx)
+                if work.on_renew is not None:
+                    work.on_renew(tx)
 
-    def _stop_noted(self, turns: Mapping[Lease, Callable[[], None]]) -> None:
+    def _stop_marked(self, turns: Mapping[Lease, Callable[[], None]]) -> None:
         with self._database.read() as tx:
-            noted = set(tx.scalars(_NOTED, {"rows": [lease.row_id for lease in turns]}))
+            stopped = set(tx.scalars(_STOP_TOKENS, {"rows": [lease.row_id for lease in turns]}))
         for lease, stop in turns.items():
-            if lease.token in noted:
+            if lease.token in stopped:
                 stop()
 
 
 def _change(tx: Transaction, lease: Lease, **values: Any) -> None:
-    held = lease.kind.id == lease.row_id, lease.kind.lease_token == lease.token
-    tx.execute(update(lease.kind).where(*held).values(**values))
+    is_held = lease.kind.id == lease.row_id, lease.kind.lease_token == lease.token
+    tx.execute(update(lease.kind).where(*is_held).values(**values))

@@ -216,9 +216,11 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
         for session_id in ("s", "new"):
             error = failed(ask(client, text, session_id=session_id), 413, "message_too_large")
             assert error["param"] == "message" and "Nothing was stored" in error["message"]
+    for session_id in ("s", "new"):  # short, but what is always sent beside it leaves no room
+        failed(ask(client, "Hi", session_id=session_id, system_prompt="z" * 4000), 413, "message_too_large")
     assert len(history(client, "s")) == 2 and [session["id"] for session in sessions(client)] == ["s"]
     assert len(prompts(model_server)) == 1
-    assert chat(client, "Hello again", session_id="s")["reply"]
+    assert chat(client, "Hello again", session_id="s")["reply"] and len(history(client, "s")) == 4
 
 
 def test_work_done_stays_done_when_a_later_step_fails(talk: Talk) -> None:

@@ -361,7 +361,7 @@ def _sync(
         row = rows.get_one(SessionRow, taken.session.id)
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
         if resumed is not None and transcript.is_declared_retry and resumed.finish_reason not in (None, INTERRUPTED):
-            engine.leases.give_back(row)
+            row.lease_token = row.lease_until = None
             return replace(turn, finished=turns.replay(rows, resumed))
         is_retry = resumed is not None
         last, sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)

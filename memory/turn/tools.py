@@ -40,14 +40,14 @@ class ToolError(ValueError):
 
 
 class RecallTools:
-    """Tools of one turn, bound to the `past` that it may look into.
+    """Tools of one turn, bound to the `scope` that it may search.
 
     Times without a zone are taken for the person's `zone`.  `reports` tell of the calls so far.
     """
 
-    def __init__(self, recall: Recall, past: SearchScope, settings: Settings, zone: tzinfo = UTC) -> None:
+    def __init__(self, recall: Recall, scope: SearchScope, settings: Settings, zone: tzinfo = UTC) -> None:
         self._recall = recall
-        self._past = past
+        self._scope = scope
         self._settings = settings
         self._zone = zone
         self._rounds = settings.recall_tool_rounds
@@ -84,21 +84,21 @@ class RecallTools:
     def run(self, call: ToolCall, room: int) -> tuple[str, RecallToolCall]:
         """Run a `call`: return its answer, in at most `room` tokens, and the report of it."""
         budget = min(self._settings.recall_tokens, room)
-        asked = RecallToolCall(_shown(call.name))
+        params = RecallToolCall(_shown(call.name))
         try:
-            asked = self._read(call)
+            params = self._read(call)
             if budget < ROOM_MIN:
                 raise ToolError("no room is left for more excerpts; answer with what you have.")
-            excerpts = self._look(asked, budget - FRAME_TOKENS)
+            excerpts = self._search(params, budget - FRAME_TOKENS)
         except ToolError as error:
-            return f"Error: {error}", replace(asked, error=str(error))
+            return f"Error: {error}", replace(params, error=str(error))
         blocks, _ = fit_budget(room - FRAME_TOKENS, [excerpt_block(one, self._settings.public_url) for one in excerpts])
-        return block("memory", blocks) or NOTHING, replace(asked, excerpts=len(blocks))
+        return block("memory", blocks) or NOTHING, replace(params, excerpts=len(blocks))
 
-    def _look(self, asked: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
-        text, limit = (asked.query or "")[:QUERY_CHARS], asked.limit or self._limit
-        query = Query(text, limit, after=asked.after, before=asked.before, operators=True, nearest=True)
-        return self._recall.search_now(self._past, query, budget)
+    def _search(self, params: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
+        text, limit = (params.query or "")[:QUERY_CHARS], params.limit or self._limit
+        query = Query(text, limit, after=params.after, before=params.before, operators=True, nearest=True)
+        return self._recall.search_now(self._scope, query, budget)
 
     def _read(self, call: ToolCall) -> RecallToolCall:
         """Check the call's arguments.  Raises ToolError."""
@@ -106,8 +106,8 @@ class RecallTools:
         if kind is None:
             raise ToolError(f"there is no tool {_shown(call.name)}, only {SEARCH} and {RECENT}.")
         try:
-            given = kind.model_validate_json(call.arguments.strip() or "{}")
-            after, before = self._in_utc(given.after), self._in_utc(given.before)
+            arguments = kind.model_validate_json(call.arguments.strip() or "{}")
+            after, before = self._in_utc(arguments.after), self._in_utc(arguments.before)
         except ValidationError as error:
             first = error.errors()[0]
             place = _shown(".".join(map(str, first["loc"]))) or "the arguments"
@@ -116,7 +116,7 @@ class RecallTools:
             raise ToolError("after and before must lie in the years 1 to 9999.") from None
         if after is not None and before is not None and after >= before:
             raise ToolError("before must be later than after; for one whole day, before is the day after it.")
-        return RecallToolCall(call.name, getattr(given, "query", None), after, before, given.limit)
+        return RecallToolCall(call.name, getattr(arguments, "query", None), after, before, arguments.limit)
 
     def _in_utc(self, moment: datetime | None) -> datetime | None:
         if moment is None:
@@ -206,7 +206,7 @@ def _schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _shown(said: str) -> str:
+def _shown(written: str) -> str:
     """Return what a model made up, or what is wrong with it, as far as anyone needs to see it."""
-    text = escape(one_line(said))
+    text = escape(one_line(written))
     return f"{text[:_SHOWN_CHARS]}…" if len(text) > _SHOWN_CHARS else text

@@ -85,7 +85,7 @@ class TurnHistory:
         """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
-            query = rows_of_page(_of_line(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
+            query = rows_of_page(_active_turns(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
             found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
         return page_of(found, limit, lambda turn: (turn.user_message_id,))
 
@@ -94,7 +94,7 @@ class TurnHistory:
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
-            found = tx.execute(_of_line(row).where(either)).first()
+            found = tx.execute(_active_turns(row).where(either)).first()
             if found is None:
                 raise NotFound(
                     "turn_not_found",
@@ -134,15 +134,15 @@ class TurnHistory:
         return "broken_off" if refused is None else "refused"
 
 
-def _of_line(row: SessionRow) -> Any:
+def _active_turns(row: SessionRow) -> Any:
     """Select the turns of active messages, whose message or reply is still there, and why a message was refused."""
-    said, reply = aliased(MessageRow), aliased(MessageRow)
+    message, reply = aliased(MessageRow), aliased(MessageRow)
     return (
-        select(TurnRow, said.refused)
-        .join(said, said.id == TurnRow.user_message_id)
+        select(TurnRow, message.refused)
+        .join(message, message.id == TurnRow.user_message_id)
         .outerjoin(reply, reply.id == TurnRow.reply_message_id)
-        .where(TurnRow.session_id == row.id, said.branch == 0)
-        .where(or_(said.erased_at.is_(None), and_(reply.id.is_not(None), reply.erased_at.is_(None))))
+        .where(TurnRow.session_id == row.id, message.branch == 0)
+        .where(or_(message.erased_at.is_(None), and_(reply.id.is_not(None), reply.erased_at.is_(None))))
     )
 
 
@@ -154,8 +154,8 @@ def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     assert request.idempotency_key is not None
     keys = [request.idempotency_key, tombstone(request.idempotency_key)]
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
-    named = query.where(TurnRow.tenant == request.caller.tenant, TurnRow.idempotency_key.in_(keys))
-    turn = tx.scalar(for_update(tx, named, OwnerRow, SessionRow, TurnRow))
+    query = query.where(TurnRow.tenant == request.caller.tenant, TurnRow.idempotency_key.in_(keys))
+    turn = tx.scalar(for_update(tx, query, OwnerRow, SessionRow, TurnRow))
     if turn is not None and turn.fingerprint != request.fingerprint:
         raise Conflict(
             "idempotency_key_reused",
