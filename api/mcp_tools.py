@@ -209,8 +209,8 @@ def search_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> A
     Finds the facts that are nearest to `query` in words and meaning, best first. Use it before you answer what depends
     on the person: their preferences, plans, work or family. To find what was said word for word, use `search`.
     """
-    known = engine.facts.page(caller, limit=READ_MAX).items
-    ranked = engine.facts.ranking.scored(known, params["query"], utc_now())
+    facts = engine.facts.page(caller, limit=READ_MAX).items
+    ranked = engine.facts.ranking.scored(facts, params["query"], utc_now())
     return slice_page(engine.facts.ranking.by_relevance(ranked), params["cursor"], params["limit"])
 
 

@@ -83,6 +83,6 @@ def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     `read` too, unless every operation is put or delete.
     """
     operations = body["operations"]
-    if not all(isinstance(one, Put | Delete) for one in operations):
+    if not all(isinstance(operation, Put | Delete) for operation in operations):
         need_scope(g.principal, READ)
     return schema.results_of(operations, _run(body["user_id"], *operations))

@@ -53,9 +53,9 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
         return DatabaseFault.SCHEMA if any(text in str(original) for text in _UNDEFINED) else None
     if type(original).__name__ in ("UndefinedTable", "UndefinedColumn"):  # psycopg's; imported only where it is used
         return DatabaseFault.SCHEMA
-    known = _FAULTS.get(code) or _FAULTS.get(code & 0xFF)  # the upper bits of a code tell more than is needed
+    fault = _FAULTS.get(code) or _FAULTS.get(code & 0xFF)  # the upper bits of a code tell more than is needed
     passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
-    return known or (DatabaseFault.UNAVAILABLE if passing else None)
+    return fault or (DatabaseFault.UNAVAILABLE if passing else None)
 
 
 def on_read_only_disk(file: Path) -> bool:

@@ -54,8 +54,8 @@ class SQLiteFile:
 
     def check_file(self, opened: Opened | None) -> None:
         """Raise DatabaseLost when what was written to the files `opened` may be lost."""
-        if opened is not None and (found := self._look()) != opened:
-            moved = found[0] != opened[0]
+        if opened is not None and (current := self._look()) != opened:
+            moved = current[0] != opened[0]
             raise DatabaseLost(DatabaseFault.MISSING if moved else DatabaseFault.LOG_MISSING)
 
     def _look(self) -> Opened:
@@ -87,7 +87,7 @@ class SQLiteFile:
         if self._lost is not None and database != self._lost[0]:
             self._set_log_aside(self._lost)
         until = time.monotonic() + SETTLE_SECONDS
-        while _is_torn(log, index, known=self._lost is not None):
+        while _is_torn(log, index, loss_is_known=self._lost is not None):
             if time.monotonic() >= until:
                 raise DatabaseLost(DatabaseFault.LOG_MISSING)
             time.sleep(SETTLE_SECONDS / 20)
@@ -140,12 +140,12 @@ def set_up_connection(connection: Any) -> None:
     connection.create_function("lower", 1, _lower, deterministic=True)
 
 
-def _is_torn(log: object, index: object, *, known: bool) -> bool:
+def _is_torn(log: object, index: object, *, loss_is_known: bool) -> bool:
     """Return whether others still use a log or an index that was removed: a new one would not fit theirs.
 
-    An index that is missing alone is usual after a copy, so it counts only when a loss is `known`.
+    An index that is missing alone is usual after a copy, so it counts only with `loss_is_known`.
     """
-    return (log is None and index is not None) or (known and log is not None and index is None)
+    return (log is None and index is not None) or (loss_is_known and log is not None and index is None)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

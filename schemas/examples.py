@@ -41,8 +41,8 @@ class ExampleCreate(CallerQuery):
 
     @validates_schema
     def _one_form(self, data: dict[str, Any], **_: Any) -> None:
-        given = data.keys() & {"input", "output", "session_id", "message_id"}
-        if given not in ({"input", "output"}, {"session_id", "message_id"}):
+        fields_sent = data.keys() & {"input", "output", "session_id", "message_id"}
+        if fields_sent not in ({"input", "output"}, {"session_id", "message_id"}):
             raise ValidationError(
                 "Send `input` and `output`, or `session_id` and `message_id` of an exchange.", "input"
             )

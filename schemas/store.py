@@ -53,10 +53,10 @@ class Namespace(fields.Field):
         super().__init__(**options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        given = value.split(".") if isinstance(value, str) else value
-        if not isinstance(given, list) or not self.least <= len(given) <= NAMESPACE_PARTS:
+        names = value.split(".") if isinstance(value, str) else value
+        if not isinstance(names, list) or not self.least <= len(names) <= NAMESPACE_PARTS:
             raise ValidationError(f"Must be {_PARTS}")
-        parts: Any = tuple(map(Text().deserialize, given))
+        parts: Any = tuple(map(Text().deserialize, names))
         if not all(parts) or any("." in part for part in parts) or len(".".join(parts)) > NAME_CHARS:
             raise ValidationError(f"Must be {_PARTS}")
         return parts
@@ -187,11 +187,11 @@ class _Operation(fields.Dict):
     """Object whose `op` says which operation's fields it has."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        given = super()._deserialize(value, attr, data, **kwargs)
-        name = given.pop("op", None)
+        operation = super()._deserialize(value, attr, data, **kwargs)
+        name = operation.pop("op", None)
         if not isinstance(name, str) or name not in _OPERATIONS:
             raise ValidationError({"op": [f"Must be one of: {', '.join(_OPERATIONS)}."]})
-        return _OPERATIONS[name][1](**_SCHEMAS[name].load(given))
+        return _OPERATIONS[name][1](**_SCHEMAS[name].load(operation))
 
 
 class Batch(CallerQuery):
