@@ -18,7 +18,6 @@ from memory import tokens
 from memory.engine import Engine, utc_now
 from memory.erasing import erasing
 from memory.errors import InvalidRequest
-from memory.knowledge.current_facts import READ_MAX
 from memory.paging import slice_page
 from memory.quoting import message_lines, normalize
 from memory.turn.prompt import memory_block
@@ -209,9 +208,7 @@ def search_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> A
     Finds the facts that are nearest to `query` in words and meaning, best first. Use it before you answer what depends
     on the person: their preferences, plans, work or family. To find what was said word for word, use `search`.
     """
-    facts = engine.facts.page(caller, limit=READ_MAX).items
-    ranked = engine.facts.ranking.scored(facts, params["query"], utc_now())
-    return slice_page(engine.facts.ranking.by_relevance(ranked), params["cursor"], params["limit"])
+    return slice_page(engine.facts.search(caller, params["query"]), params["cursor"], params["limit"])
 
 
 @_tool(facts.FactQuery(only=("q", "category", "as_of", "cursor", "limit")), MEMORIES)

@@ -127,6 +127,11 @@ class Facts:
             used = [fact_id for fact_id, *score in report["facts"] if self.ranking.is_used(FactScore(*score))]
             count_recalls(tx, used)
 
+    def search(self, caller: Caller, query: str) -> list[Fact]:
+        """Return the valid facts of a person, those nearest to the query in words and meaning first."""
+        facts = self.page(caller, limit=READ_MAX).items
+        return self.ranking.by_relevance(self.ranking.scored(facts, query, self._now()))
+
     def add_quoted(self, caller: Caller, *, text: str, quote: str, **columns: Any) -> Fact:
         """Store what a quote of the person says for all of their sessions; return the fact that says it already.
 
