@@ -11,7 +11,7 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -213,7 +213,6 @@ class Candidates:
     highest_rarest: Ints
     doc_freqs: Ints
     numbers: Sequence[Ints]
-    speakers: Mapping[int, int]
     session_of: Ints
     starts: Ints
     line: Ints
@@ -233,7 +232,10 @@ class Candidates:
         """Return the messages of all segments but the `hidden` ones, as if these had never been said."""
         rows = np.concatenate([segment.rows for segment in segments])
         ids = np.ascontiguousarray(rows["id"])
-        order = np.lexsort((ids, rows["session"]))
+        # Segments mostly follow each other in time: then sorting by session alone is enough, and quick.
+        is_sorted = bool((ids[1:] > ids[:-1]).all())
+        session = np.ascontiguousarray(rows["session"])
+        order = session.argsort(kind="stable") if is_sorted else np.lexsort((ids, session))
         order = order[~hidden[order]]
         vocabulary = np.unique(np.concatenate([segment.vocabulary for segment in segments]))
         numbers = [vocabulary.searchsorted(segment.vocabulary) for segment in segments]
@@ -255,11 +257,8 @@ class Candidates:
                 highest_rarest[number] = np.maximum(highest_rarest[number], highest)
             base += len(segment.rows)
         rows = rows[order]
-        speaker = np.ascontiguousarray(rows["speaker"])
-        values, counts = np.unique(speaker, return_counts=True)
-        session, lengths = np.ascontiguousarray(rows["session"]), rows["length"].astype(float)
+        session, lengths = session[order], rows["length"].astype(float)
         session_of, starts, line = _sessions(session)
-        everywhere = np.arange(len(order))
         return cls(
             segments=segments,
             order=order,
@@ -268,19 +267,18 @@ class Candidates:
             session=session,
             created=np.ascontiguousarray(rows["created"]),
             role=np.ascontiguousarray(rows["role"]),
-            speaker=speaker,
+            speaker=np.ascontiguousarray(rows["speaker"]),
             lengths=lengths,
             tells=1 - rows["asks"].astype(float),
             rarest=rarest[order],
             highest_rarest=highest_rarest,
             doc_freqs=doc_freqs,
             numbers=numbers,
-            speakers=dict(zip(values.tolist(), counts.tolist(), strict=True)),
             session_of=session_of,
             starts=starts,
             line=line,
-            near_lengths=_near_sums(lengths, session_of, everywhere),
-            near_count=_near_sums(np.ones(len(order)), session_of, everywhere),
+            near_lengths=window_sums(lengths, line),
+            near_count=window_sums(np.ones(len(order)), line),
         )
 
     def without(self, ids: Collection[int]) -> Candidates:
@@ -295,16 +293,13 @@ class Candidates:
         ]
         columns: dict[str, Any] = {name: _cut(getattr(self, name), kept) for name in _COLUMNS}
         session_of, starts, line = _sessions(columns["session"])
-        speakers = dict(self.speakers)
-        for value in self.speaker[gone].tolist():
-            speakers[value] -= 1
         rarest, doc_freqs = self._rarest_without(gone)
         # Only around the gaps a message has other neighbours than before.
         beside = ((gone - np.arange(len(gone)))[:, None] + np.arange(-REACH, REACH)).reshape(-1)
         beside = np.unique(beside[(beside >= 0) & (beside < len(session_of))])
         columns["near_lengths"][beside] = _near_sums(columns["lengths"], session_of, beside)
         columns["near_count"][beside] = _near_sums(np.ones(len(session_of)), session_of, beside)
-        columns |= {"rarest": _cut(rarest, kept), "doc_freqs": doc_freqs, "speakers": speakers}
+        columns |= {"rarest": _cut(rarest, kept), "doc_freqs": doc_freqs}
         columns |= {"session_of": session_of, "starts": starts, "line": line}
         return replace(self, place=_inverse(columns["order"], len(self.place)), **columns)
 
@@ -427,6 +422,23 @@ def _sessions(session: Ints) -> tuple[Ints, Ints, Ints]:
     np.not_equal(session[1:], session[:-1], out=begins[1:])
     session_of = begins.cumsum() - 1
     return session_of, begins.nonzero()[0], np.arange(len(session)) + REACH * (session_of + 1)
+
+
+def window_sums(values: Floats, line: Ints) -> Floats:
+    """Return the sum of each message's value and those of its REACH neighbours on either side in its session."""
+    places = np.zeros(int(line[-1]) + REACH + 1 if len(line) else 0)
+    places[line] = values
+    sums: Floats = line_sums(places)[line]
+    return sums
+
+
+def line_sums(line: NDArray[Any]) -> NDArray[Any]:
+    """Return the sum of each value on a line and of REACH values on either side."""
+    total = line.copy()
+    for step in range(1, REACH + 1):
+        total[step:] += line[:-step]
+        total[:-step] += line[step:]
+    return total
 
 
 def _near_sums(values: Floats, session_of: Ints, at: Ints) -> Floats:

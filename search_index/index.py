@@ -301,7 +301,7 @@ class SearchIndex:
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
-        speakers = [term for term in prepared.terms if candidates.speakers.get(term_hash(term))]
+        speakers = [term for term in prepared.terms if (candidates.speaker == term_hash(term)).any()]
         space = self._space_of(prepared)
         if space is not None and space.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text

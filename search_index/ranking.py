@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.arrays import REACH, Candidates, Floats, Ints, Postings
+from search_index.arrays import REACH, Candidates, Floats, Ints, Postings, line_sums, window_sums
 
 # Chat messages are short and say a thing once: repeats and length count for less than in the usual 1.2 and 0.75.
 K1, B = 0.9, 0.4
@@ -109,7 +109,7 @@ class ScoringContext:
         size = len(candidates) + REACH * (len(candidates.starts) + 1)  # of the line
         line = np.zeros(len(doc_freqs) * size, np.float32)  # of each term after the other; counts are exact
         line[terms * size + candidates.line[rows]] = counts
-        around = _window_sums(line)
+        around = line_sums(line)
         found = around.nonzero()[0]
         message_at = np.full(size, -1)
         message_at[candidates.line] = np.arange(len(candidates))
@@ -123,19 +123,8 @@ class ScoringContext:
 
     def _average(self, cosines: Floats) -> Floats:
         """Return the mean of each message's cosine, which counts twice, and its neighbours', above the mean of all."""
-        line = np.zeros(len(cosines) + REACH * (len(self.candidates.starts) + 1))
-        line[self.candidates.line] = cosines
-        together = (_window_sums(line)[self.candidates.line] + cosines) / (self.candidates.near_count + 1)
+        together = (window_sums(cosines, self.candidates.line) + cosines) / (self.candidates.near_count + 1)
         return np.maximum(together - np.add.reduce(together) / len(together), 0)
-
-
-def _window_sums(line: NDArray[Any]) -> NDArray[Any]:
-    """Return the sum of each value on the line and REACH values on either side."""
-    total = line.copy()
-    for step in range(1, REACH + 1):
-        total[step:] += line[:-step]
-        total[:-step] += line[step:]
-    return total
 
 
 def _sums(at: Ints, values: Any, size: int) -> Floats:
