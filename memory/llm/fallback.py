@@ -100,13 +100,15 @@ class WithFallback:
 
     def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
         """Return the first model's error, with what became of the others."""
-        error = errors[self._model]
-        others = ", ".join(f"{model.name} ({one.code})" for model, one in errors.items() if model is not self._model)
+        first = errors[self._model]
+        others = ", ".join(
+            f"{model.name} ({error.code})" for model, error in errors.items() if model is not self._model
+        )
         if others:
-            told = f" The models that answer instead failed as well: {others}."
-            error.message += told
-            error.kept += told
-        return error
+            text = f" The models that answer instead failed as well: {others}."
+            first.message += text
+            first.kept += text
+        return first
 
 
 def _for_substitute(request: ModelRequest) -> ModelRequest:

@@ -133,19 +133,19 @@ def ask(
         request, repair = replace(request, messages=(*request.messages, *again)), None
 
 
-def request_for(told: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:
+def request_for(task: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:
     """Return a request for JSON of a schema: what the model is told, and the blocks of what it reads."""
-    system = ChatMessage("system", f"{told}\n\n{instruction(schema)}")
+    system = ChatMessage("system", f"{task}\n\n{instruction(schema)}")
     return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), schema)
 
 
 def first_object(answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the first JSON object in an answer that follows the schema.  Raises InvalidAnswer."""
     problem = "It holds no complete JSON object."
-    for found in json_objects(answer):
-        wrong = next(Draft202012Validator(schema).iter_errors(found.value), None)
+    for entry in json_objects(answer):
+        wrong = next(Draft202012Validator(schema).iter_errors(entry.value), None)
         if wrong is None:
-            return found.value
+            return entry.value
         problem = f"It does not have the shape that was asked for: {wrong.json_path} breaks `{wrong.validator}`."
     raise InvalidAnswer(problem)
 
@@ -222,7 +222,7 @@ def list_of(items: dict[str, Any]) -> dict[str, Any]:
 
 def instruction(schema: Any) -> str:
     """Return what asks for an answer of a schema's shape, for servers that take no schema."""
-    return f"ParsedAnswer with one JSON object and nothing else, of this shape: {json.dumps(_example(schema))}"
+    return f"Answer with one JSON object and nothing else, of this shape: {json.dumps(_example(schema))}"
 
 
 def _example(schema: Any) -> Any:

@@ -43,7 +43,7 @@ def to_chunks(
         yield TextDelta(piece)
         yield _delta(common, {"content": piece})
     if calls:
-        yield _delta(common, {"tool_calls": [{"index": place, **sent_call(one)} for place, one in enumerate(calls)]})
+        yield _delta(common, {"tool_calls": [{"index": place, **sent_call(call)} for place, call in enumerate(calls)]})
     yield _delta(common, {}, end.reason)
     if last := for_client({**common, "choices": [], "usage": _usage(end)}, client):
         yield RawChunk(last)

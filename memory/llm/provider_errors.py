@@ -125,33 +125,33 @@ class ProviderErrors:
             pass
         return self._refusal(status, _unwrapped(detail), headers.get("retry-after", ""))
 
-    def told(self, detail: Any) -> ModelError:
+    def reported(self, detail: Any) -> ModelError:
         """Return the error for an `error` inside a body that began well."""
         detail = _unwrapped(detail)
         named = detail if isinstance(detail, dict) else {}
-        said = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
-        status = next((int(text) for text in said if re.fullmatch("[45][0-9][0-9]", text)), 500)
+        codes = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
+        status = next((int(text) for text in codes if re.fullmatch("[45][0-9][0-9]", text)), 500)
         return self._refusal(status, detail)
 
     def _refusal(self, status: int, detail: Any, retry_after: str = "") -> ModelError:
         named = detail if isinstance(detail, dict) else {}
         whole = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
-        said = named.get("message") or named.get("error") or "" if named else detail
-        said = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-        said = "" if said.lstrip().startswith("<") else said.strip()  # an HTML page explains nothing
-        quoted = self._quote(said.rstrip("."), _LONGEST_REASON)
-        code = _code(status, named, said, whole)
+        message = named.get("message") or named.get("error") or "" if named else detail
+        message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        message = "" if message.lstrip().startswith("<") else message.strip()  # an HTML page explains nothing
+        quoted = self._quote(message.rstrip("."), _LONGEST_REASON)
+        code = _code(status, named, message, whole)
         error = self._error(code, status=status, quoted=quoted)
-        if code == CONTEXT_EXCEEDED and (window := _WINDOW.search(said)):
+        if code == CONTEXT_EXCEEDED and (window := _WINDOW.search(message)):
             error.window = int(next(filter(None, window.groups())))
         given = {name: named.get(name) for name in ("type", "param", "code")}
         error.upstream = Upstream(
             status,
-            self._quote(said, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
+            self._quote(message, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
             **{name: self._quote(str(value)) for name, value in given.items() if isinstance(value, str | int)},
         )
         if code in WORTH_ANOTHER_TRY:
-            error.retry_after = _pause(retry_after, named, said)
+            error.retry_after = _pause(retry_after, named, message)
         return error
 
     def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
@@ -183,15 +183,15 @@ def _unwrapped(detail: Any) -> Any:
     return detail
 
 
-def _code(status: int, named: Mapping[str, Any], said: str, whole: str) -> str:
-    """Return the code of our error for what the server said. whole: all of its error, also what stands deeper in it."""
+def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> str:
+    """Return the code of our error for what the server says. whole: all of its error, also what stands deeper in it."""
     theirs = {str(named.get(name)) for name in ("code", "type")}
-    too_long = status in (400, 413, 422, 429, 500) and _is_too_long(status, said)
+    too_long = status in (400, 413, 422, 429, 500) and _is_too_long(status, message)
     # OpenAI answers 403 for a model that a key may not use.
-    no_model = theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(said))
+    no_model = theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(message))
     checks = {  # the first that holds counts
         CONTENT_REFUSED: theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
-        "model_quota_exhausted": status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(said),
+        "model_quota_exhausted": status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(message),
         CONTEXT_EXCEEDED: "context_length_exceeded" in theirs or too_long,
         "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in theirs,
         "model_not_found": status == 404 or no_model,
@@ -201,20 +201,24 @@ def _code(status: int, named: Mapping[str, Any], said: str, whole: str) -> str:
     return next((code for code, holds in checks.items() if holds), "model_rejected_request")
 
 
-def _is_too_long(status: int, said: str) -> bool:
+def _is_too_long(status: int, message: str) -> bool:
     """Return whether the prompt is too long for the model, or alone for the tokens that an account has in a minute."""
     if status == 429:  # otherwise a matter of waiting
-        return "too large" in said.lower()
-    return status == 413 or _TOO_LONG.search(said) is not None
+        return "too large" in message.lower()
+    return status == 413 or _TOO_LONG.search(message) is not None
 
 
-def _pause(header: str, named: Mapping[str, Any], said: str) -> float | None:
+def _pause(header: str, named: Mapping[str, Any], message: str) -> float | None:
     """Return the seconds that the server asks to wait: in a header, in Google's details, or in its words."""
     details = named.get("details")
-    delays = [one.get("retryDelay") for one in details if isinstance(one, dict)] if isinstance(details, list) else []
+    delays = (
+        [detail.get("retryDelay") for detail in details if isinstance(detail, dict)]
+        if isinstance(details, list)
+        else []
+    )
     for text in (header, *delays):
         if isinstance(text, str) and (seconds := _SECONDS.fullmatch(text)):
             return float(seconds[1])
-    if wait := _WAIT.search(said):
+    if wait := _WAIT.search(message):
         return int(wait[1] or 0) * 60 + float(wait[2]) / (1000 if wait[3].lower() == "ms" else 1)
     return None

@@ -108,7 +108,7 @@ class Completion:
         choices = data.get("choices")
         choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
         if error := choice.get("error"):
-            self.error = self._errors.told(error)
+            self.error = self._errors.reported(error)
             return
         if ("delta" in choice or "message" in choice) and not choice.get("index"):
             yield from self._add(choice)
@@ -148,7 +148,7 @@ class Completion:
             ends = (end for end, theirs in _REASONS.items() if any(name in theirs for name in names))
             self.reason = next(ends, "stop")
             if self.reason == "error":
-                self.error = self._errors.told({"message": f"the answer ended with {reason!r}"})
+                self.error = self._errors.reported({"message": f"the answer ended with {reason!r}"})
         message = _dict(choice.get("delta") or choice.get("message"))
         if self._request.tools or self._request.client is not None:
             _collect(self._calls, message.get("tool_calls"))
@@ -245,7 +245,7 @@ def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> 
         data = json.loads(payload)
     except (ValueError, RecursionError):
         if name == "error":
-            raise errors.told(payload) from None
+            raise errors.reported(payload) from None
         if began:  # half an event after good ones means that the connection broke
             raise errors.cut_off() from None
         raise errors.bad_answer("not JSON" if payload else "nothing at all", payload) from None
@@ -255,7 +255,7 @@ def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> 
         raise errors.bad_answer("not an object", payload)
     # Some servers answer 200 and put the error into the body.
     if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
-        raise errors.told(error)
+        raise errors.reported(error)
     return data
 
 
