@@ -1,4 +1,4 @@
-"""The engine: the parts of memory, made once for a process, from the database up to knowledge and recall.
+"""Engine: the parts of memory, made once for a process, from the database up to knowledge and recall.
 
 Turns, erasing, transfer, users and the handlers of jobs stand above it: they are functions over an engine.
 """

@@ -1,4 +1,4 @@
-"""The job queue: work that follows a reply, stored in the transaction that causes it (an outbox), and run later.
+"""Job queue: work that follows a reply, stored in the transaction that causes it (an outbox), and run later.
 
 Jobs of a kind are taken from the tenant with the fewest running, then from the one that was served longest ago. A
 tenant's queue goes round by round: each owner has one job in a round, and a long job goes back after each part.

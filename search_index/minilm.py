@@ -1,5 +1,7 @@
-"""Sentence embedder without a network, for EMBEDDINGS=minilm: all-MiniLM-L6-v2, with the packages of
-requirements-minilm.txt."""
+"""Sentence embedder without a network, for EMBEDDINGS=minilm: all-MiniLM-L6-v2.
+
+Its packages are those of requirements-minilm.txt.
+"""
 
 from __future__ import annotations
 

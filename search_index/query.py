@@ -91,9 +91,9 @@ class Query:
 
 
 class PreparedQuery(NamedTuple):
-    """Query with its plain text, the terms to rank by, and the operators.  If a service makes vectors, the text's and
-    that of its `content`, without stop words.
+    """Query with its plain text, the terms to rank by, and the operators.
 
+    If a service makes vectors, it has the text's and that of its `content`, without stop words.
     failure: why there is no such vector, so that words alone rank.
     """
 

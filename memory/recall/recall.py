@@ -98,7 +98,7 @@ class Recall:
     search: Search
     mini: MiniModel | None = None
 
-    def plan(
+    def plan(  # noqa: PLR0913 - each is one thing that a plan depends on
         self,
         text: str,
         owner_key: str,

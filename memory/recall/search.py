@@ -139,7 +139,7 @@ def facts_and_summaries(
     ]
 
 
-def find_matches(
+def find_matches(  # noqa: PLR0913 - one search: where, for what, and around what
     tx: Transaction,
     index: SearchIndex,
     scope: SearchScope,
@@ -178,7 +178,7 @@ class Search:
     index: SearchIndex
     job_queue: JobQueue
 
-    def find(
+    def find(  # noqa: PLR0913 - by keyword, as a query has them
         self,
         caller: Caller,
         now: datetime,

@@ -116,7 +116,7 @@ class Calendar:
         """Return that day of the present week, or of another one."""
         return self.period("day", 7 * week - self.today.weekday() + weekday)
 
-    def yearly(self, make: Callable[[int], Span], over: bool) -> Span | None:
+    def yearly(self, make: Callable[[int], Span], *, over: bool) -> Span | None:
         """`make(year)` of the latest year in which that has begun, or is `over`."""
         for year in range(self.today.year, self.today.year - 9, -1):  # leap days can be eight years apart
             try:
@@ -128,8 +128,10 @@ class Calendar:
         return None
 
     def ago(self, least: int, most: int, unit: str) -> Span:
-        """Return the span around a time so long ago: of an exact count one unit around the day, of an inexact one all
-        it may mean."""
+        """Return the span around a time so long ago.
+
+        Of an exact count it is one unit around the day, of an inexact one everything that the words may mean.
+        """
         if unit in _CLOCK:
             slack = max(_SLACK[unit], _CLOCK[unit] * least / 4)
             return Span(self.now - _CLOCK[unit] * most - slack, min(self.now - _CLOCK[unit] * least + slack, self.now))

@@ -102,7 +102,9 @@ class MessageReading:
         self.is_personal = self.names_oneself and _REPLIED.search(message) is None
         self.reference = _REFERENCE.search(text)
         self.pointer = None if self.reference else _POINTER.search(text)
-        self.pronouns = () if self.reference or self.pointer else tuple(_pronouns(text, self.is_small_talk, analysis))
+        self.pronouns = (
+            () if self.reference or self.pointer else tuple(_pronouns(text, analysis, is_small_talk=self.is_small_talk))
+        )
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         self.asking = asked = asking(message)
         self.search_text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
@@ -140,7 +142,7 @@ class MessageReading:
         kind = trigger.kind if trigger.looks_back else "time" if times else "always"
         spans = [(time.after, time.before) for time in times]
         points_back = trigger.kind in ("reference", "implicit")
-        empty = not times and self._has_no_content(points_back)
+        empty = not times and self._has_no_content(points_back=points_back)
         dangling = (empty or points_back) and not (
             not self.is_elsewhere and _shows_a_topic(visible_texts, self.analysis)
         )
@@ -155,7 +157,7 @@ class MessageReading:
         share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
         return RecallPlan(kind, reason, share, self.search_text, spans, dangling)
 
-    def _has_no_content(self, points_back: bool) -> bool:
+    def _has_no_content(self, *, points_back: bool) -> bool:
         """Return whether the message refers to something without a word that says to what: "What did we decide?"
 
         A message that only names the person's own project, topic or chat refers to something too.
@@ -226,7 +228,7 @@ def _is_small_talk(text: str, analysis: Analysis) -> bool:
     return all(word.casefold() in _COURTESIES for word in keywords(_SMALL_TALK.sub(" ", text), analysis))
 
 
-def _pronouns(text: str, is_small_talk: bool, analysis: Analysis) -> Iterator[tuple[str, Callable[[str], bool]]]:
+def _pronouns(text: str, analysis: Analysis, *, is_small_talk: bool) -> Iterator[tuple[str, Callable[[str], bool]]]:
     """Yield the pronouns that a short text is about and does not explain, each with a test of texts that may.
 
     In small talk "that" points at nothing.

@@ -147,7 +147,7 @@ def title_from(content: str) -> str:
 
 
 class Exchange(NamedTuple):
-    """The person's last message before a reply, the reply, and their session."""
+    """Exchange: the person's last message before a reply, the reply, and their session."""
 
     session: SessionRow
     message: Message
@@ -159,7 +159,7 @@ class Exchange(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the one example, and of the one piece of feedback, that there is of it."""
+        """Return the key of its example and of its feedback, of which there is one each."""
         return f"{self.session.public_id}/{self.reply.created_at.isoformat()}"
 
 

@@ -91,7 +91,7 @@ _TAKE_BACK = (
 
 
 class _Taken(NamedTuple):
-    """A session that was taken, its title, and the columns of the new message.
+    """Session that was taken, its title, and the columns of the new message.
 
     repeated_id: its last message, if that has the words of this request and no reply.
     """

@@ -111,7 +111,7 @@ _PREFIX = (
 
 @dataclass(frozen=True)
 class PrefixData:
-    """What is stored for the prefix of a session's prompts, and which other kinds of memory there are.
+    """Data stored for the prefix of a session's prompts, and which other kinds of memory there are.
 
     state: how the summary stands. is_failing: its update fails. system_text: the tenant's stored system prompt.
     instructions, types: of those with one name the person's own rather than the tenant's.
@@ -136,7 +136,7 @@ class PrefixData:
 
 
 class PrefixChoice(NamedTuple):
-    """What a turn chose for the prefix; it is stored with the reply, unless the prefix has changed by then.
+    """Choice of a turn for the prefix; it is stored with the reply, unless the prefix has changed by then.
 
     version: the summary that the prefix showed.
     """
@@ -149,7 +149,7 @@ class PrefixChoice(NamedTuple):
 
 @dataclass(frozen=True)
 class Prefix:
-    """The first message of a prompt, and what it was made from.
+    """First message of a prompt, and the values it was made from.
 
     text: begins with the `instructions`; the rest is remembered. is_explained: it tells how to read remembered text.
     profile_facts: facts whose content stands in the profile. facts: those that the prefix lists.
@@ -169,7 +169,7 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Context:
-    """What a prompt may show beside the new message.
+    """Context that a prompt may show beside the new message.
 
     settings: for the conversation's type and the model's window. recent: the recent messages that fit.
     tokens: the estimated size of all these and the new message. full_history_tokens: that of every message instead,
