@@ -230,7 +230,9 @@ class Candidates:
     @classmethod
     def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Candidates:
         """Return the messages of all segments but the `hidden` ones, as if these had never been said."""
-        rows = np.concatenate([segment.rows for segment in segments])
+        # As bytes: numpy copies structured rows field by field, which takes several times as long.
+        joined = np.concatenate([segment.rows.view(np.uint8).reshape(-1, ROW.itemsize) for segment in segments])
+        rows = joined.reshape(-1).view(ROW)
         ids = np.ascontiguousarray(rows["id"])
         # Segments mostly follow each other in time: then sorting by session alone is enough, and quick.
         is_sorted = bool((ids[1:] > ids[:-1]).all())
@@ -256,7 +258,7 @@ class Candidates:
                 highest = np.maximum.reduceat(values, segment.posting_ends - segment.doc_freqs)
                 highest_rarest[number] = np.maximum(highest_rarest[number], highest)
             base += len(segment.rows)
-        rows = rows[order]
+        rows = joined.take(order, axis=0).reshape(-1).view(ROW)
         session, lengths = session[order], rows["length"].astype(float)
         session_of, starts, line = _sessions(session)
         return cls(
