@@ -1,10 +1,8 @@
 """Every setting and its default, in one place.
 
-`Settings.from_env` reads the environment once; everything else is handed a frozen `Settings`.  The text under a
-setting says what it does and why its default is what it is; the README's table says the same.  A value that cannot be
-used stops the start with a sentence that names the variable.
-
-pydantic, which the openai package brings along, checks the values.
+`Settings.from_env` reads the environment once; all other code gets a frozen `Settings`. The text under a setting says
+what it does and why it has its default; docs/settings.md says the same. A value that cannot be used stops the start
+with a sentence that names the variable.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ REMOVED = {
 
 
 def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
-    """Of a variable; a value is taken as it is."""
+    """Parse a variable's text; take any other value as it is."""
     return BeforeValidator(lambda raw: parse(raw) if isinstance(raw, str) else raw)
 
 
@@ -308,14 +306,14 @@ class Settings(BaseModel):
 
     @classmethod
     def variables(cls) -> dict[str, str]:
-        """The environment variables, each with its setting's name."""
+        """Return the environment variables, each with its setting's name."""
         return {str(item.validation_alias): name for name, item in cls.model_fields.items()}
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
-        """Settings from `environ` (default: the process's), with the file `dotenv` filling what is not set there.
+        """Return the settings of `environ` (default: the process's) and, where it has none, of the file `dotenv`.
 
-        An empty variable counts as not set.  Raises SettingsError for a value that cannot be used.
+        An empty variable counts as not set. Raises SettingsError for a value that cannot be used.
         """
         names = cls.variables()
         secrets = [name for name, setting in names.items() if not cls.model_fields[setting].repr]
@@ -341,22 +339,22 @@ class Settings(BaseModel):
 
     @property
     def uses_builtin_model(self) -> bool:
-        """True when neither a key nor a base URL is set: the extractive model answers."""
+        """Return whether the built-in model answers, because neither a key nor an address is set."""
         return not (self.openai_api_key or self.openai_base_url)
 
     @property
     def servers(self) -> Servers:
-        """The model servers of all tasks."""
+        """Return the model servers of all tasks."""
         return Servers.of(self)
 
     @property
     def mini_model(self) -> str:
-        """The mini model's name. Raises SettingsError for a server of its own whose models nobody named."""
+        """Return the mini model's name. Raises SettingsError for a server of its own whose models nobody named."""
         return self.openai_summary_model or self.servers.mini_model(self.openai_model)
 
     @property
     def turn_seconds(self) -> float:
-        """The longest a turn may take: its calls of the main model, and inline the mini's with repairs, in a row."""
+        """Return the longest that a turn may take: its calls of the main model and, inline, of the mini model."""
         profile = self.profile_mode.mode == "inline"
         calls = self.recall_tool_rounds + 2 * (profile or self.summary_mode == "inline") + 2 * profile
         return calls * self.model_timeout * (1 + len(self.openai_fallback_models))
@@ -377,7 +375,7 @@ class Settings(BaseModel):
 
     @property
     def searches_database(self) -> bool:
-        """Whether the search index is in the database, not in `index_dir`."""
+        """Return whether the search index is in the database, not in `index_dir`."""
         return self.search == "postgres" or (self.search == "auto" and self.on_postgresql)
 
     @property
@@ -390,7 +388,7 @@ class Settings(BaseModel):
 
 
 def _sentence(problem: Any) -> str:
-    """What is wrong with one variable, without its value."""
+    """Say what is wrong with a variable, without its value."""
     reason = str(problem.get("ctx", {}).get("error") or problem["msg"])
     variable, *part = map(str, problem["loc"])
     return f"{': '.join([f'{variable} cannot be used', *part])}: {reason[0].lower()}{reason[1:]}."

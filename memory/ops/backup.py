@@ -3,9 +3,10 @@
 A backup is one SQLite file: a snapshot of what was committed when it began, taken while others read and write.  VACUUM
 INTO writes it from the living rows, so nothing that was erased before is in it.
 
-Guarantee: a file under a backup's name is whole, checked, and readable by its owner alone; a backup that fails leaves
-none.  A restore checks the backup, then puts a copy in place at once or changes nothing.  It keeps the database that
-was there, and drops the search index, which is made again from the rows.
+Invariants:
+- A file under a backup's name is whole, checked, and readable by its owner alone; a failure leaves none (test_backup).
+- A restore checks the backup, then puts a copy in place at once or changes nothing. It keeps the former database, and
+  drops the search index, which is made again from the rows (test_backup).
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@
 A line says which request or job it belongs to and, as a hash, on whose behalf: `add` and `about` set that for all
 lines that follow.  A call gives figures of its own with `extra=fields(...)`.  A name goes there as `Pseudonym`.
 
-Guarantee: no line names anybody.  A person and a session appear as a hash with a salt of this installation, which
-nobody can guess from a list of names.  Of an unexpected error the log has its type and where it was raised; its
-message, which may quote what a person said, only at LOG_LEVEL=debug.
+Invariants:
+- No line names anybody. A person and a session appear as a hash with a salt of this installation (test_logs).
+- Of an unexpected error a line has its type and where it was raised. Its message, which may quote what a person said,
+  appears only at LOG_LEVEL=debug (test_secrets_in_logs).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ about = structlog.contextvars.bound_contextvars  # with about(job=7): lines with
 
 
 def fields(**values: Any) -> dict[str, Any]:
-    """Figures of one line: `log.info("turn", extra=fields(recalled=3))`.  Their names may be any."""
+    """Return figures of one line: `log.info("turn", extra=fields(recalled=3))`."""
     return {"fields": values}
 
 
@@ -80,7 +81,7 @@ class Pseudonymizer:
 
     @classmethod
     def of(cls, data_dir: Path) -> Pseudonymizer:
-        """With the installation's salt, which is made if there is none; a passing one where it can't be kept."""
+        """Use the installation's salt. Make it if there is none, for this process alone where it can't be kept."""
         path = data_dir / SALT_FILE
         with contextlib.suppress(OSError):
             with contextlib.suppress(FileExistsError):
@@ -92,8 +93,8 @@ class Pseudonymizer:
         return cls(secrets.token_bytes(SALT_BYTES))
 
     def hash(self, pseudonym: Pseudonym) -> str:
-        said = "\0".join((pseudonym.kind, pseudonym.tenant, pseudonym.name)).encode("utf-8", "surrogatepass")
-        return hmac.digest(self._salt, said, "sha256").hex()[:HASH_CHARS]
+        name = "\0".join((pseudonym.kind, pseudonym.tenant, pseudonym.name)).encode("utf-8", "surrogatepass")
+        return hmac.digest(self._salt, name, "sha256").hex()[:HASH_CHARS]
 
 
 def formatter(pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: bool = False) -> logging.Formatter:
@@ -135,14 +136,14 @@ def _shown(value: Any) -> Any:
 
 def _failure(error: BaseException, *, messages: bool) -> dict[str, Any]:
     """Return an error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
-    kind, said = type(error).__name__, str(error) if messages else safe_message(error)
+    kind, text = type(error).__name__, str(error) if messages else safe_message(error)
     frames = traceback.extract_tb(error.__traceback__)
     at = (f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno} {frame.name}" for frame in frames)
-    return {"error": kind, "said": said if said != kind else None, "at": " > ".join(at)}
+    return {"error": kind, "said": text if text != kind else None, "at": " > ".join(at)}
 
 
 class _ToStandardError(logging.StreamHandler[Any]):
-    """To standard error as it is now: whoever runs this may have put another in its place since.
+    """Write to standard error as it is now: a test or a server may have replaced it since.
 
     Servers log addresses, which name people: lines of the development server go, gunicorn's lose their address.
     """
@@ -164,7 +165,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
 
 
 def set_up(settings: Settings) -> None:
-    """Let everything that is logged in this process come as lines of `settings`."""
+    """Write everything that this process logs as lines of `settings`."""
     root = logging.getLogger()
     root.setLevel(settings.log_level.upper())
     for old in [handler for handler in root.handlers if isinstance(handler, _ToStandardError)]:
@@ -175,7 +176,7 @@ def set_up(settings: Settings) -> None:
 
 
 def for_gunicorn(settings: Settings) -> dict[str, Any]:
-    """gunicorn's own logging, in the same form; what `logconfig_dict` takes."""
+    """Return gunicorn's own logging in the same form, as `logconfig_dict` takes it."""
     return {
         "version": 1,
         "disable_existing_loggers": False,

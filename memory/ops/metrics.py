@@ -2,9 +2,10 @@
 
 `Metrics` has a method for each event; nothing else knows Prometheus.
 
-Guarantee: no label holds an id, a name or a word of anybody's, only routes, error codes, kinds, modes and the names of
-the operator's models.  Where processes share a folder (`share`), any of them answers for all, and counts outlive the
-worker that counted.
+Invariants:
+- No label holds an id, a name or a word of anybody's: only routes, error codes, kinds, modes and the names of the
+  operator's models (test_metrics).
+- Where processes share a folder, any of them answers for all, and counts outlive the worker (test_metrics).
 """
 
 from __future__ import annotations

@@ -3,8 +3,10 @@
 Rows go table by table, in the order of their references and in batches; each batch is committed before the next is
 read.  A move that broke off is begun again: rows that are there already are compared, the others follow.
 
-Guarantee: the source is only read.  A move that ends well has compared every row of the two databases.  New rows get
-numbers that no row of the source ever had.
+Invariants:
+- The source is only read (test_moving).
+- A move that ends well has compared every row of the two databases (test_moving).
+- New rows get numbers that no row of the source ever had (test_moving).
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 They are taken where the metrics are, and tell the same.  OpenTelemetry's own instrumentations of Flask and SQLAlchemy
 would send paths, searches and addresses, which name people.
 
-Guarantee: no span holds an id, a name or a word of anybody's: only routes as they are written in the code, statuses,
-error codes, kinds and outcomes, and the id of the request, under which the log tells on whose behalf, as a hash.
+Invariants:
+- No span holds a name or a word of anybody's: only routes as the code writes them, statuses, error codes, kinds,
+  outcomes, and the id of the request, under which the log has hashes (test_traces).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Templates of prompts, in Jinja2's immutable sandbox.
 
-Guarantee: a template that is accepted renders quickly into a text of bounded size.  Templates see the variables they
-are given and a few harmless filters, nothing else.  They print, choose and loop one deep.  They can't define, call or
-multiply anything, so no template reads a secret, exhausts the memory or runs forever.
+Templates see their variables and a few harmless filters, nothing else. They print, choose and loop one deep; they
+define, call and multiply nothing.
+
+Invariants:
+- A template that is accepted renders quickly into a text of bounded size, and reads no secret (test_prompts).
 """
 
 from __future__ import annotations
