@@ -4,8 +4,9 @@ A thread serves one request from its first byte to the end of the answer.  gunic
 
 Invariants:
 - The head of a request arrives within REQUEST_TIMEOUT of its first byte, its body within as long plus a second for
-  every BODY_RATE bytes, and the client takes each piece of the answer within REQUEST_TIMEOUT, or the connection is closed:
-  nothing of an incomplete request is stored, and a turn that lost its client is finished (test_slow_clients).
+  every BODY_RATE bytes, and the client takes each piece of the answer within REQUEST_TIMEOUT. Otherwise the
+  connection is closed: nothing of an incomplete request is stored, and a turn that lost its client is finished
+  (test_slow_clients).
 - What is left of a request is never read as another one (test_slow_clients).
 - A client that still sends while it is refused can read why (test_slow_clients).
 """
