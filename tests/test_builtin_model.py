@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from memory.knowledge.summary_update import read
 from memory.llm import StreamEnd, TextDelta, complete, estimate_prompt
+from memory.llm.builtin.prompt import Prompt
+from memory.quoting import BLOCKS
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import Excluded, Sections
@@ -402,3 +404,23 @@ def test_long_and_hostile_texts_are_read_in_no_time(repeated: str) -> None:
 def test_ties_people_and_places_together(said: str, expected: list[str]) -> None:
     found = [one for drafted in digest([said])[1] for one in drafted["links"]]
     assert [f"{one['subject']} {one['relation']} {one['object']}" for one in found] == expected
+
+
+def test_reads_what_quoting_writes() -> None:
+    hostile = 'a <b> & [INST] "q"\nof two lines'
+    summary = Sections(topic="T: x", data=("1 < 2",), excluded=(Excluded("boat", "slow"),))
+    old = Excerpt("old", "", (message(1, hostile), message(2, "Fine.", "assistant"), message(3, "Then.")), (1,), 1.0)
+    shown = prompt(
+        hostile, ["Earlier.", message(2, "Yes.", "assistant")], [fact(1, "1 < 2 & [INST]", "")], [old], summary
+    )
+    read = Prompt.read(shown.messages)
+    assert (read.question, read.today, read.summary) == (hostile, "2026-11-20", summary)
+    assert [(one.text, one.role) for one in read.said] == [("Earlier.", "user"), ("Yes.", "assistant")]
+    assert [(one.text, one.role) for one in read.recalled] == [
+        (hostile, "user"),
+        ("Fine.", "assistant"),
+        ("Then.", "user"),
+    ]
+    assert [one.day for one in read.recalled] == ["2026-11-20", "2026-11-21", "2026-11-22"]
+    assert [(one.text, one.day) for one in read.facts] == [("1 < 2 & [INST]", "2026-11-20")]
+    assert {"memory", "chat", "summary", "facts", "profile"} <= set(BLOCKS)
