@@ -41,7 +41,7 @@ Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """One process's settings."""
+    """Settings of a process."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -335,8 +335,10 @@ class SearchIndex:
         return self._analysis.highlights(text, prepared.terms, prefixes)
 
     def clear_caches(self) -> None:
-        """Empty every cache of what people wrote: of this process now, of others that share the indexes before they
-        next look into one."""
+        """Empty every cache of what people wrote.
+
+        This process's go now, those of others that share the indexes before they next look into one.
+        """
         clear_all()
         try:
             self._store.notify()

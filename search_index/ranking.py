@@ -62,7 +62,7 @@ class ScoringContext:
     the mean of all messages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that features read
         self,
         candidates: Candidates,
         postings: Postings,
@@ -253,9 +253,9 @@ class Feature(NamedTuple):
 
 @dataclass(frozen=True)
 class RankingProfile:
-    """Features of a score, which `fusion` adds: `plain`, as they are; `weighted`, each divided by its maximum for
-    this query; or `rrf`, by their ranks.
+    """Features of a score, and the fusion that adds them.
 
+    fusion: `plain`, as they are; `weighted`, each divided by its maximum for this query; or `rrf`, by their ranks.
     most, least: messages found at most, and the score they have at least.
     """
 
