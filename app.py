@@ -32,12 +32,15 @@ log = logging.getLogger(__name__)
 VERSION = "0.1.0"
 
 
-def create_app(settings: Mapping[str, Any] | None = None, *, model: Model | None = None) -> Flask:
+def create_app(
+    settings: Mapping[str, Any] | None = None, *, model: Model | None = None, migrations: bool = True
+) -> Flask:
     """Return the application for servers, and for programs that embed it. Its first request starts the background work.
 
     settings: Recap's by variable, and Flask's own, in the place of the environment; a new database gets its schema.
     With TESTING nothing runs in the background: jobs that are due run before a response ends, and summaries are due at
-    once. model: the main and mini model, any `LanguageModel` or an `openai.OpenAI` client.
+    once. model: the main and mini model, any `LanguageModel` or an `openai.OpenAI` client. migrations: let `flask db`
+    work on its database; a server does without.
 
     Raises SettingsError for a setting that can't be used, OSError if the data directory can't be made.
     """
@@ -49,6 +52,8 @@ def create_app(settings: Mapping[str, Any] | None = None, *, model: Model | None
         own, flask = _read(settings)
         app = build_app(own, model, **flask)
         _make_schema(app)
+    if migrations:
+        add_migrations(app)
     if app.testing:
         app.after_request(partial(_run_due_jobs, engine_of(app)))
     else:

@@ -7,19 +7,18 @@ import sys
 import click
 from flask.cli import run_command
 
-from app import add_migrations, create_app, engine_of
+from app import create_app, engine_of
 from cli import register_commands
 from config import SettingsError
 
+_command = click.get_current_context(silent=True)  # None under gunicorn
 try:
-    app = create_app()
+    app = create_app(migrations=_command is not None)
 except SettingsError as error:
     sys.exit(f"Recap does not start. {error}")
 
-_command = click.get_current_context(silent=True)
 if _command is not None:
     register_commands(app)
-    add_migrations(app)
 
 # A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `flask db upgrade` starts.
 if _command is None or _command.command is run_command:
