@@ -10,17 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("api", "cli", "config", "memory", "models", "schemas", "search_index", "web")
 
-FIRST_WORDS = {
-    "A",
-    "All",
-    "An",
-    "How",
-    "Of",
-    "One",
-    "The",
-    "What",
-    "Whether",
-}  # a docstring begins with its verb or noun
+# With these words a docstring begins neither with its verb nor with its noun.
+FIRST_WORDS = {"A", "All", "An", "How", "Of", "One", "The", "What", "Whether"}
 
 IMPORTS_MAX = 12  # own modules that one module imports; a package's `__init__` gathers names and is not counted
 MANY_IMPORTS = {  # these numbers may only fall
