@@ -157,13 +157,12 @@ def _start_with_first_request(app: Flask) -> None:
     serve, engine = app.wsgi_app, engine_of(app)
 
     def start_and_serve(environ: Any, start_response: Any) -> Any:
-        try:
-            if not engine.has_started:
+        if not engine.has_started:
+            try:
                 engine.start()
                 atexit.register(engine.stop)
-            app.wsgi_app = serve  # type: ignore[method-assign]
-        except (RecapError, SettingsError) as error:  # requests are served all the same; the next one tries again
-            log.error("the background work can't start: %s", error)
+            except (RecapError, SettingsError) as error:  # requests are served all the same; the next one tries again
+                log.error("the background work can't start: %s", error)
         return serve(environ, start_response)
 
     app.wsgi_app = start_and_serve  # type: ignore[method-assign]

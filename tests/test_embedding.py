@@ -131,6 +131,21 @@ def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path: Path) -
         engine_of(app).stop()
 
 
+def test_middleware_around_it_stays_after_the_first_request(tmp_path: Path) -> None:
+    app, paths = create_app({"RECAP_DATA_DIR": tmp_path}, model=Fake()), []
+    serve = app.wsgi_app
+
+    def count(environ: Any, start_response: Any) -> Any:
+        paths.append(environ["PATH_INFO"])
+        return serve(environ, start_response)
+
+    app.wsgi_app = count  # type: ignore[method-assign]
+    for _ in range(2):
+        assert app.test_client().get("/health/live").status_code == 200
+    assert paths == ["/health/live"] * 2
+    engine_of(app).stop()
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/embedding.md"])
 def test_the_examples_of_the_documentation_work(
     page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
