@@ -22,7 +22,7 @@ from app import engine_of
 from cli import register_commands
 from memory.transfer.export import SessionRecord
 from memory.transfer.sources import archive
-from memory.transfer.sources.files import SOURCES, ThirdPartyExport
+from memory.transfer.sources.files import SOURCES, records
 from tests.application import rows_of
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored
@@ -441,7 +441,7 @@ _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
 def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item: Body, name: str, value: Any) -> None:
     whole = {**item, name: value}
     known = [(source, whole) for source in SOURCES if source.recognises(whole)]
-    for record in ThirdPartyExport(lambda: iter(known), datetime.now(UTC)).records():
+    for record in records(known, datetime.now(UTC)):
         for message in record.messages if isinstance(record, SessionRecord) else ():
             assert message.role in ("user", "assistant") and message.content and message.external_id
             json.dumps(message.content, ensure_ascii=False).encode()

@@ -43,13 +43,13 @@ def chat(page: Page, server: ModelServer, text: str, reply: str = "Noted.", show
     expect(page.get_by_role("button", name=re.compile("Why this answer")).last).to_be_visible()
 
 
-def begin(page: Page, server: ModelServer, text: str, said: str) -> Dictation:
-    """A turn whose reply is being written, and shows what was `said` so far."""
+def begin(page: Page, server: ModelServer, message: str, text: str) -> Dictation:
+    """Begin a turn whose reply is being written, and shows `text` so far."""
     reply = Dictation()
     server.main.queue(reply)
-    send(page, text)
-    reply.say(history)
-    expect(messages(page).last).to_contain_text(history.strip())
+    send(page, message)
+    reply.say(text)
+    expect(messages(page).last).to_contain_text(text.strip())
     return reply
 
 

@@ -5,24 +5,22 @@ Invariant: memory holds one chat at a time (test_sources).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby, islice
+from functools import partial
+from itertools import chain, groupby, islice
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
-from memory.transfer.json_reader import NotJson, Parts, iter_items
+from memory.transfer.json_reader import NotJson, iter_items
 from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
-_PARTS: Parts = {
-    None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
-}
 
 
 @dataclass(frozen=True)
@@ -55,57 +53,53 @@ _OTHER_FILES = {  # of exports, by a field that only they have
 }
 
 
-@dataclass(frozen=True)
-class ThirdPartyExport:
-    """Items of another program's export. Each iteration reads the file from the start."""
-
-    items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
-    now: datetime  # for records without a time
-
-    @property
-    def format(self) -> str:
-        return next((source.name for source, _ in self.items()), SOURCES[-1].name)
-
-    def records(self) -> Iterator[Record]:
-        """Yield the records, with consecutive parts of a session joined, without empty sessions.
-
-        Raises InvalidRequest, also for an export of several people, and NotJson.
-        """
-        for session_id, group in groupby(
-            self._each(), lambda record: record.id if isinstance(record, SessionRecord) else None
-        ):
-            while session_id is not None and (parts := list(islice(group, JOINED_MAX))):
-                session = _join([part for part in parts if isinstance(part, SessionRecord)])
-                if session.messages:
-                    yield session
-            yield from group
-
-    def _each(self) -> Iterator[Record]:
-        people = set[str]()
-        for source, item in self.items():
-            ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
-            people.update(person for person in ids if isinstance(person, str))
-            if len(people) > 1:
-                names = " and ".join(sorted(people))[:300]
-                raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
-            yield from source.records(item, self.now)
+Items = Iterable[tuple[Source, Mapping[str, Any]]]
 
 
-def open_export(file: IO[bytes], now: datetime) -> ThirdPartyExport:
-    """Return the export in a file. Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
+def records(items: Items, now: datetime) -> Iterator[Record]:
+    """Yield the records of items, with consecutive parts of a session joined, without empty sessions.
+
+    now: for records without a time. Raises InvalidRequest, also for items of several people, and NotJson.
+    """
+    for session_id, group in groupby(
+        _each(items, now), lambda record: record.id if isinstance(record, SessionRecord) else None
+    ):
+        while session_id is not None and (parts := list(islice(group, JOINED_MAX))):
+            session = _join([part for part in parts if isinstance(part, SessionRecord)])
+            if session.messages:
+                yield session
+        yield from group
+
+
+def _each(items: Items, now: datetime) -> Iterator[Record]:
+    people = set[str]()
+    for source, item in items:
+        ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
+        people.update(person for person in ids if isinstance(person, str))
+        if len(people) > 1:
+            names = " and ".join(sorted(people))[:300]
+            raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
+        yield from source.records(item, now)
+
+
+def open_export(file: IO[bytes]) -> Callable[[], Items]:
+    """Return a function that reads the items of another program's export from the start.
+
+    Raises InvalidRequest for a .zip that can't be read, or has nothing to import.
+    """
     if not is_zip(file):
-        return ThirdPartyExport(lambda: _items(file), now)
+        return partial(_items, file)
     archive = Archive(file)
-    read = [name for name in archive.names if _is_known(archive, name)]
-    if not read:
+    names = [name for name in archive.names if _is_known(archive, name)]
+    if not names:
         raise refused("unknown_format", f"This is a .zip without chats. It begins with: {archive.begins}")
 
-    def items() -> Iterator[tuple[Source, Mapping[str, Any]]]:
-        for name in read:
+    def items() -> Items:
+        for name in names:
             with archive.open(name) as part:
                 yield from _items(part)
 
-    return ThirdPartyExport(items, now)
+    return items
 
 
 def _is_known(archive: Archive, name: str) -> bool:
@@ -135,23 +129,10 @@ def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
 
 
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
-    """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
-    parts: dict[str, Any] = {}
-    listed = False
-    for (_, _, *part), value in iter_items(file, _PARTS, lines=True):
-        if not part:
-            if not listed:
-                yield {**value, **parts} if parts else value
-            parts, listed = {}, False
-            continue
-        name, place = part
-        if name in _LISTS:
-            listed = True
-            yield value
-        elif isinstance(place, int):
-            parts.setdefault(name, []).append(value)
-        else:
-            parts.setdefault(name, {})[place] = value
+    """Yield the items of a JSON document; of the response of an API, those of its lists."""
+    for _, item in iter_items(file, lines=True):
+        lists = [value for name, value in mapping(item).items() if name in _LISTS and isinstance(value, list)]
+        yield from chain(*lists) if any(lists) else [item]
 
 
 def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
