@@ -41,6 +41,7 @@ COMMON_WEIGHT = 20  # messages that the answers' mean counts as, so that a few m
 _LEAST_SPREAD = 0.01  # between right and wrong pairs: an embedder with less tells nothing apart
 WORDS, NEAR = 0.5, 2.15  # the least cosine of two sets of terms, and the least nearness, of texts that are similar
 TEXTS_KEPT = 2_048  # whose vectors are cached: consecutive turns compare the same facts
+LISTS_KEPT = 8  # of texts, with their vectors together
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +156,7 @@ class Nearness:
         self._analysis = analysis
         self._space = space
         self._vector_of = cached(TEXTS_KEPT)(self._packed)
+        self._measured = cached(LISTS_KEPT)(self._measure)
 
     def near(self, text: str, others: Sequence[str], *, of_one: bool = True) -> list[float]:
         """Return how near each of the other texts is to `text`; 1 is as near as an answer usually is to its question.
@@ -164,15 +166,22 @@ class Nearness:
         vector = self._vector_of(self._analysis.content(text)) if others else NO_VECTOR
         if self._space is None or vector == NO_VECTOR:
             return [0.0] * len(others)
-        rows = rows_of(list(map(self._vector_of, others)))
-        lengths, yardstick = norms(rows), self._space.yardstick
+        rows, lengths, total, count = self._measured(tuple(others), of_one=of_one)
+        yardstick = self._space.yardstick
         if yardstick is None or rows.shape[1] != len(vector):
             return [0.0] * len(others)
-        measured = slice(None if of_one else 0)
-        total, count = unit_sum(rows[measured], lengths[measured]), int((lengths[measured] > 0).sum())
         view = yardstick.view(vector, total, count)
         near: list[float] = view.near(products(rows, view.targets), lengths).tolist()
         return near
+
+    def _measure(
+        self, texts: Sequence[str], *, of_one: bool
+    ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.int64], int]:
+        """Return the vectors of texts with their norms, and their sum and number if they are `of_one` person."""
+        rows = rows_of(list(map(self._vector_of, texts)))
+        lengths = norms(rows)
+        counted = slice(None if of_one else 0)
+        return rows, lengths, unit_sum(rows[counted], lengths[counted]), int((lengths[counted] > 0).sum())
 
     def similar(self, text: str, others: Sequence[str]) -> list[bool]:
         """Return which of the other texts ask for much the same: half of their words are the same, or their meaning.

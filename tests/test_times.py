@@ -185,3 +185,21 @@ def test_holds_for_any_text(text, now):
 def test_takes_time_in_proportion(unit):
     with soon_over():  # quadratic takes minutes
         time_ranges(unit * (100_000 // len(unit)), FRIDAY.replace(tzinfo=TALLINN), TALLINN)
+
+
+WORDS = """
+    today yesterday tonight the in on over mid- early end first half of ago back past last this these before May march
+    June week weeks day months year years Monday friday sun 3 21 2nd 2025 2024-03-05 3.4.2025 07/08/2024 few couple
+    , . 's midjune may maybe one a is will
+"""
+
+
+@given(
+    words=st.lists(st.sampled_from(WORDS.split()), max_size=10),
+    joint=st.sampled_from([" ", "", "  "]),
+    now=st.sampled_from(ZONES),
+)
+def test_a_text_that_is_passed_over_names_no_time(words, joint, now):
+    """Only ASCII texts are passed over."""
+    text, now = joint.join(words), FRIDAY.replace(tzinfo=now)
+    assert time_ranges(text, now, now.tzinfo) == time_ranges(f"{text}\n…", now, now.tzinfo)

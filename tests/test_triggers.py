@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.languages import analysis_in
+from memory.languages import LANGUAGES, Language, TextPattern, alternatives, analysis_in, pattern
 from memory.recall.triggers import MessageReading, Trigger, about, asking, keywords, stands_alone
 from tests.application import soon_over
 
@@ -166,6 +167,37 @@ def test_never_raises(message, before):
     assert trigger.kind in ("reference", "implicit", "plain", "small_talk", "nothing")
     assert trigger.reason and "\n" not in trigger.reason
     assert trigger == read(message, before)
+
+
+PATTERNS = (
+    *("references", "pointers", "persons", "people", "things", "own", "replied", "elsewhere", "asks", "small_talk"),
+    "padding",
+)
+# Words of which the patterns are made, and others.
+WORDS = sorted(
+    {word for language in LANGUAGES for part in PATTERNS for word in re.findall(r"\w+", getattr(language, part))}
+)
+TALKED = st.lists(
+    st.one_of(
+        st.sampled_from(WORDS),
+        st.sampled_from([word.capitalize() for word in WORDS]),
+        st.sampled_from(["said", "tell", "Anna", "that's", "?", ".", ",", "-", "we've", "i've", "I", "HE", "\u017fhe"]),
+    ),
+    max_size=14,
+).map(" ".join)
+
+
+@pytest.mark.parametrize("part", PATTERNS)
+@given(text=TALKED | st.text(max_size=60))
+def test_a_pattern_that_passes_over_texts_finds_the_same(part: str, text: str) -> None:
+    def source(language: Language) -> str:
+        found: str = getattr(language, part)
+        return found
+
+    whole, quick = pattern(source), TextPattern(alternatives(source))
+    for name in ("search", "match"):
+        match, other = getattr(whole, name)(text), getattr(quick, name)(text)
+        assert (match and match.span()) == (other and other.span())
 
 
 @pytest.mark.parametrize(

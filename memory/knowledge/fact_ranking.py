@@ -17,7 +17,7 @@ from search_index.caches import cached
 
 HALF_LIFE_DAYS = 30.0  # after which the recency of a fact has halved
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
-FACTS_KEPT = 2048  # facts whose words are cached: consecutive turns rank the same ones
+FACTS_KEPT = 2048  # facts whose words, and tokens, are cached: consecutive turns rank the same ones
 USED = 0.25  # of the most that relevance counts, from which a fact was of use
 NEAR = 0.7  # the least nearness of a fact to a message that is not about the person
 NEAR_WEIGHT = 0.63  # of nearness, beside the cosine of the words
@@ -46,22 +46,23 @@ class Ranking:
 
         is_personal: without it, only facts that share words with the message or are near it.
         """
-        query, near = self._query(message) if facts else frozenset(), self._near(facts, message)
-        fitting = [
-            fact
-            for fact, like in zip(facts, near, strict=True)
+        query = self._query(message) if facts else frozenset()
+        ranked = [
+            (fact, self._score(fact, query, like, now))
+            for fact, like in zip(facts, self._near(facts, message), strict=True)
             if fact.pinned or is_personal or like >= NEAR or not query.isdisjoint(self._words(fact.text))
         ]
-        ranked = self.by_relevance(self.scored(fitting, message, now))
-        return _within(budget - budget // 2, sorted(ranked, key=lambda fact: not fact.pinned))
+        ranked.sort(key=lambda one: (one[0].pinned, one[1].relevance, one[1].total, one[0].id), reverse=True)
+        return _within(budget - budget // 2, ranked)
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """Return the facts to show within `budget` tokens, best first, each with its score.
 
         Pinned facts come first, then the higher score, then the newer fact.
         """
-        ranked = self.scored(facts, message, now)
-        return _within(budget, sorted(ranked, key=lambda fact: (fact.pinned, fact.score.total, fact.id), reverse=True))
+        ranked = list(zip(facts, self._scores(facts, message, now), strict=True))
+        ranked.sort(key=lambda one: (one[0].pinned, one[1].total, one[0].id), reverse=True)
+        return _within(budget, ranked)
 
     def by_relevance(self, scored: Sequence[Fact]) -> list[Fact]:
         """Return the facts, the most relevant first; of equal ones that with the higher score, then the newer one."""
@@ -69,15 +70,17 @@ class Ranking:
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Return the facts, in their order, with their scores for `message` (empty: there is none)."""
-        query = self._query(message) if facts else frozenset()
-        near = self._near(facts, message)
-        return tuple(
-            replace(fact, score=self._score(fact, query, like, now)) for fact, like in zip(facts, near, strict=True)
-        )
+        scores = self._scores(facts, message, now)
+        return tuple(replace(fact, score=score) for fact, score in zip(facts, scores, strict=True))
 
     def is_used(self, score: FactScore) -> bool:
         """Return whether the fact was of use for the message it was scored for, and was not just the best there is."""
         return score.relevance > USED * self._weights.relevance
+
+    def _scores(self, facts: Sequence[Fact], message: str, now: datetime) -> list[FactScore]:
+        query = self._query(message) if facts else frozenset()
+        near = self._near(facts, message)
+        return [self._score(fact, query, like, now) for fact, like in zip(facts, near, strict=True)]
 
     def _near(self, facts: Sequence[Fact], message: str) -> list[float]:
         if self._nearness is None or not message:
@@ -105,12 +108,17 @@ class Ranking:
         return FactScore(sum(parts), *parts)
 
 
-def _within(budget: int, ranked: Sequence[Fact]) -> tuple[Fact, ...]:
+@cached(FACTS_KEPT)
+def _line_tokens(text: str, valid_from: datetime) -> int:
+    return tokens.estimate(fact_line(Fact(0, text, valid_from, valid_from)))
+
+
+def _within(budget: int, ranked: Sequence[tuple[Fact, FactScore]]) -> tuple[Fact, ...]:
     """Return the first facts that fit into `budget` tokens, without those that are too long for the rest of it."""
     chosen: list[Fact] = []
-    for fact in ranked:
-        cost = tokens.estimate(fact_line(fact))
+    for fact, score in ranked:
+        cost = _line_tokens(fact.text, fact.valid_from)
         if cost <= budget:
-            chosen.append(fact)
+            chosen.append(replace(fact, score=score))
             budget -= cost
     return tuple(chosen)

@@ -16,16 +16,55 @@ from search_index.analysis import Analysis
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("*.toml"))))
 
-__all__ = ["LANGUAGES", "Language", "Times", "analysis_in", "pattern", "table", "tables", "vocabulary"]
+__all__ = [
+    "LANGUAGES",
+    "Language",
+    "TextPattern",
+    "Times",
+    "alternatives",
+    "analysis_in",
+    "pattern",
+    "table",
+    "tables",
+    "vocabulary",
+]
 
 
 def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
     """Return one pattern for that part of all languages, with case ignored."""
-    sources = [(language, part(language)) for language in LANGUAGES]
-    either = "|".join(
-        rf"(?<!\w)(?:{source})(?!\w)" if language.spaced else f"(?:{source})" for language, source in sources if source
-    )
-    return re.compile(either, re.IGNORECASE)
+    return re.compile(alternatives(part), re.IGNORECASE)
+
+
+def alternatives(part: Callable[[Language], str]) -> str:
+    """Return that part of all languages as one regular expression."""
+    spaced = "|".join(f"(?:{part(language)})" for language in LANGUAGES if language.spaced and part(language))
+    unspaced = [f"(?:{part(language)})" for language in LANGUAGES if not language.spaced and part(language)]
+    return "|".join([rf"(?<!\w)(?:{spaced})(?!\w)", *unspaced]) if spaced else "|".join(unspaced)
+
+
+class TextPattern:
+    """Regular expression with case ignored, which most texts do not match.
+
+    To ignore case takes several times as long, so ASCII texts are first searched in small letters.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._pattern = re.compile(source, re.IGNORECASE)
+        # It finds a match wherever the pattern does, and where letters ought to be capitals.
+        self._lower = re.compile(source.replace("(?-i:", "(?:").replace("[A-Z]", "[a-z]"))
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return the first match."""
+        if not text.isascii():
+            return self._pattern.search(text)
+        first = self._lower.search(text.lower())
+        return first and self._pattern.search(text, first.start())
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Return the match that begins the text."""
+        if text.isascii() and self._lower.match(text.lower()) is None:
+            return None
+        return self._pattern.match(text)
 
 
 def table(part: Callable[[Language], Any]) -> dict[str, Any]:

@@ -190,10 +190,15 @@ class _Grammar:
         self._name = _compiled(f"{apart}(?:{either}){end}")
         self._never_after = _compiled(rf"\b(?:{times.never_after})\W{{1,3}}\Z") if times.never_after else None
         self._verbs = _compiled(rf"\b(?:{times.verbs})\b" if language.spaced else times.verbs)
+        # Each phrase has a year in digits, a date in digits, or one of these words.
+        words = {*times.named, *times.units, *times.years, *times.months, *times.weekdays}
+        self._hint = _compiled(
+            rf"(?:19|20)[0-9]{{2}}(?![0-9])|[0-9][./-][0-9]|(?:{'|'.join(sorted(words)).lower()})s?(?![a-z])", 0
+        )
 
     def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
         """Return the spans a text speaks of, and where their phrases stand in it."""
-        if not self._spaced and text.isascii():
+        if text.isascii() and not (self._spaced and self._hint.search(text.lower())):
             return
         for match in self._name.finditer(text):
             said = _said(match)
@@ -275,9 +280,9 @@ def _keys(table: Mapping[str, object], capitalised: frozenset[str] = frozenset()
     return "|".join(f"(?-i:{key.capitalize()})" if key in capitalised else key for key in keys) or "(?!)"
 
 
-def _compiled(template: str) -> re.Pattern[str]:
+def _compiled(template: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
     """Compile a template: its spaces stand for several, and ` ?` for white space or none."""
-    return re.compile(template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}"), re.IGNORECASE)
+    return re.compile(template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}"), flags)
 
 
 def _said(match: re.Match[str]) -> Said:

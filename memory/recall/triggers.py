@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, analysis_in, pattern, vocabulary
+from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, vocabulary
 from memory.recall.times import time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
@@ -34,20 +34,18 @@ ALSO_ASKED = 0.4
 UNASKED = 1 / 6  # it asks for nothing, but what is recalled may matter
 
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
-_REFERENCE = pattern(lambda language: language.references)
-_POINTER = pattern(lambda language: language.pointers)
-_PERSON = pattern(lambda language: language.persons)
-_PEOPLE = pattern(lambda language: language.people)
-_THING = pattern(lambda language: language.things)
-_OWN = pattern(lambda language: language.own)
-_REPLIED = pattern(lambda language: language.replied)
-_ELSEWHERE = pattern(lambda language: language.elsewhere)
+_REFERENCE = TextPattern(alternatives(lambda language: language.references))
+_POINTER = TextPattern(alternatives(lambda language: language.pointers))
+_PERSON = TextPattern(alternatives(lambda language: language.persons))
+_PEOPLE = TextPattern(alternatives(lambda language: language.people))
+_THING = TextPattern(alternatives(lambda language: language.things))
+_OWN = TextPattern(alternatives(lambda language: language.own))
+_REPLIED = TextPattern(alternatives(lambda language: language.replied))
+_ELSEWHERE = TextPattern(alternatives(lambda language: language.elsewhere))
 _VAGUE = vocabulary(lambda language: language.vague_nouns)
-_ASKS = pattern(lambda language: language.asks)
+_ASKS = TextPattern(alternatives(lambda language: language.asks))
 _SMALL_TALK = pattern(lambda language: language.small_talk)
-_OPENING = re.compile(
-    rf"\W*(?:(?:{pattern(lambda language: language.padding).pattern})\W+)*(?:{_SMALL_TALK.pattern})", re.IGNORECASE
-)
+_OPENING = TextPattern(rf"\W*(?:(?:{alternatives(lambda language: language.padding)})\W+)*(?:{_SMALL_TALK.pattern})")
 _COURTESIES = vocabulary(lambda language: language.courtesies)
 _EMOTICON = re.compile(r"[:;=8xX][-'^]?[)(\]\[DPpOo/\\|*3]+|<3+|[\^>oO;T][_.-]?[\^<oO;T]")
 _NO_EMOTICON = re.compile(r"[^\W_xXDPpOoT83]")  # a letter or digit that no emoticon has
