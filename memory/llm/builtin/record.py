@@ -9,7 +9,7 @@ Invariants (tests/test_builtin_model.py):
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory.llm.builtin.language import TIME_WORDS, asks, is_question, is_small_talk, patterns, spelt, straight, terms
@@ -258,10 +258,17 @@ def record_of(prompt: Prompt) -> Record:
     Facts of today that no message states come last: they were said elsewhere, or edited.
     """
     record, own = Record(prompt.summary), [one for one in (*prompt.recalled, *prompt.said) if one.role == "user"]
-    stated = {one.text for message in own for sentence in sentences(message.text) for one in statements(sentence)}
+    made = [one for message in own for sentence in sentences(message.text) for one in statements(sentence)]
+    stated = {(one.key, one.value) for one in made if one.key} | {one.text for one in made}
     record.has_recalled = bool(prompt.recalled)
-    last = [fact for fact in prompt.facts if fact.day == prompt.today and fact.text not in stated]
+    last = [fact for fact in prompt.facts if fact.day == prompt.today and not _said_by(fact, stated)]
     record.take_up([*(fact for fact in prompt.facts if fact not in last), *prompt.recalled])
     record.take_up(prompt.said)
     record.take_up(last)
     return record
+
+
+def _said_by(fact: Known, stated: Container[tuple[str, str] | str]) -> bool:
+    """Return whether messages state a fact, in its words or, as a line of the profile, in its key and value."""
+    one = known(fact.text, fact.id, fact.day)
+    return fact.text in stated or (one.key, one.value) in stated
