@@ -21,7 +21,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from app import engine_of
 from cli import register_commands
 from memory.transfer.export import SessionRecord
-from memory.transfer.sources import archive
+from memory.transfer.sources import files
 from memory.transfer.sources.files import SOURCES, records
 from tests.application import rows_of
 from tests.http import Body, error, good, read_all
@@ -316,10 +316,10 @@ def test_a_zip_is_refused_that_would_fill_the_memory(
     small = zipped(**{"conversations.json": [tea()]})
     flags = small.index(b"PK\x01\x02") + 8
     assert error(bring_in(client, small[:flags] + b"\x01" + small[flags + 1 :]), 422)["code"] == "bad_zip"  # encrypted
-    monkeypatch.setattr(archive, "DIRECTORY_BYTES_MAX", 2_000)
+    monkeypatch.setattr(files, "DIRECTORY_BYTES_MAX", 2_000)
     many = zipped(**{f"{number}.txt": b"" for number in range(100)}, **{"conversations.json": [tea()]})
     assert error(bring_in(client, many), 422)["code"] == "bad_zip"
-    monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(files, "UNPACKED_BYTES_MAX", 1_000_000)
     bomb = zipped(**{"conversations.json": b"[" + b" " * 1_000_000 + b"]"})
     assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
 

@@ -10,7 +10,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, Serve
 from tests.browser.page import (
     ME,
-    begin,
     box,
     chat,
     fits,
@@ -50,17 +49,6 @@ def test_a_first_chat_from_the_empty_page(page: Page, live: Live, model_server: 
     chats = page.get_by_role("navigation", name="Chats")
     expect(chats.get_by_role("button", name=re.compile("^My name is Ada")).first).to_be_visible()
     assert [role for role, _ in stored(live, session_shown(page))] == ["user", "assistant"]
-
-
-def test_a_reply_shows_as_it_is_written_and_can_be_stopped(page: Page, live: Live, model_server: ModelServer) -> None:
-    page.goto("/")
-    reply = begin(page, model_server, "Tell me a story", "Once upon ")
-    reply.say("a time")
-    expect(messages(page).last).to_contain_text("Once upon a time")
-    page.get_by_role("button", name="Stop", exact=True).click()
-    expect(messages(page).last).to_contain_text("Stopped here")
-    done(page)
-    assert stored(live, session_shown(page)) == [("user", "Tell me a story"), ("assistant", "Once upon a time")]
 
 
 def test_a_model_failure_is_said_and_tried_again_without_doubling(

@@ -118,15 +118,17 @@ def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
-def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
-    page: Page, live: Live, model_server: ModelServer, stopped: bool
+@pytest.mark.parametrize("reloads", [False, True], ids=["as it is written", "after a reload"])
+def test_a_reply_grows_and_can_be_stopped_also_after_a_reload(
+    page: Page, live: Live, model_server: ModelServer, stopped: bool, reloads: bool
 ) -> None:
     page.goto("/")
     reply = begin(page, model_server, "Take your time", "Half of it, ")
-    page.reload()
-    expect(messages(page).last).to_contain_text("Half of it")
-    expect(messages(page).last).to_contain_text("Waiting for the rest")
-    expect(box(page)).to_have_value("")
+    if reloads:
+        page.reload()
+        expect(messages(page).last).to_contain_text("Half of it")
+        expect(messages(page).last).to_contain_text("Waiting for the rest")
+        expect(box(page)).to_have_value("")
     stop = page.get_by_role("button", name="Stop", exact=True)
     if stopped:
         stop.click()
@@ -134,7 +136,7 @@ def test_a_reload_in_mid_stream_shows_the_text_so_far_and_stop(
     else:
         expect(stop).to_be_visible()
         reply.say("and ")
-        expect(messages(page).last).to_contain_text("Half of it, and")  # it grows
+        expect(messages(page).last).to_contain_text("Half of it, and")
         reply.say("the rest.")
         reply.end()
         expect(messages(page).last).to_contain_text("Half of it, and the rest.")

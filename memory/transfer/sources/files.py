@@ -1,11 +1,17 @@
-"""Files of other programs: JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip.
+"""Files of other programs: JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip, which is read in place.
 
-Invariant: memory holds one chat at a time (test_sources).
+Invariants:
+- Memory holds one chat at a time, and nothing is written to disk (test_sources).
+- A .zip with too many files or too much text is refused (test_sources).
 """
 
 from __future__ import annotations
 
+import re
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -16,11 +22,14 @@ from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, iter_items
 from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
-from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
+UNPACKED_BYTES_MAX = 1 << 31  # of the text in a .zip
+DIRECTORY_BYTES_MAX = 1 << 23  # of the list of its files, which is read at once
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
+_TEXT = re.compile(r"\.(json|jsonl|ndjson|md)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,8 +60,6 @@ _OTHER_FILES = {  # of exports, by a field that only they have
     "titleUrl": _ACTIVITY,
     "activityControls": _ACTIVITY,
 }
-
-
 Items = Iterable[tuple[Source, Mapping[str, Any]]]
 
 
@@ -87,9 +94,10 @@ def open_export(file: IO[bytes]) -> Callable[[], Items]:
 
     Raises InvalidRequest for a .zip that can't be read, or has nothing to import.
     """
-    if not is_zip(file):
+    file.seek(0)
+    if file.read(4) != b"PK\x03\x04":
         return partial(_items, file)
-    archive = Archive(file)
+    archive = _Archive(file)
     names = [name for name in archive.names if _is_known(archive, name)]
     if not names:
         raise refused("unknown_format", f"This is a .zip without chats. It begins with: {archive.begins}")
@@ -102,7 +110,7 @@ def open_export(file: IO[bytes]) -> Callable[[], Items]:
     return items
 
 
-def _is_known(archive: Archive, name: str) -> bool:
+def _is_known(archive: _Archive, name: str) -> bool:
     """Return whether a file begins with an item of a known source. Exports have other files beside."""
     try:
         with archive.open(name) as file:
@@ -116,7 +124,7 @@ def _is_known(archive: Archive, name: str) -> bool:
 
 
 def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-    """Yield the items of one file, each with its source.  Raises InvalidRequest for an unknown item, and NotJson."""
+    """Yield the items of one file, each with its source. Raises InvalidRequest for an unknown item, and NotJson."""
     if langgraph.is_database(file):
         items: Iterator[Any] = langgraph.threads(file)
     else:
@@ -153,3 +161,50 @@ def _join(parts: list[SessionRecord]) -> SessionRecord:
     if len(parts) > 1 and all(draft.created_at for draft in drafts):
         drafts.sort(key=lambda draft: draft.created_at or datetime.min)
     return replace(parts[0], messages=tuple(drafts))
+
+
+class _Archive:
+    """Files of a .zip. Raises InvalidRequest for a damaged one, now or while it is read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        with _errors():
+            self._zip = zipfile.ZipFile(_Bounded(file))
+        files = self._zip.infolist()
+        text = [file for file in files if _TEXT.search(file.filename)]
+        self.names = sorted({file.filename for file in text})
+        self.begins = ", ".join(file.filename[:60] for file in files[:3])
+        if sum(file.file_size for file in text) > UNPACKED_BYTES_MAX:
+            raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        with _errors((*_DAMAGED, RuntimeError)):  # a password, or a compression that Python does not know
+            part = self._zip.open(name)
+        with _errors(), part:
+            yield part
+
+
+class _Bounded:
+    """File of a .zip, with reads below DIRECTORY_BYTES_MAX: a .zip declares the size of its list."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(DIRECTORY_BYTES_MAX if size < 0 else min(size, DIRECTORY_BYTES_MAX))
+        if len(data) == DIRECTORY_BYTES_MAX:
+            raise zipfile.BadZipFile
+        return data
+
+
+@contextmanager
+def _errors(kinds: tuple[type[Exception], ...] = _DAMAGED) -> Iterator[None]:
+    try:
+        yield
+    except kinds:
+        problem = (
+            "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files. Download it "
+            "again, or unpack it and import each file"
+        )
+        raise refused("bad_zip", problem) from None
