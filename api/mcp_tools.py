@@ -37,17 +37,6 @@ _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Must be an id that a tool has shown.")
 
 
-class RpcMessage(Schema):
-    """Message of JSON-RPC 2.0: a request, a notification, or an answer with its result or error."""
-
-    jsonrpc = fields.String(required=True)
-    id = fields.Raw(allow_none=True)
-    method = fields.String()
-    params = fields.Dict()
-    result: fields.Field = fields.Dict()
-    error: fields.Field = fields.Dict()
-
-
 class Paged(Input):
     cursor = Text(load_default=None, metadata=describe("`next_cursor` of the previous answer."))
     limit = limit(10, 50)

@@ -15,7 +15,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-from api.mcp import INSTRUCTIONS, McpServer, error_data
+from api.mcp_server import INSTRUCTIONS, McpServer, error_data
 from api.resource import current_engine
 from cli import Command
 from memory.access.keys import Principal

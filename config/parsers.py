@@ -16,7 +16,6 @@ import limits
 import limits.errors
 import limits.storage
 from cronsim import CronSim, CronSimError
-from cryptography.fernet import Fernet
 from pydantic import BaseModel, ConfigDict, Field
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -118,8 +117,12 @@ def rate_limit_storage(raw: str) -> str:
 
 def encryption_key(raw: str) -> str:
     """Return a key of Fernet, or nothing. An error does not repeat it."""
+    if not raw:
+        return raw
+    from cryptography.fernet import Fernet  # not at the top: it takes memory, and most servers have no such key
+
     try:
-        Fernet(raw or Fernet.generate_key())
+        Fernet(raw)
     except ValueError:
         raise ValueError(
             'it takes a key that `python -c "from cryptography.fernet import Fernet; '

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import json_repair
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
@@ -183,6 +182,8 @@ def _out_of_string(text: str) -> str:
 
 def _repaired(text: str) -> list[JsonObject]:
     """Read JSON objects from broken JSON that `text` begins with."""
+    import json_repair  # not at the top: most models write JSON that needs no repair
+
     try:
         made = json_repair.loads(_repairable(text), skip_json_loads=True)
     except (ValueError, RecursionError):

@@ -19,7 +19,6 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cachetools.func import ttl_cache
-from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -191,6 +190,8 @@ class ModelServer:
             raise Conflict("model_server_not_storable", f"{refusal} Nothing was stored.")
         settings = self._drafted(draft)
         self._checked(settings)
+        from cryptography.fernet import Fernet  # not at the top: it takes memory, and most servers store no key
+
         key = settings.openai_api_key
         encrypted = Fernet(self._settings.encryption_key).encrypt(key.encode()).decode() if key else ""
         row = ModelServerRow(
@@ -235,8 +236,12 @@ class ModelServer:
         """Return the settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
         if stored is None:
             return self._settings
+        if not stored.api_key:
+            return self._with(stored, "")
+        from cryptography.fernet import Fernet, InvalidToken
+
         try:
-            key = Fernet(self._settings.encryption_key).decrypt(stored.api_key).decode() if stored.api_key else ""
+            key = Fernet(self._settings.encryption_key).decrypt(stored.api_key).decode()
         except (InvalidToken, ValueError):  # the latter for no ENCRYPTION_KEY
             raise SettingsError(UNREADABLE) from None
         return self._with(stored, key)
