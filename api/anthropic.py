@@ -255,9 +255,15 @@ def _usage(spent: Usage) -> dict[str, int]:
 blueprint = ApiBlueprint("anthropic", "The Anthropic protocol, with memory.", prefix="/v1")
 
 
-@blueprint.post("/messages", scope=CHAT, turn=True, errors=ERRORS, error_schema=AnthropicError)
-@blueprint.arguments(MessagesRequest)
-@blueprint.response(200, AnthropicMessage)
+@blueprint.post(
+    "/messages",
+    body=MessagesRequest,
+    returns=AnthropicMessage,
+    scope=CHAT,
+    turn=True,
+    errors=ERRORS,
+    error_schema=AnthropicError,
+)
 def create_message(body: ChatBody) -> Response:
     """Chat as with Anthropic, and be remembered
 

@@ -23,6 +23,8 @@ blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
 
 @blueprint.post(
     "/chat",
+    body=ChatRequest,
+    returns=ChatReply,
     scope=CHAT,
     turn=True,
     errors={
@@ -35,8 +37,6 @@ blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
         504: "The model took longer than MODEL_TIMEOUT. The message is kept.",
     },
 )
-@blueprint.arguments(ChatRequest())
-@blueprint.response(200, ChatReply)
 def chat(body: dict[str, Any]) -> Response:
     """Send a message and get the reply
 

@@ -15,25 +15,21 @@ blueprint = ApiBlueprint(
 )
 
 
-@blueprint.get("/conversation-types")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.ConversationTypeList)
+@blueprint.get("/conversation-types", query=CallerQuery, returns=schema.ConversationTypeList)
 def list_conversation_types(query: dict[str, Any]) -> dict[str, Any]:
     """List the types that are built in, the tenant's, and the person's own, which come before the tenant's"""
     return {"items": current_engine().types.list_types(caller(query["user_id"]))}
 
 
-@blueprint.get("/conversation-types/<conversation_type>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.ConversationType)
+@blueprint.get("/conversation-types/<conversation_type>", query=CallerQuery, returns=schema.ConversationType)
 def get_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Read a type"""
     return current_engine().types.get(caller(query["user_id"]), conversation_type)
 
 
-@blueprint.put("/conversation-types/<conversation_type>")
-@blueprint.arguments(schema.ConversationTypePut)
-@blueprint.response(200, schema.ConversationType)
+@blueprint.put(
+    "/conversation-types/<conversation_type>", body=schema.ConversationTypePut, returns=schema.ConversationType
+)
 def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
     """Add a type, or say what one of the same name does instead, also one that is built in
 
@@ -42,9 +38,7 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
     return current_engine().types.put(caller(body.pop("user_id")), conversation_type, **body)
 
 
-@blueprint.delete("/conversation-types/<conversation_type>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/conversation-types/<conversation_type>", query=CallerQuery, returns=Receipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
     return erasing.erase_type(current_engine(), caller(query["user_id"]), conversation_type)

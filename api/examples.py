@@ -13,9 +13,7 @@ from schemas.fields import CallerQuery, Receipt
 blueprint = ApiBlueprint("examples", "Good answers, shown to the main model when a similar message comes.")
 
 
-@blueprint.post("/examples")
-@blueprint.arguments(schema.ExampleCreate)
-@blueprint.response(201, schema.Example)
+@blueprint.post("/examples", body=schema.ExampleCreate, returns=schema.Example, status=201)
 def add_example(body: dict[str, Any]) -> Any:
     """Add an example, or make one of an exchange
 
@@ -27,17 +25,13 @@ def add_example(body: dict[str, Any]) -> Any:
     return examples.add_exchange(owner, **body) if "message_id" in body else examples.add(owner, **body)
 
 
-@blueprint.get("/examples")
-@blueprint.arguments(schema.ExampleQuery, location="query")
-@blueprint.response(200, schema.ExamplePage)
+@blueprint.get("/examples", query=schema.ExampleQuery, returns=schema.ExamplePage)
 def list_examples(query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
     return current_engine().examples.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.delete("/examples/<int64:example_id>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/examples/<int64:example_id>", query=CallerQuery, returns=Receipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:
     """Erase an example, for good"""
     return erasing.erase_example(current_engine(), caller(query["user_id"]), example_id)

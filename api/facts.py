@@ -14,9 +14,7 @@ blueprint = ApiBlueprint("facts", "Statements about a person, ranked, each with 
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
 
 
-@blueprint.get("/facts")
-@blueprint.arguments(schema.FactQuery, location="query")
-@blueprint.response(200, schema.FactPage)
+@blueprint.get("/facts", query=schema.FactQuery, returns=schema.FactPage)
 def list_facts(query: dict[str, Any]) -> Any:
     """List the facts that are true now, or were true at `as_of`
 
@@ -25,18 +23,13 @@ def list_facts(query: dict[str, Any]) -> Any:
     return current_engine().facts.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post("/facts")
-@blueprint.arguments(schema.FactCreate)
-@blueprint.response(201, schema.Fact)
+@blueprint.post("/facts", body=schema.FactCreate, returns=schema.Fact, status=201)
 def add_fact(body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
     return current_engine().facts.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.patch("/facts/<int64:fact_id>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.arguments(schema.FactChange)
-@blueprint.response(200, schema.Fact)
+@blueprint.patch("/facts/<int64:fact_id>", query=CallerQuery, body=schema.FactChange, returns=schema.Fact)
 def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact
 
@@ -45,9 +38,7 @@ def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> An
     return current_engine().facts.change(caller(query["user_id"]), fact_id, body)
 
 
-@blueprint.delete("/facts/<int64:fact_id>")
-@blueprint.arguments(schema.FactForgetQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/facts/<int64:fact_id>", query=schema.FactForgetQuery, returns=Receipt)
 def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
@@ -57,9 +48,7 @@ def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
     return erasing.erase_fact(current_engine(), caller(query["user_id"]), fact_id, restore=query["restore"])
 
 
-@blueprint.post("/facts/forget")
-@blueprint.arguments(schema.FactsToForget)
-@blueprint.response(200, Receipt)
+@blueprint.post("/facts/forget", body=schema.FactsToForget, returns=Receipt)
 def forget_facts(body: dict[str, Any]) -> Any:
     """Forget up to 1,000 facts, with their history
 
@@ -68,16 +57,13 @@ def forget_facts(body: dict[str, Any]) -> Any:
     return erasing.erase_facts(current_engine(), caller(body["user_id"]), body["ids"])
 
 
-@blueprint.get("/facts/<int64:fact_id>/history")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.FactHistory)
+@blueprint.get("/facts/<int64:fact_id>/history", query=CallerQuery, returns=schema.FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
     return {"items": current_engine().facts.history(caller(query["user_id"]), fact_id)}
 
 
-@blueprint.get(CONSOLIDATION)
-@blueprint.response(200, schema.Consolidation)
+@blueprint.get(CONSOLIDATION, returns=schema.Consolidation)
 def list_consolidations(user_id: str) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
 
@@ -87,8 +73,7 @@ def list_consolidations(user_id: str) -> dict[str, Any]:
     return {"items": current_engine().consolidation.runs(caller(user_id))}
 
 
-@blueprint.post(CONSOLIDATION)
-@blueprint.response(202)
+@blueprint.post(CONSOLIDATION, status=202)
 def consolidate(user_id: str) -> None:
     """Bring a person's facts together now, in a job
 
@@ -97,8 +82,11 @@ def consolidate(user_id: str) -> None:
     current_engine().consolidation.start(caller(user_id))
 
 
-@blueprint.post(f"{CONSOLIDATION}/undo", errors={404: "Nothing is stored of this person, or no run can be undone."})
-@blueprint.response(200, schema.ConsolidationRun)
+@blueprint.post(
+    f"{CONSOLIDATION}/undo",
+    returns=schema.ConsolidationRun,
+    errors={404: "Nothing is stored of this person, or no run can be undone."},
+)
 def undo_consolidation(user_id: str) -> Any:
     """Undo the newest run: the facts that it closed hold again
 
@@ -110,9 +98,7 @@ def undo_consolidation(user_id: str) -> Any:
 graph_blueprint = ApiBlueprint("graph", "People, places, organisations and things, and how they belong together.")
 
 
-@graph_blueprint.get("/graph")
-@graph_blueprint.arguments(schema.GraphQuery, location="query")
-@graph_blueprint.response(200, schema.EdgePage)
+@graph_blueprint.get("/graph", query=schema.GraphQuery, returns=schema.EdgePage)
 def read_graph(query: dict[str, Any]) -> Any:
     """Read the links around a person, place or thing, the nearest first
 

@@ -12,9 +12,7 @@ from schemas import feedback as schema
 blueprint = ApiBlueprint("feedback", "What people think of replies.")
 
 
-@blueprint.post("/feedback", scope=CHAT)
-@blueprint.arguments(schema.FeedbackCreate)
-@blueprint.response(201, schema.FeedbackGiven)
+@blueprint.post("/feedback", body=schema.FeedbackCreate, returns=schema.FeedbackGiven, status=201, scope=CHAT)
 def give_feedback(body: dict[str, Any]) -> Any:
     """Say what a person thinks of a reply, in the place of what they thought before
 

@@ -15,9 +15,7 @@ blueprint = ApiBlueprint(
 )
 
 
-@blueprint.get("/instructions")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.InstructionList)
+@blueprint.get("/instructions", query=CallerQuery, returns=schema.InstructionList)
 def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
     """List the instructions that the person's prompts show, and those that have a proposal
 
@@ -26,9 +24,7 @@ def list_instructions(query: dict[str, Any]) -> dict[str, Any]:
     return {"items": current_engine().instructions.list_instructions(caller(query["user_id"]))}
 
 
-@blueprint.get("/instructions/<instruction>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.Instruction)
+@blueprint.get("/instructions/<instruction>", query=CallerQuery, returns=schema.Instruction)
 def get_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Read an instruction, and the proposal that waits for it"""
     return current_engine().instructions.get(caller(query["user_id"]), instruction)
@@ -36,10 +32,10 @@ def get_instruction(query: dict[str, Any], instruction: str) -> Any:
 
 @blueprint.put(
     "/instructions/<instruction>",
+    body=schema.InstructionPut,
+    returns=schema.Instruction,
     errors={409: "The instruction has changed since `expected_version`. Nothing was stored."},
 )
-@blueprint.arguments(schema.InstructionPut)
-@blueprint.response(200, schema.Instruction)
 def put_instruction(body: dict[str, Any], instruction: str) -> Any:
     """Store a new version of an instruction
 
@@ -50,33 +46,25 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
     )
 
 
-@blueprint.delete("/instructions/<instruction>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/instructions/<instruction>", query=CallerQuery, returns=Receipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
     return erasing.erase_instruction(current_engine(), caller(query["user_id"]), instruction)
 
 
-@blueprint.get("/instructions/<instruction>/versions")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.InstructionVersionList)
+@blueprint.get("/instructions/<instruction>/versions", query=CallerQuery, returns=schema.InstructionVersionList)
 def list_instruction_versions(query: dict[str, Any], instruction: str) -> dict[str, Any]:
     """List all versions, newest first, each with what it changed"""
     return {"items": current_engine().instructions.versions(caller(query["user_id"]), instruction)}
 
 
-@blueprint.post("/instructions/<instruction>/rollback")
-@blueprint.arguments(Rollback)
-@blueprint.response(200, schema.Instruction)
+@blueprint.post("/instructions/<instruction>/rollback", body=Rollback, returns=schema.Instruction)
 def roll_back_instruction(body: dict[str, Any], instruction: str) -> Any:
     """Bring an earlier version back, as a new version"""
     return current_engine().instructions.rollback(caller(body["user_id"]), instruction, body["version"])
 
 
-@blueprint.post("/instructions/<instruction>/proposal")
-@blueprint.arguments(schema.ProposalDecision)
-@blueprint.response(200, schema.Instruction)
+@blueprint.post("/instructions/<instruction>/proposal", body=schema.ProposalDecision, returns=schema.Instruction)
 def decide_proposal(body: dict[str, Any], instruction: str) -> Any:
     """Accept the proposal, which makes it a new version, or refuse it"""
     return current_engine().instructions.decide(caller(body["user_id"]), instruction, accept=body["accept"])

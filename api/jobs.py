@@ -12,9 +12,7 @@ from schemas.fields import CallerQuery
 blueprint = ApiBlueprint("jobs", "Work that is done after a reply: what waits, what failed, and why.")
 
 
-@blueprint.get("/jobs")
-@blueprint.arguments(schema.JobQuery, location="query")
-@blueprint.response(200, schema.JobPage)
+@blueprint.get("/jobs", query=schema.JobQuery, returns=schema.JobPage)
 def list_jobs(query: dict[str, Any]) -> Any:
     """List jobs that wait, run or failed
 
@@ -23,17 +21,15 @@ def list_jobs(query: dict[str, Any]) -> Any:
     return current_engine().jobs.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post("/jobs/<int64:job_id>/retry")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, schema.Job)
+@blueprint.post("/jobs/<int64:job_id>/retry", query=CallerQuery, returns=schema.Job, status=202)
 def retry_job(query: dict[str, Any], job_id: int) -> Any:
     """Retry a job now"""
     return current_engine().jobs.retry(caller(query["user_id"]), job_id)
 
 
-@blueprint.delete("/jobs/<int64:job_id>", errors={409: "The job is needed: memory would be lost."})
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(204)
+@blueprint.delete(
+    "/jobs/<int64:job_id>", query=CallerQuery, status=204, errors={409: "The job is needed: memory would be lost."}
+)
 def cancel_job(query: dict[str, Any], job_id: int) -> None:
     """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then"""
     current_engine().jobs.cancel(caller(query["user_id"]), job_id)

@@ -33,10 +33,8 @@ class RpcMessage(Schema):
 blueprint = ApiBlueprint("mcp", "The Model Context Protocol: the memory as tools and resources.", prefix="")
 
 
-@blueprint.post(PATH, scope=ANY_SCOPE, slow=True, error_schema=RpcMessage)
+@blueprint.post(PATH, query=CallerQuery, returns=RpcMessage, scope=ANY_SCOPE, slow=True, error_schema=RpcMessage)
 @blueprint.doc(requestBody={"required": True, "content": {"application/json": {"schema": RpcMessage}}})
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, RpcMessage)
 @blueprint.alt_response(202, description="A notification: there is nothing to answer.")
 def exchange(query: dict[str, Any]) -> Response:
     """Exchange one message of the Model Context Protocol

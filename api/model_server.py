@@ -13,8 +13,7 @@ from schemas import model_server as schema
 blueprint = ApiBlueprint("models", "The models that answer.")
 
 
-@blueprint.get("/models", slow=True)
-@blueprint.response(200, schema.ModelNames)
+@blueprint.get("/models", returns=schema.ModelNames, slow=True)
 def list_models() -> dict[str, Any]:
     """List the models that a chat can be answered by
 
@@ -25,8 +24,7 @@ def list_models() -> dict[str, Any]:
     return {"main": models.main.name, "items": models.names()}
 
 
-@blueprint.get("/model-server", scope=ADMIN)
-@blueprint.response(200, schema.ModelServer)
+@blueprint.get("/model-server", returns=schema.ModelServer, scope=ADMIN)
 def get_model_server() -> Any:
     """Read which model server is in use
 
@@ -36,9 +34,12 @@ def get_model_server() -> Any:
     return current_engine().model_server.get()
 
 
-@blueprint.put("/model-server", errors={409: "The environment names the model server, or there is no ENCRYPTION_KEY."})
-@blueprint.arguments(schema.ModelServerDraft)
-@blueprint.response(200, schema.ModelServer)
+@blueprint.put(
+    "/model-server",
+    body=schema.ModelServerDraft,
+    returns=schema.ModelServer,
+    errors={409: "The environment names the model server, or there is no ENCRYPTION_KEY."},
+)
 def put_model_server(draft: ServerDraft) -> Any:
     """Store the model server
 
@@ -48,8 +49,7 @@ def put_model_server(draft: ServerDraft) -> Any:
     return current_engine().model_server.put(draft)
 
 
-@blueprint.delete("/model-server")
-@blueprint.response(200, schema.ModelServer)
+@blueprint.delete("/model-server", returns=schema.ModelServer)
 def delete_model_server() -> Any:
     """Forget the stored model server and its key"""
     whole_server()
@@ -58,14 +58,14 @@ def delete_model_server() -> Any:
 
 @blueprint.post(
     "/model-server/test",
+    body=schema.ModelServerDraft,
+    returns=schema.ModelTried,
     slow=True,
     errors={
         502: "The model server failed, or could not be reached; the message says what to check.",
         504: "The model took too long.",
     },
 )
-@blueprint.arguments(schema.ModelServerDraft)
-@blueprint.response(200, schema.ModelTried)
 def test_model_server(draft: ServerDraft) -> Any:
     """Ask the models of a model server one short question
 

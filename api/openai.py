@@ -87,9 +87,7 @@ class ModelList(Open):
 blueprint = ApiBlueprint("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 
 
-@blueprint.post("/chat/completions", scope=CHAT, turn=True, errors=ERRORS)
-@blueprint.arguments(CompletionRequest)
-@blueprint.response(200, Completion)
+@blueprint.post("/chat/completions", body=CompletionRequest, returns=Completion, scope=CHAT, turn=True, errors=ERRORS)
 def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
@@ -103,8 +101,7 @@ def complete(body: dict[str, Any]) -> Response:
     return answer(turn_request(body, body.get("metadata")), lambda _: CompletionEncoder())
 
 
-@blueprint.get("/models", scope=CHAT, slow=True, errors={502: NO_SERVER})
-@blueprint.response(200, ModelList)
+@blueprint.get("/models", returns=ModelList, scope=CHAT, slow=True, errors={502: NO_SERVER})
 def list_models() -> Response:
     """List the models of the model server, or the built-in one"""
     return Response(current_engine().model_server.models.listing(), mimetype="application/json")
@@ -112,11 +109,11 @@ def list_models() -> Response:
 
 @blueprint.get(
     "/models/<path:model>",
+    returns=Model,
     scope=CHAT,
     slow=True,
     errors={404: "The model server does not know the model.", 502: NO_SERVER},
 )
-@blueprint.response(200, Model)
 def get_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
     return Response(current_engine().model_server.models.entry(model), mimetype="application/json")
@@ -124,12 +121,11 @@ def get_model(model: str) -> Response:
 
 @blueprint.post(
     "/embeddings",
+    body=EmbeddingRequest,
     scope=CHAT,
     slow=True,
     errors={400: REFUSED, 501: "The built-in model makes no embeddings.", 502: NO_SERVER},
 )
-@blueprint.arguments(EmbeddingRequest)
-@blueprint.response(200)
 def embed(body: dict[str, Any]) -> Response:
     """Embed texts with the model server
 

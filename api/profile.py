@@ -13,17 +13,18 @@ blueprint = ApiBlueprint("profile", "Who a person is: one document for all conve
 OF_PERSON = "/users/<path:user_id>/profile"
 
 
-@blueprint.get(OF_PERSON)
-@blueprint.arguments(schema.ProfileQuery, location="query")
-@blueprint.response(200, schema.Profile)
+@blueprint.get(OF_PERSON, query=schema.ProfileQuery, returns=schema.Profile)
 def get_profile(query: dict[str, Any], user_id: str) -> Any:
     """Read the profile as it is, or as it was at `as_of`"""
     return current_engine().profiles.get(caller(user_id), **query)
 
 
-@blueprint.patch(OF_PERSON, errors={409: "The profile has changed since `expected_version`. Nothing was stored."})
-@blueprint.arguments(schema.ProfilePatch)
-@blueprint.response(200, schema.Profile)
+@blueprint.patch(
+    OF_PERSON,
+    body=schema.ProfilePatch,
+    returns=schema.Profile,
+    errors={409: "The profile has changed since `expected_version`. Nothing was stored."},
+)
 def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     """Edit the profile by a JSON Patch (RFC 6902)
 
@@ -33,39 +34,31 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     return current_engine().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
 
 
-@blueprint.get(f"{OF_PERSON}/versions")
-@blueprint.arguments(PageQuery(exclude=("user_id",)), location="query")
-@blueprint.response(200, schema.ProfilePage)
+@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=("user_id",)), returns=schema.ProfilePage)
 def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
     """List all versions of the profile, newest first"""
     return current_engine().profiles.versions(caller(user_id), **query)
 
 
-@blueprint.post(f"{OF_PERSON}/rollback")
-@blueprint.arguments(schema.ProfileRollback)
-@blueprint.response(200, schema.Profile)
+@blueprint.post(f"{OF_PERSON}/rollback", body=schema.ProfileRollback, returns=schema.Profile)
 def roll_back_profile(body: dict[str, Any], user_id: str) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
     return current_engine().profiles.rollback(caller(user_id), body["version"])
 
 
-@blueprint.post(f"{OF_PERSON}/refresh")
-@blueprint.response(202, schema.Profile)
+@blueprint.post(f"{OF_PERSON}/refresh", returns=schema.Profile, status=202)
 def refresh_profile(user_id: str) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""
     return current_engine().profiles.refresh(caller(user_id))
 
 
-@blueprint.get("/profile/schema")
-@blueprint.response(200, schema.SchemaOfProfiles)
+@blueprint.get("/profile/schema", returns=schema.SchemaOfProfiles)
 def get_profile_schema() -> dict[str, Any]:
     """Read the JSON Schema of the tenant's profiles"""
     return {"schema": current_engine().profiles.schema(caller(None))}
 
 
-@blueprint.put("/profile/schema")
-@blueprint.arguments(schema.SchemaOfProfiles)
-@blueprint.response(200, schema.SchemaOfProfiles)
+@blueprint.put("/profile/schema", body=schema.SchemaOfProfiles, returns=schema.SchemaOfProfiles)
 def set_profile_schema(body: dict[str, Any]) -> dict[str, Any]:
     """Set the JSON Schema (2020-12) of the tenant's profiles
 

@@ -11,23 +11,19 @@ from schemas import prompts as schema
 blueprint = ApiBlueprint("prompts", "The instructions for the models, by name.")
 
 
-@blueprint.get("/prompts")
-@blueprint.response(200, schema.PromptList)
+@blueprint.get("/prompts", returns=schema.PromptList)
 def list_prompts() -> dict[str, Any]:
     """List the prompts in use"""
     return {"items": current_engine().prompts.all(caller(None))}
 
 
-@blueprint.get("/prompts/<name>")
-@blueprint.response(200, schema.Prompt)
+@blueprint.get("/prompts/<name>", returns=schema.Prompt)
 def get_prompt(name: str) -> Any:
     """Read a prompt"""
     return current_engine().prompts.get(caller(None), name)
 
 
-@blueprint.put("/prompts/<name>")
-@blueprint.arguments(schema.PromptPut)
-@blueprint.response(200, schema.Prompt)
+@blueprint.put("/prompts/<name>", body=schema.PromptPut, returns=schema.Prompt)
 def put_prompt(body: dict[str, Any], name: str) -> Any:
     """Store a new version of a prompt
 
@@ -38,8 +34,7 @@ def put_prompt(body: dict[str, Any], name: str) -> Any:
     return current_engine().prompts.put(whole_tenant(), name, body["text"])
 
 
-@blueprint.delete("/prompts/<name>")
-@blueprint.response(200, schema.PromptDeleted)
+@blueprint.delete("/prompts/<name>", returns=schema.PromptDeleted)
 def delete_prompt(name: str) -> dict[str, Any]:
     """Delete all stored versions of a prompt
 

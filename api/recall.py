@@ -18,9 +18,7 @@ from schemas.fields import CallerQuery, Receipt
 blueprint = ApiBlueprint("recall", "What is remembered, for an application's own model.")
 
 
-@blueprint.post("/recall", scope=READ, slow=True)
-@blueprint.arguments(schema.RecallRequest)
-@blueprint.response(200, schema.RecallBlock)
+@blueprint.post("/recall", body=schema.RecallRequest, returns=schema.RecallBlock, scope=READ, slow=True)
 def recall(body: dict[str, Any]) -> Any:
     """Get what a prompt for a message would show of the memory
 
@@ -31,9 +29,7 @@ def recall(body: dict[str, Any]) -> Any:
     return memory_block(current_engine(), TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
 
 
-@blueprint.post("/recall/unhelpful", scope=CHAT)
-@blueprint.arguments(schema.UnhelpfulCreate)
-@blueprint.response(201, schema.Unhelpful)
+@blueprint.post("/recall/unhelpful", body=schema.UnhelpfulCreate, returns=schema.Unhelpful, status=201, scope=CHAT)
 def add_unhelpful(body: dict[str, Any]) -> Any:
     """Mark a recalled excerpt as not helpful
 
@@ -44,17 +40,13 @@ def add_unhelpful(body: dict[str, Any]) -> Any:
     return current_engine().unhelpful.add(caller(body.pop("user_id")), **body)
 
 
-@blueprint.get("/recall/unhelpful")
-@blueprint.arguments(schema.UnhelpfulQuery, location="query")
-@blueprint.response(200, schema.UnhelpfulPage)
+@blueprint.get("/recall/unhelpful", query=schema.UnhelpfulQuery, returns=schema.UnhelpfulPage)
 def list_unhelpful(query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
     return current_engine().unhelpful.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.delete("/recall/unhelpful/<int64:mark_id>", scope=CHAT)
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/recall/unhelpful/<int64:mark_id>", query=CallerQuery, returns=Receipt, scope=CHAT)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
     return erasing.erase_mark(current_engine(), caller(query["user_id"]), mark_id)
@@ -63,9 +55,7 @@ def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
 search_blueprint = ApiBlueprint("search", "Find past messages by their words.")
 
 
-@search_blueprint.get("/search")
-@search_blueprint.arguments(schema.SearchQuery, location="query")
-@search_blueprint.response(200, schema.SearchResults)
+@search_blueprint.get("/search", query=schema.SearchQuery, returns=schema.SearchResults)
 def search(query: dict[str, Any]) -> dict[str, Any]:
     """Search a person's past messages, or one session's
 

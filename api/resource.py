@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from apispec.ext.marshmallow.common import resolve_schema_instance
 from flask import current_app
 from flask_smorest import Blueprint
 from marshmallow import Schema
@@ -47,6 +48,8 @@ _EVERY_CALL = {
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 
+Shape = type[Schema] | Schema
+
 
 class Int64(IntegerConverter):
     """Id in a path. Anything else is answered with 404, like an id that nobody has.
@@ -73,6 +76,10 @@ class ApiBlueprint(Blueprint):
         view_func: Any = None,
         provide_automatic_options: bool | None = None,  # noqa: FBT001
         *,
+        query: Shape | None = None,
+        body: Shape | None = None,
+        returns: Shape | None = None,
+        status: int = 200,
         scope: str | None = None,
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
@@ -83,6 +90,7 @@ class ApiBlueprint(Blueprint):
     ) -> None:
         """Add a call and describe it in the OpenAPI document.
 
+        query, body: what its function takes first, loaded. returns: how the function's value is dumped, with `status`.
         scope: that a key needs. errors: descriptions by status, beside those of every call.
         turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
@@ -95,14 +103,19 @@ class ApiBlueprint(Blueprint):
         texts = {**_EVERY_CALL, 403: forbidden, **body_errors, **(errors or {})}
         content = {"application/json": {"schema": error_schema}}
         described: dict[str, Any] = {
-            "responses": {status: {"description": text, "content": content} for status, text in texts.items()},
+            "responses": {code: {"description": text, "content": content} for code, text in texts.items()},
             "security": [{"bearer": []}],
             "x-scope": scope,
         }
         if turn:
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [IDEMPOTENCY_KEY]
-        view = self.doc(**described)(view_func)
+        view = self.response(status, returns)(view_func)
+        if body is not None:
+            view = self.arguments(resolve_schema_instance(body))(view)  # once: webargs would make one a request
+        if query is not None:
+            view = self.arguments(resolve_schema_instance(query), location="query")(view)
+        view = self.doc(**described)(view)
         view.scope, view.slow, view.files = scope, turn or slow, files  # for the middleware
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 

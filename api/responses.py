@@ -338,12 +338,12 @@ blueprint = ApiBlueprint("responses", "OpenAI's Responses, with memory.", prefix
 
 @blueprint.post(
     "/responses",
+    body=ResponseRequest,
+    returns=ResponseObject,
     scope=CHAT,
     turn=True,
     errors={**ERRORS, 404: f"{ERRORS[404]} Or: there is no such previous response, or it was replaced."},
 )
-@blueprint.arguments(ResponseRequest)
-@blueprint.response(200, ResponseObject)
 def create_response(body: ResponseBody) -> Response:
     """Ask for a response as from OpenAI, and be remembered
 

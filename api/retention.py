@@ -21,16 +21,13 @@ blueprint = ApiBlueprint(
 )
 
 
-@blueprint.get("/retention", scope=ADMIN)
-@blueprint.response(200, schema.RetentionPolicy)
+@blueprint.get("/retention", returns=schema.RetentionPolicy, scope=ADMIN)
 def get_retention() -> Any:
     """Read which sessions of the tenant stay"""
     return retention.get_policy(current_engine(), whole_tenant())
 
 
-@blueprint.put("/retention")
-@blueprint.arguments(schema.RetentionPolicy)
-@blueprint.response(200, schema.RetentionPolicy)
+@blueprint.put("/retention", body=schema.RetentionPolicy, returns=schema.RetentionPolicy)
 def put_retention(policy: Policy) -> Any:
     """Set which sessions of the tenant stay
 
@@ -40,9 +37,7 @@ def put_retention(policy: Policy) -> Any:
     return retention.put_policy(current_engine(), whole_tenant(), policy)
 
 
-@blueprint.get("/archives")
-@blueprint.arguments(schema.ArchiveQuery, location="query")
-@blueprint.response(200, schema.ArchivePage)
+@blueprint.get("/archives", query=schema.ArchiveQuery, returns=schema.ArchivePage)
 def list_archives(query: dict[str, Any]) -> Any:
     """List the archives of sessions that were taken out of memory, newest first
 
@@ -51,9 +46,7 @@ def list_archives(query: dict[str, Any]) -> Any:
     return retention.list_archives(current_engine(), caller(query.pop("user_id")), **query)
 
 
-@blueprint.get("/archives/<int64:archive_id>", scope=ADMIN, slow=True)
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, ExportDocument)
+@blueprint.get("/archives/<int64:archive_id>", query=CallerQuery, returns=ExportDocument, scope=ADMIN, slow=True)
 def get_archive(query: dict[str, Any], archive_id: int) -> Response:
     """Read an archive, as a document that can be imported"""
     document = retention.read_archive(current_engine(), caller(query["user_id"]), archive_id)
@@ -63,11 +56,11 @@ def get_archive(query: dict[str, Any], archive_id: int) -> Response:
 
 @blueprint.post(
     "/archives/<int64:archive_id>/restore",
+    query=CallerQuery,
+    returns=Imported,
     slow=True,
     errors={409: "A session is busy, or the person was erased meanwhile. Send the same again."},
 )
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Imported)
 def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
     """Bring an archived session back into memory, and delete the archive
 
@@ -76,9 +69,7 @@ def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
     return retention.restore_archive(current_engine(), caller(query["user_id"]), archive_id)
 
 
-@blueprint.delete("/archives/<int64:archive_id>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/archives/<int64:archive_id>", query=CallerQuery, returns=Receipt)
 def erase_archive(query: dict[str, Any], archive_id: int) -> Any:
     """Erase an archive, for good"""
     return retention.erase_archive(current_engine(), caller(query["user_id"]), archive_id)

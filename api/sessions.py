@@ -17,42 +17,38 @@ blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
 
 
-@blueprint.get("/sessions")
-@blueprint.arguments(schema.SessionQuery, location="query")
-@blueprint.response(200, schema.SessionPage)
+@blueprint.get("/sessions", query=schema.SessionQuery, returns=schema.SessionPage)
 def list_sessions(query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
     return current_engine().sessions.page(caller(query.pop("user_id")), **query)
 
 
-@blueprint.post("/sessions", scope=CHAT, errors={409: "A session with this id exists already."})
-@blueprint.arguments(schema.SessionCreate)
-@blueprint.response(201, schema.Session)
+@blueprint.post(
+    "/sessions",
+    body=schema.SessionCreate,
+    returns=schema.Session,
+    status=201,
+    scope=CHAT,
+    errors={409: "A session with this id exists already."},
+)
 def create_session(body: dict[str, Any]) -> Any:
     """Create an empty session"""
     return current_engine().sessions.create(caller(body.pop("user_id")), **body)
 
 
-@blueprint.get("/sessions/<session_id>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.Session)
+@blueprint.get("/sessions/<session_id>", query=CallerQuery, returns=schema.Session)
 def get_session(query: dict[str, Any], session_id: str) -> Any:
     """Read a session"""
     return current_engine().sessions.get(caller(query["user_id"]), session_id)
 
 
-@blueprint.patch("/sessions/<session_id>")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.arguments(schema.SessionChange)
-@blueprint.response(200, schema.Session)
+@blueprint.patch("/sessions/<session_id>", query=CallerQuery, body=schema.SessionChange, returns=schema.Session)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
     """Rename, pin or archive a session, or set its system prompt or the type of its conversation"""
     return current_engine().sessions.change(caller(query["user_id"]), session_id, body)
 
 
-@blueprint.delete("/sessions/<session_id>", slow=True)
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/sessions/<session_id>", query=CallerQuery, returns=Receipt, slow=True)
 def erase_session(query: dict[str, Any], session_id: str) -> Any:
     """Erase a session with its messages, summaries and facts, for good
 
@@ -62,9 +58,7 @@ def erase_session(query: dict[str, Any], session_id: str) -> Any:
     return erasing.erase_session(current_engine(), caller(query["user_id"]), session_id)
 
 
-@blueprint.get("/sessions/<session_id>/messages")
-@blueprint.arguments(schema.MessageQuery, location="query")
-@blueprint.response(200, schema.MessagePage)
+@blueprint.get("/sessions/<session_id>/messages", query=schema.MessageQuery, returns=schema.MessagePage)
 def list_messages(query: dict[str, Any], session_id: str) -> Any:
     """Read a session's messages, word for word
 
@@ -77,9 +71,14 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
     return current_engine().sessions.messages(owner, session_id, newest_first=newest_first, **query)
 
 
-@blueprint.post("/sessions/<session_id>/messages", scope=CHAT, slow=True, errors={409: BUSY})
-@blueprint.arguments(schema.Append)
-@blueprint.response(200, schema.Appended)
+@blueprint.post(
+    "/sessions/<session_id>/messages",
+    body=schema.Append,
+    returns=schema.Appended,
+    scope=CHAT,
+    slow=True,
+    errors={409: BUSY},
+)
 def append_messages(body: dict[str, Any], session_id: str) -> Any:
     """Append or import messages without calling a model
 
@@ -89,9 +88,13 @@ def append_messages(body: dict[str, Any], session_id: str) -> Any:
     return current_engine().sessions.append(caller(body["user_id"]), session_id, body["messages"])
 
 
-@blueprint.delete("/sessions/<session_id>/messages/<int64:message_id>", slow=True, errors={409: BUSY})
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete(
+    "/sessions/<session_id>/messages/<int64:message_id>",
+    query=CallerQuery,
+    returns=Receipt,
+    slow=True,
+    errors={409: BUSY},
+)
 def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Erase a message, for good
 
@@ -103,9 +106,7 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     return message.erase_message(current_engine(), caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.post("/sessions/<session_id>/messages/hide", errors={409: BUSY})
-@blueprint.arguments(schema.Hide)
-@blueprint.response(200, schema.Hidden)
+@blueprint.post("/sessions/<session_id>/messages/hide", body=schema.Hide, returns=schema.Hidden, errors={409: BUSY})
 def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     """Take messages out of the session's prompts
 
@@ -116,9 +117,7 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     return current_engine().hiding.hide(caller(body.pop("user_id")), session_id, **body)
 
 
-@blueprint.post("/sessions/<session_id>/messages/show", errors={409: BUSY})
-@blueprint.arguments(schema.Show)
-@blueprint.response(200, schema.Hidden)
+@blueprint.post("/sessions/<session_id>/messages/show", body=schema.Show, returns=schema.Hidden, errors={409: BUSY})
 def show_messages(body: dict[str, Any], session_id: str) -> Any:
     """Put hidden messages back into the session's prompts, all or those of a span
 
@@ -127,9 +126,7 @@ def show_messages(body: dict[str, Any], session_id: str) -> Any:
     return current_engine().hiding.show(caller(body.pop("user_id")), session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/messages/versions")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.VersionList)
+@blueprint.get("/sessions/<session_id>/messages/versions", query=CallerQuery, returns=schema.VersionList)
 def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     """List the messages that have other versions
 
@@ -138,9 +135,12 @@ def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
     return {"items": current_engine().branches.versions(caller(query["user_id"]), session_id)}
 
 
-@blueprint.post("/sessions/<session_id>/messages/<int64:message_id>/restore", errors={409: BUSY})
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.Session)
+@blueprint.post(
+    "/sessions/<session_id>/messages/<int64:message_id>/restore",
+    query=CallerQuery,
+    returns=schema.Session,
+    errors={409: BUSY},
+)
 def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Bring a version of a message back
 
@@ -150,9 +150,7 @@ def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> 
     return current_engine().branches.restore(caller(query["user_id"]), session_id, message_id)
 
 
-@blueprint.get("/sessions/<session_id>/related")
-@blueprint.arguments(schema.RelatedQuery, location="query")
-@blueprint.response(200, schema.RelatedList)
+@blueprint.get("/sessions/<session_id>/related", query=schema.RelatedQuery, returns=schema.RelatedList)
 def list_related_sessions(query: dict[str, Any], session_id: str) -> Any:
     """List the person's conversations that belong together with this one, the closest first
 
@@ -161,9 +159,7 @@ def list_related_sessions(query: dict[str, Any], session_id: str) -> Any:
     return {"items": current_engine().related.find(caller(query["user_id"]), session_id, query["limit"])}
 
 
-@blueprint.post("/sessions/<session_id>/stop", scope=CHAT)
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, schema.Stopping)
+@blueprint.post("/sessions/<session_id>/stop", query=CallerQuery, returns=schema.Stopping, status=202, scope=CHAT)
 def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 
@@ -177,9 +173,7 @@ def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
 turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
 
-@turns_blueprint.get("/sessions/<session_id>/turns")
-@turns_blueprint.arguments(chat.TurnQuery, location="query")
-@turns_blueprint.response(200, chat.TurnPage)
+@turns_blueprint.get("/sessions/<session_id>/turns", query=chat.TurnQuery, returns=chat.TurnPage)
 def list_turns(query: dict[str, Any], session_id: str) -> Any:
     """List a session's turns, newest first
 
@@ -191,9 +185,7 @@ def list_turns(query: dict[str, Any], session_id: str) -> Any:
     )
 
 
-@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>")
-@turns_blueprint.arguments(CallerQuery, location="query")
-@turns_blueprint.response(200, chat.TurnWithMemory)
+@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>", query=CallerQuery, returns=chat.TurnWithMemory)
 def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
     """Read one turn, named by its message or its reply, with the memory its prompt showed"""
     return TurnHistory(current_engine()).get(caller(query["user_id"]), session_id, message_id)

@@ -24,9 +24,7 @@ def _run(user_id: str | None, *operations: Operation) -> list[Any]:
     return current_engine().items.run(caller(user_id), operations)
 
 
-@blueprint.put("/store/items", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(schema.PutItem)
-@blueprint.response(200, schema.Item)
+@blueprint.put("/store/items", body=schema.PutItem, returns=schema.Item, scope=CHAT, errors={409: CHANGED})
 def put_item(body: dict[str, Any]) -> Any:
     """Store an item, in the place of one with its name
 
@@ -35,17 +33,13 @@ def put_item(body: dict[str, Any]) -> Any:
     return _run(body.pop("user_id"), Put(**body))[0]
 
 
-@blueprint.get("/store/items")
-@blueprint.arguments(schema.GetItem, location="query")
-@blueprint.response(200, schema.Item)
+@blueprint.get("/store/items", query=schema.GetItem, returns=schema.Item)
 def get_item(query: dict[str, Any]) -> Any:
     """Read an item"""
     return current_engine().items.get(caller(query.pop("user_id")), Get(**query))
 
 
-@blueprint.delete("/store/items", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(schema.DeleteItem, location="query")
-@blueprint.response(200, Receipt)
+@blueprint.delete("/store/items", query=schema.DeleteItem, returns=Receipt, scope=CHAT, errors={409: CHANGED})
 def delete_item(query: dict[str, Any]) -> Any:
     """Erase an item, for good
 
@@ -54,9 +48,7 @@ def delete_item(query: dict[str, Any]) -> Any:
     return erasing.erase_item(current_engine(), caller(query.pop("user_id")), Delete(**query))
 
 
-@blueprint.post("/store/search", scope=READ)
-@blueprint.arguments(schema.SearchItems)
-@blueprint.response(200, schema.Found)
+@blueprint.post("/store/search", body=schema.SearchItems, returns=schema.Found, scope=READ)
 def search_items(body: dict[str, Any]) -> dict[str, Any]:
     """Search items, newest first or by a query
 
@@ -65,17 +57,13 @@ def search_items(body: dict[str, Any]) -> dict[str, Any]:
     return {"items": _run(body.pop("user_id"), Search(**body))[0]}
 
 
-@blueprint.get("/store/namespaces")
-@blueprint.arguments(schema.NamespaceQuery, location="query")
-@blueprint.response(200, schema.NamespaceList)
+@blueprint.get("/store/namespaces", query=schema.NamespaceQuery, returns=schema.NamespaceList)
 def list_namespaces(query: dict[str, Any]) -> dict[str, Any]:
     """List the namespaces that have items, in alphabetical order"""
     return {"namespaces": _run(query.pop("user_id"), ListNamespaces(**query))[0]}
 
 
-@blueprint.post("/store/batch", scope=CHAT, errors={409: CHANGED})
-@blueprint.arguments(schema.Batch)
-@blueprint.response(200, schema.Results)
+@blueprint.post("/store/batch", body=schema.Batch, returns=schema.Results, scope=CHAT, errors={409: CHANGED})
 def run_batch(body: dict[str, Any]) -> dict[str, Any]:
     """Run up to 1,000 operations in one transaction
 

@@ -13,9 +13,7 @@ from schemas.fields import CallerQuery, PageQuery, Rollback
 blueprint = ApiBlueprint("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
-@blueprint.get("/sessions/<session_id>/summary")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(200, schema.Summary)
+@blueprint.get("/sessions/<session_id>/summary", query=CallerQuery, returns=schema.Summary)
 def get_summary(query: dict[str, Any], session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
     return current_engine().summaries.get(caller(query["user_id"]), session_id)
@@ -23,10 +21,10 @@ def get_summary(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.put(
     "/sessions/<session_id>/summary",
+    body=schema.SummaryEdit,
+    returns=schema.Summary,
     errors={409: "The summary has changed since `expected_version`. Nothing was stored."},
 )
-@blueprint.arguments(schema.SummaryEdit)
-@blueprint.response(200, schema.Summary)
 def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     """Replace the summary with an edited one
 
@@ -36,17 +34,13 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
     return current_engine().summaries.edit(owner, session_id, body["sections"], expected=expected)
 
 
-@blueprint.get("/sessions/<session_id>/summary/versions")
-@blueprint.arguments(PageQuery, location="query")
-@blueprint.response(200, schema.SummaryPage)
+@blueprint.get("/sessions/<session_id>/summary/versions", query=PageQuery, returns=schema.SummaryPage)
 def list_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
     return current_engine().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
-@blueprint.post("/sessions/<session_id>/summary/rollback")
-@blueprint.arguments(Rollback)
-@blueprint.response(200, schema.Summary)
+@blueprint.post("/sessions/<session_id>/summary/rollback", body=Rollback, returns=schema.Summary)
 def roll_back(body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
 
@@ -55,9 +49,7 @@ def roll_back(body: dict[str, Any], session_id: str) -> Any:
     return current_engine().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
 
 
-@blueprint.post("/sessions/<session_id>/summary/refresh")
-@blueprint.arguments(CallerQuery, location="query")
-@blueprint.response(202, schema.Summary)
+@blueprint.post("/sessions/<session_id>/summary/refresh", query=CallerQuery, returns=schema.Summary, status=202)
 def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
     return current_engine().summaries.refresh(caller(query["user_id"]), session_id)
@@ -65,6 +57,8 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.post(
     "/sessions/<session_id>/summary/preview",
+    body=schema.PreviewCall,
+    returns=schema.SummaryPreview,
     scope=READ,
     slow=True,
     errors={
@@ -73,8 +67,6 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
         504: "The model took longer than MODEL_TIMEOUT.",
     },
 )
-@blueprint.arguments(schema.PreviewCall)
-@blueprint.response(200, schema.SummaryPreview)
 def preview_summary(body: dict[str, Any], session_id: str) -> Any:
     """Try a summary prompt on this conversation, and store nothing
 

@@ -36,15 +36,13 @@ _DOCUMENT = {
 }
 
 
-@blueprint.get("/users/<path:user_id>")
-@blueprint.response(200, User)
+@blueprint.get("/users/<path:user_id>", returns=User)
 def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
     return users.get_user_info(current_engine(), caller(user_id))
 
 
-@blueprint.delete("/users/<path:user_id>", slow=True)
-@blueprint.response(200, Receipt)
+@blueprint.delete("/users/<path:user_id>", returns=Receipt, slow=True)
 def erase_user(user_id: str) -> Any:
     """Erase everything of a person, for good
 
@@ -54,9 +52,7 @@ def erase_user(user_id: str) -> Any:
     return erasing.erase_user(current_engine(), caller(user_id))
 
 
-@blueprint.get("/users/<path:user_id>/export", scope=ADMIN, slow=True)
-@blueprint.arguments(ExportQuery, location="query")
-@blueprint.response(200, ExportDocument)
+@blueprint.get("/users/<path:user_id>/export", query=ExportQuery, returns=ExportDocument, scope=ADMIN, slow=True)
 @blueprint.doc(responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}})
 def export_user(query: dict[str, Any], user_id: str) -> Response:
     """Export everything of a person as one JSON document, or as Markdown to read
@@ -73,6 +69,8 @@ def export_user(query: dict[str, Any], user_id: str) -> Response:
 
 @blueprint.post(
     "/import",
+    query=ImportQuery,
+    returns=Imported,
     slow=True,
     files=True,
     errors={
@@ -81,9 +79,7 @@ def export_user(query: dict[str, Any], user_id: str) -> Response:
         413: "The document is larger than 1 GB. Nothing was stored.",
     },
 )
-@blueprint.arguments(ImportQuery, location="query")
 @blueprint.doc(requestBody=_DOCUMENT)
-@blueprint.response(200, Imported)
 def import_document(query: dict[str, Any]) -> Any:
     """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown
 
@@ -101,8 +97,7 @@ def import_document(query: dict[str, Any]) -> Any:
         return store_import(current_engine(), owner, document)
 
 
-@blueprint.get("/users/<path:user_id>/summaries")
-@blueprint.response(200, Backlog)
+@blueprint.get("/users/<path:user_id>/summaries", returns=Backlog)
 def get_backlog(user_id: str) -> Any:
     """Read how much of a person's sessions no summary covers
 
@@ -111,8 +106,7 @@ def get_backlog(user_id: str) -> Any:
     return current_engine().backlogs.get(caller(user_id))
 
 
-@blueprint.post("/users/<path:user_id>/summaries")
-@blueprint.response(202, Backlog)
+@blueprint.post("/users/<path:user_id>/summaries", returns=Backlog, status=202)
 def summarise_backlog(user_id: str) -> Any:
     """Summarise all of a person's sessions, and take facts from them
 
@@ -122,8 +116,7 @@ def summarise_backlog(user_id: str) -> Any:
     return current_engine().backlogs.start(caller(user_id))
 
 
-@blueprint.delete("/users/<path:user_id>/summaries")
-@blueprint.response(200, Backlog)
+@blueprint.delete("/users/<path:user_id>/summaries", returns=Backlog)
 def cancel_backlog(user_id: str) -> Any:
     """Cancel the updates of summaries that have not begun
 
@@ -132,8 +125,7 @@ def cancel_backlog(user_id: str) -> Any:
     return current_engine().backlogs.cancel(caller(user_id))
 
 
-@blueprint.get("/me", scope=ANY_SCOPE)
-@blueprint.response(200, Me)
+@blueprint.get("/me", returns=Me, scope=ANY_SCOPE)
 def whoami() -> Any:
     """Read the tenant, the person and the scopes of the request's key
 
