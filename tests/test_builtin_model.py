@@ -40,6 +40,8 @@ from tests.builtin import (
     ("said", "expected"),
     [
         ("My name is Ada and I live in Tallinn.", ["Name: Ada", "Lives in Tallinn"]),
+        ("I live in Bristol, at 17 Marlow Road.", ["Lives in Bristol, at 17 Marlow Road"]),
+        ("We moved to Bergen, Strandgaten 5, in May", ["Moved to Bergen, Strandgaten 5"]),
         ("Hi, I'm Ada, I'm 34 and I'm from Portland, Oregon.", ["Name: Ada", "34 years old", "From Portland, Oregon"]),
         ("I’m allergic to peanuts, shellfish and eggs.", ["Allergic to peanuts, shellfish and eggs"]),
         ("I work at Acme and love hiking", ["Works at Acme", "Loves hiking"]),
@@ -90,6 +92,7 @@ def test_a_fact_quotes_its_source_and_says_what_it_replaces() -> None:
     [
         ("Name: Ada", "My name is Ada", "Not Ada, Ida", "Name: Ida"),
         ("Lives in Tallinn", "I live in Tallinn", "We moved: I live in Lyon now.", "Lives in Lyon"),
+        ("Lives in Bristol, at 17 Marlow Road", "I live in Bristol", "I moved to Leeds.", "Moved to Leeds"),
         ("Budget: 800 euros", "The budget is 800 euros", "make that 1,000", "Budget: 1,000"),
         ("Budget: 2000 euro", "budget is about 2000 euro", "sorry i meant 2500 euro", "Budget: 2500 euro"),
         ("Vet: Dr. Malik", "Our vet is Dr. Malik", "No, Dr. Shaw, not Dr. Malik", "Vet: Dr. Shaw"),
@@ -105,9 +108,10 @@ def test_corrections_of_known_facts(known: str, quote: str, said: str, text: str
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, [3])]
 
 
-@pytest.mark.parametrize("said", ["make that 15", "I meant Thursday", "We named her Nala in the end, not Luna"])
+@pytest.mark.parametrize("said", ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala in the end, not Luna"])
 def test_no_sentence_is_put_into_another_one(said: str) -> None:
     facts = [fact(3, "Max 10 people per class", ""), fact(4, "Pup called Luna", "")]
+    facts.append(fact(5, "Lives in Bristol, at 17 Marlow Road", ""))
     assert digest([said], known=facts)[1] == []
     assert "can't tell" in reply(said, facts=facts)
 
@@ -396,6 +400,7 @@ def test_long_and_hostile_texts_are_read_in_no_time(repeated: str) -> None:
         ("I have a younger sister called Una.", ["user younger sister Una"]),
         ("My boss lives in Lyon.", ["user's boss lives in Lyon"]),
         ("I live in Tallinn and I work at Acme.", ["user lives in Tallinn", "user works at Acme"]),
+        ("I live in Bristol, at 17 Marlow Road.", ["user lives in Bristol"]),
         ("I'm originally from Bergen.", ["user comes from Bergen"]),
         ("我姐姐叫小红。我住在上海。", ["user 姐姐 小红", "user 住在 上海"]),
         ("I like tea. My sister is a doctor.", []),
