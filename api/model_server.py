@@ -73,4 +73,6 @@ def test_model_server(draft: ServerDraft) -> Any:
     CONTEXT_TOKENS. Nothing is stored, and the calls count for nobody's daily tokens.
     """
     whole_server()
-    return current_engine().model_server.try_out(draft)
+    checks = current_engine().model_server.try_out(draft)
+    main = checks[0]
+    return {"model": main.model, "reply": main.reply, "seconds": main.seconds, "checks": checks}

@@ -108,7 +108,9 @@ def test_corrections_of_known_facts(known: str, quote: str, said: str, text: str
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, [3])]
 
 
-@pytest.mark.parametrize("said", ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala in the end, not Luna"])
+@pytest.mark.parametrize(
+    "said", ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala in the end, not Luna"]
+)
 def test_no_sentence_is_put_into_another_one(said: str) -> None:
     facts = [fact(3, "Max 10 people per class", ""), fact(4, "Pup called Luna", "")]
     facts.append(fact(5, "Lives in Bristol, at 17 Marlow Road", ""))

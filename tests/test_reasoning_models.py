@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.conftest import MakeApp
-from tests.http import append, ask, chat, failed, history, stream, streamed_text
+from tests.http import append, chat, history, stream, streamed_text
 from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls, at
 from tests.openai import BODIES, assistant, complete, post, sent, talk, user
 from tests.openai import stream as stream_completion
@@ -103,19 +103,6 @@ def test_thoughts_beside_the_content_are_told_while_streaming(
     model_server.main.queue(Json({"choices": [{"message": message, "finish_reason": "stop"}]}))
     parts = stream(client, "Which fish?", session_id="s")
     assert heard(parts) == (f"{THOUGHT}.", "A green one.")
-
-
-def test_an_answer_of_thoughts_alone_is_none_and_says_why(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.queue(Text(f"<think>{THOUGHT}", finish="length"))
-    error = failed(ask(client, "Which fish?", session_id="s"), 502, "model_empty_answer")
-    assert "thinking" in error["message"] and "kept" in error["message"]
-    assert history(client, "s") == [("user", "Which fish?")]
-
-
-def test_a_tag_in_a_block_of_code_is_part_of_the_reply(client: FlaskClient, model_server: ModelServer) -> None:
-    code = "Write it so:\n\n```\n<think>\nHm\n</think>\n```"
-    model_server.main.queue(Text(code))
-    assert by_chat(client, "How do models think?") == code
 
 
 def test_thoughts_go_back_with_the_calls_in_mode_tools(client: FlaskClient, model_server: ModelServer) -> None:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from cachetools.func import ttl_cache
@@ -70,28 +69,6 @@ class ServerInfo:
     problem: str | None
 
 
-@dataclass(frozen=True)
-class Tried:
-    """Answer of the main model to a try, and its seconds.
-
-    `checks` are of all models that would be in use, the main model first.
-    """
-
-    model: str
-    reply: str
-    seconds: float
-    checks: tuple[ModelCheck, ...]
-
-
-class _Row(NamedTuple):
-    """Row, with the key as it is stored."""
-
-    base_url: str
-    api_key: str
-    main: str
-    mini: str
-
-
 class _Unavailable:
     """`LanguageModel` that says why the stored model server can't be used."""
 
@@ -126,7 +103,7 @@ class ModelServer:
         self._is_replaceable = environment.builtin  # a server that an operator or a program named stays
         self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
         self._lock = threading.Lock()
-        self._in_use: tuple[_Row | None, ModelRegistry] = None, environment
+        self._in_use: tuple[ServerDraft | None, ModelRegistry] = None, environment
 
     @property
     def models(self) -> ModelRegistry:
@@ -209,8 +186,8 @@ class ModelServer:
         self._stored.cache_clear()
         return self.get()
 
-    def try_out(self, draft: ServerDraft) -> Tried:
-        """Ask each model of a draft one short question.  Nothing is stored.
+    def try_out(self, draft: ServerDraft) -> list[ModelCheck]:
+        """Ask each model of a draft one short question, the main model first.  Nothing is stored.
 
         Raises InvalidRequest, and ModelError if the main model fails.
         """
@@ -221,18 +198,19 @@ class ModelServer:
         main = next(checks)
         if main.error is not None:
             raise main.error
-        return Tried(main.model, main.reply, main.seconds, (main, *checks))
+        return [main, *checks]
 
     # -- inside
 
-    def _read(self) -> _Row | None:
+    def _read(self) -> ServerDraft | None:
+        """Return the stored server, with its key as it is stored."""
         if not self._is_replaceable:
             return None
         with self._database.read() as tx:
             row = tx.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
-        return _Row._make(row) if row is not None else None
+        return ServerDraft(*row) if row is not None else None
 
-    def _named_by(self, stored: _Row | None) -> Settings:
+    def _named_by(self, stored: ServerDraft | None) -> Settings:
         """Return the settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
         if stored is None:
             return self._settings
@@ -246,7 +224,7 @@ class ModelServer:
             raise SettingsError(UNREADABLE) from None
         return self._with(stored, key)
 
-    def _with(self, named: _Row | ServerDraft, key: str) -> Settings:
+    def _with(self, named: ServerDraft, key: str) -> Settings:
         """Return the settings, with a main model's server.
 
         Servers of other tasks stay what the environment makes them.
@@ -265,12 +243,13 @@ class ModelServer:
             changes["embedding_base_url"] = servers.embedding.url or OPENAI_URL
         return self._settings.model_copy(update=changes)
 
-    def _made(self, stored: _Row | None) -> ModelRegistry:
+    def _made(self, stored: ServerDraft | None) -> ModelRegistry:
         try:
             return self._models_of(self._named_by(stored))
         except SettingsError as error:
             assert stored is not None  # the environment's were made at the start
-            main, mini = (_Unavailable(name or self._settings.openai_model, str(error)) for name in stored[-2:])
+            names = (name or self._settings.openai_model for name in (stored.main, stored.mini))
+            main, mini = (_Unavailable(name, str(error)) for name in names)
             return ModelRegistry(main, mini, notice=str(error))
 
     def _refusal(self) -> str | None:

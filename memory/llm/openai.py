@@ -110,8 +110,11 @@ class ProviderClient:
         settings = self.server.url_setting, self.server.key_setting
         return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
 
-    def get(self, path: str, body: Body | None, errors: ProviderErrors) -> bytes:
+    def get(
+        self, path: str, body: Body | None = None, errors: ProviderErrors | None = None, seconds: float | None = None
+    ) -> bytes:
         """Return what the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
+        errors = errors or self.errors("of the server", "OPENAI_MODEL", seconds)
         return b"".join(self.chunks(path, body, errors, time.monotonic() + errors.seconds, CancelToken()))
 
     def chunks(

@@ -49,9 +49,9 @@ def to_chunks(
         yield RawChunk(last)
 
 
-def last_chunk(before: Mapping[str, Any], finish: str) -> dict[str, Any]:
+def last_chunk(before: RawChunk) -> RawChunk:
     """Return the chunk that ends a stream which broke off after the chunk `before`."""
-    return dict(_delta({**before, "object": CHUNK}, {}, finish).data)
+    return _delta({**before.data, "object": CHUNK}, {}, "stop")
 
 
 def as_completion(

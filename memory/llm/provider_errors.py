@@ -95,9 +95,9 @@ class ProviderErrors:
     def unreachable(self, why: str) -> ModelError:
         return self._error("model_unreachable", self._quote(why))
 
-    def timed_out(self, seconds: float | None = None) -> ModelError:
+    def timed_out(self) -> ModelError:
         """Return the error for an answer that takes more than `seconds` in all."""
-        return self._error("model_timeout", f"did not finish within {seconds or self.seconds:g} seconds")
+        return self._error("model_timeout", f"did not finish within {self.seconds:g} seconds")
 
     def silent(self) -> ModelError:
         """Return the error for a server from which nothing comes."""
@@ -211,11 +211,8 @@ def _is_too_long(status: int, message: str) -> bool:
 def _pause(header: str, named: Mapping[str, Any], message: str) -> float | None:
     """Return the seconds that the server asks to wait: in a header, in Google's details, or in its words."""
     details = named.get("details")
-    delays = (
-        [detail.get("retryDelay") for detail in details if isinstance(detail, dict)]
-        if isinstance(details, list)
-        else []
-    )
+    details = details if isinstance(details, list) else []
+    delays = (detail.get("retryDelay") for detail in details if isinstance(detail, dict))
     for text in (header, *delays):
         if isinstance(text, str) and (seconds := _SECONDS.fullmatch(text)):
             return float(seconds[1])

@@ -66,13 +66,8 @@ class ModelRegistry:
 
     def close(self) -> None:
         """Close the connections to all servers."""
-        providers = (
-            self.provider,
-            self.mini_provider,
-            self.embedding_provider,
-            *(model.provider for model in self.fallbacks),
-        )
-        for provider in providers:
+        others = (model.provider for model in self.fallbacks)
+        for provider in (self.provider, self.mini_provider, self.embedding_provider, *others):
             if provider is not None:
                 provider.close()
 
@@ -99,7 +94,7 @@ class ModelRegistry:
         if self.provider is None:
             return []
         try:
-            answer = json.loads(_fetched(self.provider, "/models", seconds=LIST_TIMEOUT))
+            answer = json.loads(self.provider.get("/models", seconds=LIST_TIMEOUT))
             return sorted(str(model["id"]) for model in answer["data"])
         except (ModelError, ValueError, LookupError, TypeError):
             return []
@@ -110,7 +105,7 @@ class ModelRegistry:
         """Return the list of models; one of our own where the operator lists others.  Raises ModelError."""
         if self.provider is None or self.listed:
             return json.dumps({"object": "list", "data": list(map(_entry, self.names()))}).encode()
-        return _fetched(self.provider, "/models")
+        return self.provider.get("/models")
 
     def entry(self, name: str) -> bytes:
         """Return one model.  Raises ModelError, and NotFound for a name that no model has."""
@@ -118,7 +113,7 @@ class ModelRegistry:
             return json.dumps(_entry(name)).encode()
         if self.provider is None or name in (".", ".."):  # dots would lead elsewhere on the server
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
-        return _fetched(self.provider, f"/models/{quote(name, safe='')}")
+        return self.provider.get(f"/models/{quote(name, safe='')}")
 
     def embeddings(self, body: Mapping[str, Any]) -> bytes:
         """Return embeddings.  Raises ModelError, and RecapError with the built-in model.
@@ -132,14 +127,8 @@ class ModelRegistry:
                 "local server, and they are passed on to it.",
                 status=501,
             )
-        return _fetched(self.embedding_provider, "/embeddings", body)
+        return self.embedding_provider.get("/embeddings", body)
 
 
 def _entry(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "recap"}
-
-
-def _fetched(
-    provider: ProviderClient, path: str, body: Mapping[str, Any] | None = None, seconds: float | None = None
-) -> bytes:
-    return provider.get(path, body, provider.errors("of the server", "OPENAI_MODEL", seconds))

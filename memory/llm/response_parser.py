@@ -85,16 +85,16 @@ def parse_completion(
 class Completion:
     """Answer as far as it has come.
 
-    content: as the server sent it; text: without the thoughts; thoughts: the fields with thoughts of their own, which
-    go back to the server with calls of tools. reason: why it ended; error: why it is of no use.
+    content: as the server sent it; thoughts: the fields with thoughts of their own, which go back to the server with
+    calls of tools. reason: why it ended; error: why it is of no use.
     """
 
     def __init__(self, request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter) -> None:
-        self.content = self.text = self.reason = self.model = ""
+        self.content = self.reason = self.model = ""
         self.error: ModelError | None = None
         self.thoughts: dict[str, Any] = {}
         self._request, self._errors, self._splitter = request, errors, splitter
-        self._has_thoughts = self._has_begun = False
+        self._has_begun = False
         self._calls: list[ToolCallDelta] = []
         self._usage: Usage | None = None
         self._sent: list[dict[str, Any]] = []  # to a client, as it came
@@ -105,8 +105,7 @@ class Completion:
         self._last, client = data, self._request.client
         self.model = self.model or text_in(data.get("model"))[:_NAME_CHARS]
         self._usage = _usage(data.get("usage")) or self._usage
-        choices = data.get("choices")
-        choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+        choice = _dict(next(iter(_list(data.get("choices"))), None))
         if error := choice.get("error"):
             self.error = self._errors.reported(error)
             return
@@ -124,10 +123,10 @@ class Completion:
             raise self.error
         if not self._has_begun:
             raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
-        yield from self._split(self._splitter.end())
+        yield from self._splitter.end()
         calls = _whole(self._calls)
-        if client is None and not calls and not self.text.strip():
-            raise self._errors.empty_answer(self.reason, thought=self._has_thoughts)
+        if client is None and not calls and not self._splitter.has_words:
+            raise self._errors.empty_answer(self.reason, thought=self._splitter.has_thought)
         # Many servers say "stop" beside calls.
         reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
         usage = self._usage
@@ -153,20 +152,11 @@ class Completion:
         if self._request.tools or self._request.client is not None:
             _collect(self._calls, message.get("tool_calls"))
         if thought := self._thought(message):
-            self._has_thoughts = True
+            self._splitter.has_thought = True
             yield Thought(thought)
         if content := _content(message):
             self.content += content
-            yield from self._split(self._splitter.feed(content))
-
-    def _split(self, parts: Iterable[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:
-        for part in parts:
-            if isinstance(part, TextDelta):
-                self.text += part.text
-            else:
-                self._has_thoughts = True
-                self.text = "" if part.withdraws else self.text
-            yield part
+            yield from self._splitter.feed(content)
 
     def _thought(self, message: dict[str, Any]) -> str:
         """Return the thoughts that stand beside the content, or in parts of it as at Mistral."""
@@ -225,9 +215,16 @@ def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[s
             break
         if not chunk.strip():
             yield {}
-    start = bytes(read_on).lstrip().removeprefix(_BOM)
-    streamed, began = start.startswith(_FIELDS), False
-    for event in events(chain((start,), rest)) if streamed else _whole_body(start, rest):
+    start, began = bytes(read_on).lstrip().removeprefix(_BOM), False
+    if not start.startswith(_FIELDS):
+        parts = [start]
+        for chunk in rest:
+            parts.append(chunk)
+            if not chunk:
+                yield {}
+        yield _object("", b"".join(parts).decode("utf-8", "replace"), errors, began=False)
+        return
+    for event in events(chain((start,), rest)):
         if event is None:
             yield {}
         elif event[1] == "[DONE]":
@@ -235,8 +232,7 @@ def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[s
         else:
             yield _object(*event, errors, began=began)
             began = True
-    if streamed:
-        raise errors.cut_off()
+    raise errors.cut_off()
 
 
 def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> dict[str, Any]:
@@ -257,16 +253,6 @@ def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> 
     if error := data.get("error") or ((name == "error" or data.get("object") == "error") and data):
         raise errors.reported(error)
     return data
-
-
-def _whole_body(start: bytes, rest: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
-    """Yield a body that is no stream as one event; None for each chunk that tells nothing."""
-    body = bytearray(start)
-    for chunk in rest:
-        body += chunk
-        if not chunk:
-            yield None
-    yield "", body.decode("utf-8", "replace")
 
 
 # -- fields

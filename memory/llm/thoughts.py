@@ -35,10 +35,11 @@ class ThoughtSplitter:
     def __init__(self, *, implicit: bool = False) -> None:
         self.had_implicit_thought = False
         """Whether a closing tag came without an opening one."""
+        self.has_words = self.has_thought = False
+        """What the answer has so far."""
         self._implicit = self._thinking = implicit
         self._at_line_start = True
         self._fence = ""
-        self._begun = False  # whether any word of the answer has come
         self._held = ""  # the end of what came, which may be the beginning of a tag
 
     def feed(self, text: str) -> Iterator[TextDelta | Thought]:
@@ -57,17 +58,15 @@ class ThoughtSplitter:
     def end(self) -> Iterator[TextDelta | Thought]:
         """Yield what was held back. A thought without an end stays a thought."""
         held, self._held = self._held, ""
-        if self._thinking and self._implicit:
-            self._thinking = False
-            yield from self._words(held)
-        elif self._thinking:
-            if held:
-                yield Thought(held)
-        elif not self._fence and CLOSING_TAG.match(held.strip()):
-            self.had_implicit_thought = True
-            yield Thought("", withdraws=True)
+        if self._thinking and not self._implicit:
+            part: TextDelta | Thought | None = self._thought_of(held)
+        elif not self._thinking and not self._fence and CLOSING_TAG.match(held.strip()):
+            part = self._withdraw()
         else:
-            yield from self._words(held)
+            self._thinking = False
+            part = self._words(held)
+        if part is not None:
+            yield part
 
     def _thought(self, text: str) -> tuple[Thought | None, str]:
         close = CLOSING_TAG.search(text)
@@ -77,12 +76,12 @@ class ThoughtSplitter:
         if close is None:
             start = _partial_tag(text, len("</thinking>"))
             text, self._held = text[:start], text[start:]
-            return (Thought(text) if text else None), ""
+            return self._thought_of(text), ""
         self.had_implicit_thought |= self._implicit
         self._thinking = self._implicit = False
         self._at_line_start = True
         thought = text[: close.start()]
-        return (Thought(thought) if thought.strip() else None), text[close.end() :]
+        return self._thought_of(thought if thought.strip() else ""), text[close.end() :]
 
     def _answer(self, text: str) -> tuple[TextDelta | Thought | None, str]:
         if self._at_line_start:
@@ -99,12 +98,12 @@ class ThoughtSplitter:
         elif not self._fence:
             start = _partial_tag(line, _HELD_CHARS)
             line, self._held = line[:start], line[start:]
-        return next(self._words(line + newline), None), rest
+        return self._words(line + newline), rest
 
     def _line_start(self, text: str) -> tuple[Thought | None, str] | None:
         """Return what a tag or a blank at the beginning of a line is, and the rest; None for words."""
         stripped = text.lstrip("\r\n")
-        if not self._begun and stripped != text:  # blank lines before an answer, or between thought and answer
+        if not self.has_words and stripped != text:  # blank lines before an answer, or between thought and answer
             return None, stripped
         if not self._fence and (tag := _OPENING_TAG.match(text)):
             self._thinking = True
@@ -121,16 +120,19 @@ class ThoughtSplitter:
         return None
 
     def _withdraw(self, before: str = "") -> Thought:
-        self.had_implicit_thought = True
-        self._begun, self._at_line_start = False, True
+        self.had_implicit_thought = self.has_thought = True
+        self.has_words, self._at_line_start = False, True
         return Thought(before, withdraws=True)
 
-    def _words(self, text: str) -> Iterator[TextDelta]:
-        if not self._begun:
+    def _thought_of(self, text: str) -> Thought | None:
+        self.has_thought |= bool(text)
+        return Thought(text) if text else None
+
+    def _words(self, text: str) -> TextDelta | None:
+        if not self.has_words:
             text = text.lstrip("\r\n")
-            self._begun = bool(text.strip())
-        if text:
-            yield TextDelta(text)
+            self.has_words = bool(text.strip())
+        return TextDelta(text) if text else None
 
 
 def _closing_tag_at_end(line: str) -> re.Match[str] | None:

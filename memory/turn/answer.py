@@ -122,7 +122,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
 def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: bool) -> Iterator[ReplyEvent]:
     """End a client's reply with a reason that it knows."""
     if stream and reply.last_chunk is not None:
-        yield RawChunk(last_chunk(reply.last_chunk.data, "stop"))
+        yield last_chunk(reply.last_chunk)
     else:
         yield from to_chunks([reply.text], replace(reply.end, reason="stop"), parameters, stream=stream)
 

@@ -98,12 +98,6 @@ def test_failures_are_sentences_with_a_code(
     assert error.message.isprintable()
 
 
-def test_the_mini_models_failures_name_its_own_setting(server: ModelServer, make: Make) -> None:
-    server.mini.queue(Status(404))
-    mini = make("gpt-4o-mini", setting="OPENAI_SUMMARY_MODEL")
-    assert "OPENAI_SUMMARY_MODEL" in failure(mini, ask(schema=SCHEMA)).message
-
-
 def test_nobody_listening(make: Make) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

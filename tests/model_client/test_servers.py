@@ -310,24 +310,6 @@ def test_an_error_in_a_choice_is_one(server: ModelServer, model: OpenAIModel) ->
 
 # -- thoughts
 
-YES = {"type": "text", "text": "Yes."}
-THOUGHTS = {
-    "tags": {"content": "<think>\nHmm {x}\n</think>\n\nYes."},
-    "closing tag only": {"content": "Hmm {x}\n</think>\n\nYes."},
-    "empty pair": {"content": "<think>\n\n</think>\n\nYes."},
-    "reasoning": {"content": "Yes.", "reasoning": "Hmm"},
-    "reasoning_content": {"content": "Yes.", "reasoning_content": "Hmm"},
-    "parts": {"content": [{"type": "thinking", "thinking": [YES | {"text": "Hmm"}]}, YES]},
-}
-
-
-@both
-@pytest.mark.parametrize("kind", THOUGHTS)
-def test_thoughts_are_no_part_of_the_words(server: ModelServer, model: OpenAIModel, stream: bool, kind: str) -> None:
-    for _ in range(2):
-        server.main.queue(Json({"choices": [{"message": THOUGHTS[kind], "finish_reason": "stop"}]}))
-        assert complete(model, ask(stream))[0] == "Yes."
-
 
 def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(
     server: ModelServer, model: OpenAIModel

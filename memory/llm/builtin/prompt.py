@@ -72,7 +72,7 @@ class Prompt:
         return cls(
             question,
             tuple(one for one in spoken if one.role in ("user", "assistant") and not one.text.startswith("<message ")),
-            tuple(said for day, body in _CHAT.findall(quoted) for said in messages_in(body, day)),
+            tuple(said for day, body in _CHAT.findall(quoted) for said in messages_in(_items(body), day)),
             tuple(known_in(facts)),
             _summary(items(system, "summary")),
             today,
@@ -90,9 +90,9 @@ def _items(body: str) -> list[str]:
     return [unescape(item.replace("\n  ", "\n")) for item in _ITEM_END.split(body)] if body else []
 
 
-def messages_in(body: str, day: str = "") -> Iterator[Said]:
+def messages_in(items: Sequence[str], day: str = "") -> Iterator[Said]:
     """Read lines of messages. day: the day of the first ones."""
-    for item in _items(body):
+    for item in items:
         if line := _MESSAGE.fullmatch(item):
             day = line["day"] or day
             yield Said(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")

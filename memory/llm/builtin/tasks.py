@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from memory.llm.builtin.language import is_small_talk, patterns, terms
-from memory.llm.builtin.prompt import Said, items, known_in, messages_in
+from memory.llm.builtin.prompt import items, known_in, messages_in
 from memory.llm.builtin.reading import Statement, links, sentences, statements
 from memory.llm.builtin.record import Record
 from memory.quoting import one_line
@@ -44,19 +44,13 @@ def update_summary(content: str) -> dict[str, Any]:
     """Return the summary and the facts of the messages since."""
     before = next(iter(items(content, "summary_so_far")), "")
     previous = Sections.from_dict(json.loads(before)) if before else Sections()
-    record, messages = Record(previous), list(messages_in_block(content))
+    record, messages = Record(previous), list(messages_in(items(content, "messages")))
     record.take_up([*known_in(items(content, "known_facts")), *messages])
     found = [one for one in record.held if not one.known and one.importance > 1]
     sections = summary(record, previous)
     first = next((one_line(message.text) for message in messages if message.role == "user"), "")
     sections = replace(sections, topic=sections.topic or first)  # it says something once anything was said
     return {"summary": sections.as_dict(), "facts": [asdict(_draft(one)) for one in found]}
-
-
-def messages_in_block(content: str) -> list[Said]:
-    """Return the messages that a mini model is shown."""
-    start, end = content.rfind("<messages>\n"), content.rfind("\n</messages>")
-    return list(messages_in(content[start + 11 : end])) if 0 <= start < end else []
 
 
 def _draft(one: Statement) -> FactDraft:
@@ -103,7 +97,7 @@ def patch(document: Mapping[str, Any], system: str, content: str) -> Sequence[di
     kinds = {name: place.get("type") for name, place in schema.get("properties", {}).items()}
     lists = {name: list(value) for name, value in document.items() if isinstance(value, list)}
     operations = []
-    for message in messages_in_block(content):
+    for message in messages_in(items(content, "messages")):
         for one in (one for sentence in sentences(message.text) for one in statements(sentence)):
             about = {"quote": one.quote, "source": message.position}
             name, ended = _PLACES.get(one.about, ""), one.mark == "-"
