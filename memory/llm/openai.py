@@ -1,18 +1,15 @@
-"""Requests to a model server by the `openai` package: chat completions and embeddings, and the bytes of its responses.
+"""Requests to a model server by the `openai` package: chat completions, embeddings, and the bytes of its responses.
 
-Requests go through the package's low-level `post`, which sends a body unchanged and gives httpx2's response.  The typed
-calls, as `chat.completions.create`, take several times as long.  `response_parser` reads the bytes instead of the
-package, because it reports the deviations of servers as unrelated errors.
+Requests go through the package's low-level `post`, which sends a body unchanged.  Its typed calls take several times as
+long, and report the deviations of servers as unrelated errors.
 
-A client's request is sent as it came: its parameters unchanged, its messages as they are.  Recap adds parameters of its
-own only where the client names none.  What a server refuses of a request, and an answer can do without, is learned: the
-request goes again in another form, and later ones in that form at once.
-
-Invariants: whatever happens to a request raises ModelError.  A response ends by its deadline; one that is not read
-ahead may stay silent for as long again before that is noticed.  One of our own requests takes at most three tries, none
-after its first part was yielded; a client's takes one, because clients try again themselves.  A server that fails for
-long is left alone for some seconds.  MODEL_TIMEOUT bounds all tries together, with the pauses between them; of a stream
-it bounds the silence, and LASTING_MAX times as much the whole (tests/model_client/test_client.py).
+Invariants (tests/model_client/test_client.py):
+- Whatever happens to a request raises ModelError.
+- A client's request is sent as it came.  Only what its server refuses, and an answer can do without, is left out, in
+  later requests at once.
+- One of our own requests takes at most three tries, none after its first part was yielded.  A client's takes one,
+  because clients try again themselves.  A server that fails for long is left alone for some seconds.
+- MODEL_TIMEOUT bounds all tries together.  Of a stream it bounds the silence, and LASTING_MAX times as much the whole.
 """
 
 from __future__ import annotations

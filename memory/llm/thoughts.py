@@ -22,6 +22,7 @@ _INDENT = re.compile(r" {0,3}(?=</)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARKUP = tuple(f"{start}{name}>" for start in ("<", "</") for name in TAGS)
 _LINE_BEGINNINGS = (*_MARKUP, "```", "~~~")
+_MAYBE_MARKUP = re.compile(r"[<`~]| \Z")
 _HELD_CHARS = 24  # of a line's end that may be a closing tag with blanks after it
 
 
@@ -47,6 +48,10 @@ class ThoughtSplitter:
 
         A `Thought` that `withdraws` tells that every word before it belongs to the thought.
         """
+        if self.has_words and text and not (self._held or self._thinking or _MAYBE_MARKUP.search(text)):
+            self._at_line_start = text.endswith("\n")
+            yield TextDelta(text)
+            return
         text, self._held = self._held + text, ""
         while text:
             part, text = self._thought(text) if self._thinking else self._answer(text)

@@ -47,16 +47,12 @@ class Record:
     def take_up(self, entries: Sequence[Known | Said]) -> None:
         """Take up what is known and what was said, in the order of days."""
         for one in sorted(entries, key=lambda one: one.day):
-            if isinstance(one, Known):
-                self.learn(one)
-            else:
+            if isinstance(one, Said):
                 self.read(one)
-
-    def learn(self, fact: Known) -> None:
-        """Take up a known fact, in the place of what it replaces."""
-        statement = known(fact.text, fact.id, fact.day)
-        self._end([old for old in self.held if _replaces(statement, old)])
-        self.held.append(statement)
+            else:
+                fact = known(one.text, one.id, one.day)
+                self._end([old for old in self.held if _replaces(fact, old)])
+                self.held.append(fact)
 
     def read(self, message: Said) -> list[Noted]:
         """Read a message; return what the person's message put on record."""
@@ -145,26 +141,18 @@ class Record:
 
     def _correct(self, sentence: str, message: Said) -> Noted:
         """Replace the whole value of one statement by another of its kind, or ask which one is meant."""
-        pair = next(
-            filter(None, (pattern.fullmatch(_bare(sentence)) for pattern in (_CHANGES["swap"], _CHANGES["value"]))),
-            None,
-        )
+        pair = _CHANGES["swap"].fullmatch(_bare(sentence)) or _CHANGES["value"].fullmatch(_bare(sentence))
         parts = {name.rstrip("_"): part for name, part in pair.groupdict().items() if part} if pair else {}
         new, old = parts.get("new", ""), parts.get("old", "")
         kind = next((name for name, pattern in _KINDS.items() if new and pattern.fullmatch(new)), None)
         stated = [one for one in self.held if one.origin == Origin.STATED and ": " in one.text and one.mark != "-"]
-        fitting = [
-            one
-            for one in stated
-            if kind and _KINDS[kind].fullmatch(one.value) and one.value.lower().startswith(old.lower())
-        ]
-        last = max(enumerate(stated), key=lambda entry: (bool(entry[1].quote), entry[1].known, entry[0]), default=None)
-        is_certain = (
-            last is not None and (last[1].quote or last[1].known) and last[1] in fitting
-        )  # it was said just now
-        if last is None or not (is_certain or len(fitting) == 1):
+        of_kind = [one for one in stated if kind and _KINDS[kind].fullmatch(one.value)]
+        fitting = [one for one in of_kind if one.value.lower().startswith(old.lower())]
+        newest = sorted(stated, key=lambda one: (bool(one.quote), one.known))[-1:]
+        meant = [one for one in newest if one in fitting and (one.quote or one.known)] or fitting
+        if len(meant) != 1:
             return Noted(None, fitting)
-        one = last[1] if is_certain else fitting[0]
+        (one,) = meant
         text = f"{one.text.partition(': ')[0]}: {new}"
         return self._hold(replace(one, text=text, quote=sentence, value=new), message, [one])
 

@@ -158,12 +158,9 @@ def _quotes(found: Sequence[Statement], words: Words) -> list[str]:
         quote, text = _quotable(one.quote or one.text), _quotable(one.text)
         form = "said" if one.origin == Origin.OTHERS else "told" if alone else "dated"
         day = words["on day"].format(words["day"].format(date.fromisoformat(one.day))) if one.day else ""
+        labelled = text != quote and ": " in text and not set(terms(one.value)) >= set(terms(quote))
         line = words[form].format(speaker=one_line(one.by)[:60], on_day=day, quote=quote)
-        lines.append(
-            f"{line} ({text})"
-            if text != quote and ": " in text and not set(terms(one.value)) >= set(terms(quote))
-            else line
-        )
+        lines.append(f"{line} ({text})" if labelled else line)
     return lines if alone else [words["told many"], *(f"- {line}" for line in lines)]
 
 
