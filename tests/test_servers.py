@@ -44,10 +44,12 @@ def of_tasks(mini: ModelServer, embedder: ModelServer, **changes: Any) -> dict[s
     }
 
 
+@pytest.mark.parametrize("keys", [("mini-key", "embedding-key"), ("", "")])
 def test_each_task_has_a_server_and_a_key_of_its_own(
-    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer
+    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer, keys: tuple[str, str]
 ) -> None:
-    app = make_app(**{**at(model_server), **of_tasks(mini, embedder)})
+    changes = dict(zip(("openai_summary_api_key", "embedding_api_key"), keys, strict=True))
+    app = make_app(**{**at(model_server), **of_tasks(mini, embedder, **changes)})
     client = app.test_client()
     assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
     engine_of(app).job_queue.run_due()
@@ -56,18 +58,8 @@ def test_each_task_has_a_server_and_a_key_of_its_own(
     good(client.post("/v1/embeddings", json={"model": "e", "input": ["a"]}))
     asked = [{one.model for one in server.requests} for server in (model_server, mini, embedder)]
     assert asked == [{"main"}, {"mini"}, {"embeddings"}]
-    assert (model_server.keys, mini.keys, embedder.keys) == ({"test-key"}, {"mini-key"}, {"embedding-key"})
-
-
-def test_the_main_key_goes_to_no_other_server(
-    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer
-) -> None:
-    no_keys = of_tasks(mini, embedder, openai_summary_api_key="", embedding_api_key="")
-    app = make_app(**{**at(model_server), **no_keys})
-    chat(app.test_client(), "My cat is called Miso.", session_id="s")
-    engine_of(app).job_queue.run_due()
-    assert mini.requests and embedder.requests
-    assert mini.keys == embedder.keys == {"no-key-needed"}
+    sent = [{key or "no-key-needed"} for key in keys]  # the main key goes to no other server
+    assert [model_server.keys, mini.keys, embedder.keys] == [{"test-key"}, *sent]
 
 
 def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
