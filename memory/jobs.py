@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Boolean,
@@ -72,15 +72,6 @@ Handler = Callable[[Job], bool | None]
 
 _J, _Q = JobRow.__table__.c, QueueRow.__table__.c
 IN_QUEUE = (_J.round, _J.run_at, _J.id)  # the order within a tenant
-
-
-class _Due(NamedTuple):
-    """When the next job of a kind is due, and between which times the leases of its running jobs expire."""
-
-    kind: str
-    soonest: datetime | None
-    expires_first: datetime | None
-    expires_last: datetime | None
 
 
 # -- statements
@@ -188,7 +179,7 @@ _NOTE_TAKEN = Upsert(
 
 @lru_cache
 def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
-    """Return a statement that reads a `_Due` for each kind."""
+    """Return a statement that reads for each kind when its next job is due, and its first and last lease expire."""
 
     def find(kind: str, state: str, value: Any) -> Any:
         return select(value).where(_J.kind == kind, _J.state == state).scalar_subquery()
@@ -307,7 +298,7 @@ class JobQueue:
     ) -> int:
         """Run every job that is due. Call `each` with a job and its error; return how many ran."""
         count = 0
-        while job := next(filter(None, map(self._claim_due, kinds or self._handlers)), None):
+        while job := next(filter(None, map(self.claim_next, self._find_pending(tuple(kinds or self._handlers)))), None):
             each(job, self.run(job))
             count += 1
         return count
@@ -331,9 +322,15 @@ class JobQueue:
                 if tx.scalar(exists) is None:
                     return None
 
-    def _claim_due(self, kind: str) -> Job | None:
-        self._put_back_abandoned(kind)
-        return self.claim_next(kind)
+    def _find_pending(self, kinds: tuple[str, ...]) -> dict[str, datetime]:
+        """Put back jobs whose lease has expired; return when the next job is due, of each kind that has one."""
+        now = self._now()
+        with self._database.read() as tx:
+            rows = tx.execute(_due_by_kind(kinds)).all()
+        for kind, _, first, last in rows:
+            if first is not None and not now < first <= last <= now + 2 * _LEASE:
+                self._put_back_abandoned(kind, last)
+        return {kind: soonest for kind, soonest, *_ in rows if soonest is not None}
 
     # -- in the background
 
@@ -351,17 +348,11 @@ class JobQueue:
         now, wait = self._now(), POLL_SECONDS
         clock_set_back = self._looked_at is not None and now < self._looked_at
         self._looked_at = now
-        with self._database.read() as tx:
-            rows = tx.execute(_due_by_kind(tuple(self._free))).all()
-        for due in map(_Due._make, rows):
-            first, last = due.expires_first, due.expires_last
-            if first is not None and last is not None and not now < first <= last <= now + 2 * _LEASE:
-                self._put_back_abandoned(due.kind)
-                wait = CONTENDED_SECONDS
-            if due.soonest is None or not (due.soonest <= now or clock_set_back):
-                wait = wait if due.soonest is None else min(wait, (due.soonest - now).total_seconds())
-            elif self._free[due.kind] > 0 and not self._stopping:
-                job = self.claim_next(due.kind)
+        for kind, soonest in self._find_pending(tuple(self._free)).items():
+            if soonest > now and not clock_set_back:
+                wait = min(wait, (soonest - now).total_seconds())
+            elif self._free[kind] > 0 and not self._stopping:
+                job = self.claim_next(kind)
                 if job is not None:
                     self._start(job)
                 wait = 0.0 if job is not None else min(wait, CONTENDED_SECONDS)
@@ -455,8 +446,8 @@ class JobQueue:
             changed = tx.execute(put_back.values(values), leased).first()
         return outcome if changed else "done"  # cancelled, erased, or another worker's by now
 
-    def _put_back_abandoned(self, kind: str) -> None:
-        """Put back the jobs whose lease has expired, and count the try.
+    def _put_back_abandoned(self, kind: str, latest: datetime) -> None:
+        """Put back the jobs whose lease has expired, and count the try. latest: when the last of their leases expires.
 
         So a job that kills its worker is retried after a pause, behind other jobs, and not more often than others.
         A lease that ends later than any lasts was taken before the clock was put back: it is shortened.
@@ -464,13 +455,12 @@ class JobQueue:
         now = self._now()
         with self._database.read() as tx:
             rows = tx.execute(_ABANDONED, {"of_kind": kind, "now": now}).all()
-            latest = tx.scalar(select(func.max(_J.lease_until)).where(_J.kind == kind, _J.state == "running"))
         for row in rows:
             job = Job(*row)
             if (outcome := self._finish_job(job, ABANDONED, is_expired=True)) != "done":
                 log.warning("job abandoned", extra=logs.fields(job=job.id, kind=kind, tries=job.attempts))
                 self._metrics.count_job(kind, outcome)
-        if latest is not None and latest > now + 2 * _LEASE:
+        if latest > now + 2 * _LEASE:
             log.warning("the clock was put back: leases of jobs are shortened", extra=logs.fields(kind=kind))
             with self._database.write(durable=False) as tx:
                 tx.execute(_CLAMP.values(lease_until=now + _LEASE), {"latest": now + 2 * _LEASE})
