@@ -103,7 +103,7 @@ def get_backlog(user_id: str) -> Any:
 
     After an import, no summary covers the imported messages.
     """
-    return current_engine().backlogs.get(caller(user_id))
+    return current_engine().summaries.backlog(caller(user_id))
 
 
 @blueprint.post("/users/<path:user_id>/summaries", returns=Backlog, status=202)
@@ -113,7 +113,7 @@ def summarise_backlog(user_id: str) -> Any:
     The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as many
     sessions are summarised as fit what is left of the person's day.
     """
-    return current_engine().backlogs.start(caller(user_id))
+    return current_engine().summaries.start_backlog(caller(user_id))
 
 
 @blueprint.delete("/users/<path:user_id>/summaries", returns=Backlog)
@@ -122,7 +122,7 @@ def cancel_backlog(user_id: str) -> Any:
 
     Summaries that were made stay. A session that goes on is summarised as usual.
     """
-    return current_engine().backlogs.cancel(caller(user_id))
+    return current_engine().summaries.cancel_backlog(caller(user_id))
 
 
 @blueprint.get("/me", returns=Me, scope=ANY_SCOPE)

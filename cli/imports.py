@@ -41,9 +41,9 @@ def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: 
 
 
 def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
-    left = engine.backlogs.get(caller)
+    left = engine.summaries.backlog(caller)
     if left.sessions:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
         if wanted and click.confirm("Have them summarised?"):
-            engine.backlogs.start(caller)
+            engine.summaries.start_backlog(caller)
             click.echo("A running server, or `flask jobs work`, summarises them now.")

@@ -26,7 +26,6 @@ from memory.hidden_messages import HiddenMessages
 from memory.instructions import Instructions
 from memory.job_listing import Jobs
 from memory.jobs import JobQueue
-from memory.knowledge.backlog import Backlogs
 from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
@@ -117,7 +116,6 @@ class Engine:
         self.related = RelatedSessions(database, index)
         self.items = Items(database, index, job_queue, now)
         self.summaries = Summaries(settings, database, job_queue, budgets, now)
-        self.backlogs = Backlogs(database, job_queue, budgets, now)
         self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
         self.summary_job = SummaryJob(

@@ -31,16 +31,7 @@ from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue, scheduled_requests
 from memory.knowledge.fact_writes import FACTS, invalidate, merge, revalidate, valid_at
-from memory.knowledge.grounding import (
-    DATE,
-    NEGATION,
-    NEGATIVE,
-    names_in,
-    numbers_in,
-    plain_apostrophes,
-    stems,
-    tokens,
-)
+from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
 from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for

@@ -15,18 +15,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    and_,
-    bindparam,
-    case,
-    delete,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, insert, or_, select, update
 
 from memory.knowledge.entities import strip_possessive
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, named_in, stems, words_of

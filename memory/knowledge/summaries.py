@@ -1,31 +1,47 @@
-"""Read and edit the structured summary of a session; every version of it is kept."""
+"""Read, edit and ask for the structured summaries of sessions; every version of one is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, bindparam, select
+from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, func, select
 
 from config import Settings
 from memory import tokens
 from memory.access.budgets import Budgets
-from memory.access.owners import get_session
+from memory.access.owners import get_session, get_user
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.knowledge.grounding import strip_framing, words_of
-from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
+from memory.knowledge.summary_update import BATCH_TOKENS, SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
-from memory.sessions.messages import skip_unread
+from memory.sessions.messages import VISIBLE, skip_unread
 from memory.sessions.sessions import name_after
-from models import Database, JobRow, SessionRow, SummaryRow, Transaction
+from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
+
+CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Counts of a person's sessions with messages that no summary covers, such as imported ones.
+
+    tokens: about what the mini model's calls for them take. waiting: with a job that waits or runs. failed: whose job
+    has failed.
+    """
+
+    sessions: int
+    tokens: int
+    waiting: int
+    failed: int
 
 
 @dataclass(frozen=True)
@@ -146,6 +162,38 @@ class Summaries:
             self.job_queue.enqueue(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, force=True))
             return state_of(tx, row)
 
+    # -- of all of a person's sessions, which may take many calls that cost money, so only when the person asks for it
+
+    def backlog(self, caller: Caller) -> Backlog:
+        """Return the backlog of the caller's user. Raises NotFound."""
+        with self.database.read() as tx:
+            return _backlog(tx, get_user(tx, caller))
+
+    def start_backlog(self, caller: Caller) -> Backlog:
+        """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
+
+        With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
+        """
+        with self.database.write() as tx:
+            owner = get_user(tx, caller)
+            self.budgets.check(tx, owner.id)
+            left = self.budgets.remaining(tx, owner.id)
+            requests = list[JobRequest]()
+            for session_id, messages in _unsummarised(tx, owner):
+                left -= _cost(messages)
+                if left < 0 and requests:
+                    break
+                requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, force=True))
+            self.job_queue.enqueue(tx, *requests)
+            return _backlog(tx, owner)
+
+    def cancel_backlog(self, caller: Caller) -> Backlog:
+        """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
+        with self.database.write() as tx:
+            owner = get_user(tx, caller)
+            tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
+            return _backlog(tx, owner)
+
 
 # -- versions, in the caller's transaction
 
@@ -232,3 +280,37 @@ def as_version(row: SummaryRow) -> SummaryVersion:
 
 def find_version(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:
     return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))
+
+
+# -- backlogs
+
+
+def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
+    """Return the ids of sessions with messages that no summary covers, and their tokens; the newest first."""
+    beyond = MessageRow.position > SessionRow.summary_through
+    query = (
+        select(SessionRow.id, func.sum(MessageRow.tokens))
+        .join(MessageRow, MessageRow.session_id == SessionRow.id)
+        .where(SessionRow.owner_id == owner.id, beyond, *VISIBLE)
+        .group_by(SessionRow.id)
+        .order_by(SessionRow.updated_at.desc())
+    )
+    return tx.execute(query).all()
+
+
+def _cost(messages: int) -> int:
+    """Estimate how many tokens it takes to summarise so many tokens of messages."""
+    calls = -(-messages // BATCH_TOKENS)
+    return messages + calls * CALL_TOKENS
+
+
+def _jobs(owner: OwnerRow) -> tuple[ColumnElement[bool], ...]:
+    return JobRow.kind == "summary", JobRow.owner_id == owner.id
+
+
+def _backlog(tx: Transaction, owner: OwnerRow) -> Backlog:
+    costs = [_cost(messages) for _, messages in _unsummarised(tx, owner)]
+    states = select(JobRow.state, func.count()).where(*_jobs(owner)).group_by(JobRow.state)
+    jobs: dict[str, int] = dict(tx.execute(states).all())
+    failed = jobs.pop("failed", 0)
+    return Backlog(len(costs), sum(costs), waiting=sum(jobs.values()), failed=failed)

@@ -2,7 +2,7 @@
 
 A session that the person has already continues if it begins with the same messages. If its id is another person's, or
 the conversation is another one, the session gets a new id, the same one each time. No model is called (see
-`memory.knowledge.backlog`).
+`memory.knowledge.summaries`).
 
 Invariants:
 - Each session is stored whole, in one transaction; the same import a second time changes nothing (test_import).
