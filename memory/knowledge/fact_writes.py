@@ -9,19 +9,22 @@ Invariants:
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, delete, insert, or_, select, update
 
 from memory.knowledge.entities import strip_possessive
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, named_in, stems, words_of
 from memory.knowledge.supersession import find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import SELF, Fact, FactDraft, FactRevision, Relation
+
+log = logging.getLogger(__name__)
 
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
 _FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "merged_facts")]
@@ -107,14 +110,6 @@ def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: Co
 # -- writing
 
 
-class FactScope(NamedTuple):
-    """Whose facts are stored: the row ids of the owner and the session, and the session's public id."""
-
-    owner_id: int
-    session_id: int
-    session_name: str
-
-
 def mark_changed(tx: Transaction | Connection, owner_ids: Collection[int]) -> None:
     """Give owners whose facts this transaction changes another revision of their facts.
 
@@ -128,7 +123,9 @@ def _save_revision(tx: Transaction, fact_ids: Collection[int], action: str, auth
     tx.execute(_REVISE, {"ids": list(fact_ids), "action": action, "author": author, "at": now})
 
 
-def _change(tx: Transaction, fact_id: int, action: str, author: str, now: datetime, **columns: Any) -> None:
+def change_fact(
+    tx: Transaction, fact_id: int, now: datetime, action: str = "edited", author: str = "person", **columns: Any
+) -> None:
     """Change columns of a fact, and store it as a revision."""
     changed = update(FactRow.__table__).where(_F.id == fact_id).values(columns).returning(_F.owner_id)
     owner_ids = tx.scalars(changed).all()
@@ -138,21 +135,11 @@ def _change(tx: Transaction, fact_id: int, action: str, author: str, now: dateti
 
 def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
     """Store a fact that a person states; return its id."""
-    fact_id: int = tx.execute(_INSERT, _row(owner_id, now, valid_from=now, **columns)).scalar_one()
+    row = {**columns, "owner_id": owner_id, "valid_from": now, "created_at": now}
+    fact_id: int = tx.execute(_INSERT, row).scalar_one()
     _save_revision(tx, [fact_id], "made", "person", now)
     mark_changed(tx, [owner_id])
     return fact_id
-
-
-def _row(owner_id: int, now: datetime, **columns: Any) -> dict[str, Any]:
-    unset: dict[str, Any] = {"session_id": None, "source_message_id": None, "quote": "", "pinned": False, "links": None}
-    unset |= {"recalled_count": 0, "merged": False, "valid_to": None, "superseded_by": None}
-    return {**unset, **columns, "owner_id": owner_id, "created_at": now}
-
-
-def edit_fact(tx: Transaction, fact_id: int, now: datetime, **columns: Any) -> None:
-    """Change a fact as the person does."""
-    _change(tx, fact_id, "edited", "person", now, **columns)
 
 
 def invalidate(
@@ -170,7 +157,7 @@ def invalidate(
     counts.
     """
     columns = _invalid(by.valid_from if by is not None else until or now, by, is_merged=action == "merged")
-    _change(tx, fact_id, action, "person" if action == "superseded" else "model", now, **columns)
+    change_fact(tx, fact_id, now, action, "person" if action == "superseded" else "model", **columns)
 
 
 def _invalid(until: datetime, by: Fact | None, *, is_merged: bool = False) -> dict[str, Any]:
@@ -181,7 +168,7 @@ def _invalid(until: datetime, by: Fact | None, *, is_merged: bool = False) -> di
 
 def revalidate(tx: Transaction, fact_id: int, now: datetime) -> None:
     """Make an invalidated fact valid again, as the person says."""
-    _change(tx, fact_id, "reopened", "person", now, valid_to=None, superseded_by=None, merged=False)
+    change_fact(tx, fact_id, now, "reopened", valid_to=None, superseded_by=None, merged=False)
 
 
 def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
@@ -201,16 +188,16 @@ def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
 
 def add_proposed(
     tx: Transaction,
-    scope: FactScope,
+    session: Row[Any],
     drafts: Sequence[FactDraft],
     grounding: Grounding,
     known: Iterable[Fact],
     now: datetime,
-) -> tuple[dict[str, int], dict[Fact, str], list[str]]:
+) -> tuple[dict[str, int], dict[Fact, str]]:
     """Store the drafts that are grounded in what the mini model was shown, and invalidate the facts they correct.
 
-    known: the facts that are valid now.  A draft that only repeats them is not stored.
-    Return counts of what became of the drafts; the new words of each fact that was corrected; why drafts were refused.
+    session: its ids, and its owner's. known: the facts that are valid now.  A draft that only repeats them is not
+    stored. Return counts of what became of the drafts, and the new words of each fact that was corrected.
     """
     valid = {fact.id: fact for fact in known}
     words = {fact.id: words_of(fact) for fact in valid.values()} if drafts else {}
@@ -229,13 +216,10 @@ def add_proposed(
         superseded = find_superseded(tx, draft, source, valid.values())
         columns = {name: getattr(draft, name) for name in _DRAFTED}
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays when a fact is corrected
-        columns |= {"session_id": scope.session_id, "source_message_id": source.id, "valid_from": source.created_at}
-        row = _row(scope.owner_id, now, **columns, links=list(map(vars, draft.links)) or None)
-        new = Fact(
-            id=tx.execute(_INSERT, row).scalar_one(),
-            **{**columns, "session_id": scope.session_name},
-            created_at=now,
-        )
+        columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
+        row = {**columns, "owner_id": session.owner_id, "session_id": session.id}
+        row["links"] = list(map(vars, draft.links)) or None
+        new = Fact(id=tx.execute(_INSERT, row).scalar_one(), session_id=session.public_id, **columns)
         for old in superseded:
             tx.execute(update(FactRow.__table__).where(_F.id == old.id).values(_invalid(new.valid_from, new)))
             del words[old.id]
@@ -246,9 +230,11 @@ def add_proposed(
         _save_revision(tx, added, "made", "model", now)
         if corrected:
             _save_revision(tx, [fact.id for fact in corrected], "superseded", "model", now)
-        mark_changed(tx, [scope.owner_id])
+        mark_changed(tx, [session.owner_id])
+    if refused:
+        log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
-    return counts, corrected, refused
+    return counts, corrected
 
 
 def delete_with_history(tx: Transaction, fact_ids: Iterable[int]) -> None:

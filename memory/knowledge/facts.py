@@ -23,9 +23,9 @@ from memory.knowledge.fact_writes import (
     as_fact,
     as_relations,
     as_revision,
+    change_fact,
     count_recalls,
     delete_with_history,
-    edit_fact,
     in_scope,
     relations_within,
     supersession_chain,
@@ -164,7 +164,7 @@ class Facts:
                 relations = relations_within(as_relations(row.links), new.text)
                 columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
             if changes:
-                edit_fact(tx, row.id, now, **columns)
+                change_fact(tx, row.id, now, **columns)
             if new.text != old.text:
                 where = (
                     SessionRow.id == row.session_id if new.scope == "session" else SessionRow.owner_id == row.owner_id

@@ -46,7 +46,7 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, Mod
 from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_writes import FactScope, add_proposed
+from memory.knowledge.fact_writes import add_proposed
 from memory.knowledge.profile import Profiles
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import BATCH_TOKENS, CUT_OFF, SummaryInput, SummaryUpdate, update_summary
@@ -382,7 +382,10 @@ class SummaryJob:
             if row is None:
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
-            counts, corrected = self._add_facts(tx, batch, result)
+            drafts = result.facts if source.links else [replace(draft, links=()) for draft in result.facts]
+            known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
+            grounding = source.grounding(session.facts_through)
+            counts, corrected = add_proposed(tx, session, drafts, grounding, known, now)
             sections = replace_texts(result.sections, corrected)
             version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
             version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}
@@ -405,19 +408,6 @@ class SummaryJob:
         fields = logs.fields(version=version["version"], through=batch.through, model=answer.model, **outcomes)
         log.info("summary", extra=fields)
         return True
-
-    def _add_facts(self, tx: Transaction, batch: Batch, result: SummaryUpdate) -> Any:
-        """Store the proposed facts that hold up; return counts of what became of them, and the corrected facts."""
-        session, drafts = batch.session, result.facts
-        if not batch.source.links:
-            drafts = tuple(replace(draft, links=()) for draft in drafts)
-        known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
-        scope = FactScope(session.owner_id, session.id, session.public_id)
-        grounding = batch.source.grounding(session.facts_through)
-        counts, corrected, refused = add_proposed(tx, scope, drafts, grounding, known, self.now())
-        if refused:
-            log.info("%d facts refused: %s", len(refused), "; ".join(refused))
-        return counts, corrected
 
 
 def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, Prompt]:
