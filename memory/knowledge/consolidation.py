@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any
 
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
@@ -30,7 +29,7 @@ from config import Settings
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue, scheduled_requests
-from memory.knowledge.fact_writes import FACTS, invalidate, merge, revalidate, valid_at
+from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
@@ -67,12 +66,11 @@ class Run:
     expired: int = 0
 
 
-_OPEN = FactRow.scope == "user", valid_at(None)
 _REOPENED = exists().where(FactRevisionRow.fact_id == FactRow.id, FactRevisionRow.action == "reopened")
 _FACTS = (
     FACTS.add_columns(MessageRow.name)
     .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
-    .where(*_OPEN, ~_REOPENED)
+    .where(*IN_ALL_SESSIONS, ~_REOPENED)
     .order_by(FactRow.id.desc())
     .limit(FACTS_MAX)
 )
@@ -84,6 +82,7 @@ _CLOSED = (
     .where(FactRevisionRow.id == _LAST, FactRevisionRow.action.in_(ACTIONS), FactRow.valid_to.is_not(None))
     .order_by(FactRevisionRow.at.desc())
 )
+"""The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
 
 
 # -- which facts say the same
@@ -197,7 +196,9 @@ class Consolidation:
     def runs(self, caller: Caller) -> list[Run]:
         """Return the runs whose facts are still invalid, the newest first. Raises NotFound."""
         with self.database.read() as tx:
-            runs = groupby(_closed(tx, get_user(tx, caller)), key=lambda row: row.at)
+            runs = groupby(
+                tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)), key=lambda row: row.at
+            )
             return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:RUNS_MAX]
 
     def start(self, caller: Caller) -> None:
@@ -212,7 +213,8 @@ class Consolidation:
         """Make valid again what the newest run invalidated, but for what was corrected since. Raises NotFound."""
         with self.database.write() as tx:
             owner = get_user(tx, caller)
-            for at, rows in groupby(_closed(tx, owner), key=lambda row: row.at):
+            closed_rows = tx.execute(_CLOSED.where(FactRow.owner_id == owner.id)).all()
+            for at, rows in groupby(closed_rows, key=lambda row: row.at):
                 closed, opened = list(rows), Counter[str]()
                 while ready := [row for row in closed if _may_open(tx, row.superseded_by)]:
                     for row in ready:
@@ -227,7 +229,11 @@ class Consolidation:
         """Ask for a run at its time if facts about the person are new."""
         new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
         requests = scheduled_requests(self.settings.consolidation, "consolidation", owner, self.now())
-        if requests and owner.kind == "user" and tx.scalar(select(FactRow.id).where(*_OPEN, *new).limit(1)) is not None:
+        if (
+            requests
+            and owner.kind == "user"
+            and tx.scalar(select(FactRow.id).where(*IN_ALL_SESSIONS, *new).limit(1)) is not None
+        ):
             self.job_queue.enqueue(tx, *requests)
 
     # -- the job
@@ -296,7 +302,7 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
     plans: their ends by the ids of the facts. Return how many there were of each action.
     """
     read = {fact.id: fact.text for pair in pairs for fact in (pair.older, pair.newer)}
-    rows = (Fact(*row) for row in tx.execute(FACTS.where(FactRow.id.in_({*read, *plans}), *_OPEN)))
+    rows = (Fact(*row) for row in tx.execute(FACTS.where(FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)))
     valid = {fact.id: fact for fact in rows if fact.text == read.get(fact.id, fact.text)}
     merged_into, closed = dict[int, int](), Counter[str]()
 
@@ -324,11 +330,6 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
             invalidate(tx, fact_id, now, "expired", until=end)
             closed["expired"] += 1
     return closed
-
-
-def _closed(tx: Transaction, owner: OwnerRow) -> Sequence[Any]:
-    """Return the facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
-    return tx.execute(_CLOSED.where(FactRow.owner_id == owner.id)).all()
 
 
 def _may_open(tx: Transaction, successor: int | None) -> bool:

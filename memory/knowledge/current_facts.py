@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, select
 
-from memory.knowledge.fact_writes import FACTS, in_scope
+from memory.knowledge.fact_writes import FACTS, in_scope, valid_at
 from models import FactRow, OwnerRow, Transaction
 from models.facts import Fact
 from search_index.caches import ByteLRU
@@ -20,7 +20,7 @@ FACT_BYTES = 700  # of a fact beside its words
 
 _REVISION = select(OwnerRow.__table__.c.facts_revision).where(OwnerRow.__table__.c.id == bindparam("owner"))
 _CURRENT = (
-    FACTS.where(FactRow.valid_to.is_(None), in_scope(bindparam("session"), bindparam("owner")))
+    FACTS.where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(READ_MAX)
 )

@@ -36,6 +36,9 @@ FACTS = select(
 ).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
 """Facts with the fields of a `Fact`, without its score."""
 
+IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
+"""True of the facts that are valid now in all sessions of their person."""
+
 _INSERT = insert(FactRow.__table__).returning(_F.id)
 _REVISE = insert(FactRevisionRow.__table__).from_select(
     ["fact_id", *_REVISED, "action", "author", "at"],

@@ -24,7 +24,7 @@ from memory import tokens
 from memory.access.owners import find_or_make_owner, find_owner, get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import JobQueue, scheduled_requests
-from memory.knowledge.fact_writes import FACTS, invalidate, valid_at
+from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.summary_update import BATCH_TOKENS
@@ -139,7 +139,7 @@ class Profiles:
             owner = find_or_make_owner(tx, caller, now)
             schema, item = self._schema(tx, caller), self._item(tx, owner)
             documents.check_version(KEY, expected, item.version if item is not None else 0)
-            profile = before = _profile(item).fitting(schema)
+            profile = before = Profile.of(item and item.value).fitting(schema)
             try:
                 for operation in patch:
                     profile = profile.patched(operation, source, schema)
@@ -176,9 +176,8 @@ class Profiles:
         Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
         """
         check_schema(schema)
-        tenant = Caller(caller.tenant)
         with self.database.write() as tx:
-            owner = find_or_make_owner(tx, tenant, self.now())
+            owner = find_or_make_owner(tx, Caller(caller.tenant), self.now())
             documents.write(tx, owner.id, Put(SCHEMAS, KEY, schema), self.now(), author="person")
         return schema
 
@@ -206,15 +205,17 @@ class Profiles:
             read = MessageRow.id.in_(sources), *QUOTABLE
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
-        before = _profile(item).fitting(schema)
+        before = Profile.of(item and item.value).fitting(schema)
         instruction = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
-        request = request_for(instruction, _blocks(before, messages), ANSWER)
+        numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
+        document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
+        blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 
         def usable(text: str) -> tuple[Profile, set[int]]:
             return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
 
         try:
-            profile, used = self.mini.ask(owner.id, request, repair, usable).value
+            profile, used = self.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value
         except CutOff as problem:
             text = f"{str(problem)[:-1]}; until then the profile stays as it was."
             raise ModelError("profile_cut_off", text) from None
@@ -283,21 +284,16 @@ def _bad_schema(reason: str) -> InvalidRequest:
 # -- rows and prompts
 
 
-def _profile(item: Item | None) -> Profile:
-    return Profile.of(item.value) if item is not None else Profile()
-
-
 def _new_facts(owner: OwnerRow) -> Any:
     """Return a query for facts that no update of the profile has read, with the messages they were taken from."""
-    about = FactRow.owner_id == owner.id, FactRow.scope == "user", FactRow.valid_to.is_(None)
-    new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None)
-    return select(FactRow.id, FactRow.source_message_id).where(*about, *new).order_by(FactRow.id)
+    new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None), FactRow.owner_id == owner.id
+    return select(FactRow.id, FactRow.source_message_id).where(*IN_ALL_SESSIONS, *new).order_by(FactRow.id)
 
 
 def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
     """Invalidate the facts that the profile stated before, and does not state any more."""
     stated, states = (ProfileBlock(values=tuple(profile.values())).states for profile in (before, after))
-    rows = tx.execute(FACTS.where(FactRow.owner_id == owner.id, FactRow.scope == "user", valid_at(None))).all()
+    rows = tx.execute(FACTS.where(FactRow.owner_id == owner.id, *IN_ALL_SESSIONS)).all()
     for fact in (Fact(*row) for row in rows):
         if stated(fact) and not states(fact):
             invalidate(tx, fact.id, now)
@@ -313,13 +309,6 @@ def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
             break
         sources, through = sources | {source}, fact_id
     return sources, through
-
-
-def _blocks(profile: Profile, messages: Sequence[Message]) -> tuple[str, str]:
-    """Return what the mini model reads: the profile, and the messages by their numbers."""
-    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
-    document = escape(one_line(json.dumps(profile.document, ensure_ascii=False)))
-    return block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 
 
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:

@@ -46,7 +46,7 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, Mod
 from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_writes import add_proposed
+from memory.knowledge.fact_writes import IN_ALL_SESSIONS, add_proposed
 from memory.knowledge.profile import Profiles
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import BATCH_TOKENS, CUT_OFF, SummaryInput, SummaryUpdate, update_summary
@@ -129,7 +129,7 @@ _FIRST_MESSAGE = select(_M.content).where(_M.session_id == _S.id, *QUOTABLE, _M.
 
 def _has_new_facts(kind: str, *conditions: Any) -> Any:
     """Return a condition for facts about the person that no job of this kind has read, while none is enqueued."""
-    facts = FactRow.owner_id == _S.owner_id, FactRow.scope == "user", FactRow.valid_to.is_(None)
+    facts = FactRow.owner_id == _S.owner_id, *IN_ALL_SESSIONS
     job = exists().where(JobRow.owner_id == _S.owner_id, JobRow.kind == kind)
     outer = SessionRow.__table__, OwnerRow.__table__
     return and_(exists().where(*facts, *conditions).correlate(*outer), ~job.correlate(*outer))
