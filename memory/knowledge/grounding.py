@@ -310,17 +310,14 @@ def _do_negations_agree(text: str, quote: str, content: str) -> bool:
     text, content = plain_apostrophes(text), plain_apostrophes(content)
     if NEGATION.search(text):
         return NEGATIVE.search(content) is not None or _OTHER_LETTERS.search(content) is not None
-    near = _around(plain_apostrophes(_compared(quote)), _compared(content))
+    quote, content = plain_apostrophes(_compared(quote)), _compared(content)
+    place = max(0, content.find(quote.strip(_EDGES)))
+    near = content[max(0, place - AROUND) : place + len(quote) + AROUND]
     if not NEGATION.search(near):
         return True  # nothing is denied
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
     own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
     return NEGATIVE.search(own) is not None or not _denied(text, near)
-
-
-def _around(quote: str, content: str) -> str:
-    place = max(0, content.find(quote.strip(_EDGES)))
-    return content[max(0, place - AROUND) : place + len(quote) + AROUND]
 
 
 def _denied(text: str, content: str) -> bool:
@@ -331,12 +328,8 @@ def _denied(text: str, content: str) -> bool:
     start, _, length = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
     run = mine[start : start + length]
     places = [place for place in range(len(theirs)) if theirs[place : place + length] == run]
-    return not set(run).isdisjoint(stems(text)) and all(_after_not(spoken[:place]) for place in places)
-
-
-def _after_not(before: Sequence[str]) -> bool:
-    last = next((word for word in reversed(before) if word not in _SKIPPED), "")
-    return NEGATION.fullmatch(last) is not None
+    before = (next((word for word in reversed(spoken[:place]) if word not in _SKIPPED), "") for place in places)
+    return not set(run).isdisjoint(stems(text)) and all(map(NEGATION.fullmatch, before))
 
 
 def _words(text: str) -> list[str]:

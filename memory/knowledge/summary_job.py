@@ -336,7 +336,10 @@ class SummaryJob:
         return update_summary(ask, batch.prompt, batch.repair, batch.source)
 
     def _update_fewer(self, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
-        """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError."""
+        """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
+
+        The summary covers unread a single message that the model server refuses.
+        """
         while True:
             try:
                 return batch, self._update(batch, spent)
@@ -347,16 +350,15 @@ class SummaryJob:
                 if len(messages) > 1:
                     batch = batch.of(messages[: len(messages) // 2])
                 elif error.code == CONTENT_REFUSED:
-                    return replace(batch, most=BATCH_MESSAGES, refused=error), self._leave_out(batch)
+                    place = logs.fields(position=batch.through)
+                    log.warning("a message is left out: the model server refuses it", extra=place)
+                    unchanged = SummaryUpdate(batch.source.previous)
+                    answer = ParsedAnswer(unchanged, self.mini.model_server.models.mini.name, ())
+                    return replace(batch, most=BATCH_MESSAGES, refused=error), answer
                 elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
                     batch = replace(batch.of([_shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
                 else:
                     raise
-
-    def _leave_out(self, batch: Batch) -> ParsedAnswer[SummaryUpdate]:
-        """Go on without a batch's only message, which the model server refuses: the summary covers it unread."""
-        log.warning("a message is left out: the model server refuses it", extra=logs.fields(position=batch.through))
-        return ParsedAnswer(SummaryUpdate(batch.source.previous), self.mini.model_server.models.mini.name, ())
 
     # -- storing
 
