@@ -113,24 +113,22 @@ def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
     """
     if request.temporary:
         return _begin_temporary(engine, request)
-    if request.transcript is None:
-        require_message_size(request.message, "message")
     started, arrived_at = time.monotonic(), engine.now()
-    turn: Turn | SessionRow | None = None
-    is_plain = request.session_id is not None and request.idempotency_key is None
-    is_plain = is_plain and request.replaces is None and request.transcript is None
+    other_ways = request.idempotency_key, request.replaces, request.transcript
+    is_plain = request.session_id is not None and other_ways == (None, None, None)
     while True:
         # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
         with engine.database.begin(request.lock_timeout, durable=request.stream) as tx:
-            taken = _take(tx, engine, request) if is_plain else None
-            if taken is not None or not is_plain:
-                turn = _begin(tx, engine, request, taken, arrived_at)
-        if is_plain and taken is None:
+            if not is_plain:
+                turn = _open(tx, engine, request, arrived_at)
+            elif (taken := _take(tx, engine, request)) is not None:
+                return _go_on(tx, engine, request, taken, arrived_at)
+        if is_plain:
             is_plain = False  # in another transaction: this one may have locked the session, and the owner comes first
-            continue
-        if not isinstance(turn, SessionRow):
+        elif isinstance(turn, SessionRow):
+            engine.leases.wait_until_free(turn, started, "This message was not stored; send it again later.")
+        else:
             return turn
-        engine.leases.wait_until_free(turn, started, "This message was not stored; send it again later.")
 
 
 def bypass(engine: Engine, request: TurnRequest, problem: str | None) -> Turn:
@@ -167,15 +165,11 @@ def withdraw(engine: Engine, turn: Turn) -> None:
             tx.execute(delete(MessageRow.__table__).where(_M.id == message.id))
 
 
-def _begin(
-    tx: Connection, engine: Engine, request: TurnRequest, taken: _Taken | None, arrived_at: datetime
-) -> Turn | SessionRow | None:
-    """Return the turn, None for an auxiliary request, or the session's row while another turn goes on in it.
+def _open(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime) -> Turn | SessionRow | None:
+    """Find or create the session, take it, and begin the turn.
 
-    taken: the session; None: it is found or created here.
+    Returns None for an auxiliary request, and the session's row while another turn goes on in it.
     """
-    if taken is not None:
-        return _go_on(tx, engine, request, taken, arrived_at)
     transcript, keyed = request.transcript, None
     with engine.database.orm(tx) as rows:
         if request.idempotency_key is not None:
@@ -189,7 +183,8 @@ def _begin(
             row = engine.sessions.make(rows, request.caller, request.session_id)
             if request.session_id is None and transcript is not None:
                 row.opening = conversation_fingerprint(request.caller, transcript.keys)
-    taken = _take(tx, engine, request, row_id=row.id, appends=keyed is None)
+    appends = keyed is None and request.replaces is None and transcript is None
+    taken = _take(tx, engine, request, row_id=row.id, appends=appends)
     if taken is None:
         return row
     return replace(_go_on(tx, engine, request, taken, arrived_at, keyed), is_new_session=is_new)
@@ -228,27 +223,27 @@ def _go_on(
 def _take(
     tx: Connection, engine: Engine, request: TurnRequest, *, row_id: int | None = None, appends: bool = True
 ) -> _Taken | None:
-    """Take the lease of the session, and count the message unless it takes another's place.
+    """Take the lease of the session: of this row, or the one of the caller's that the request names.
 
-    Returns None while somebody else has the lease, or where there is no such session of the caller's.
+    appends: count the message, which does not take another's place. Returns None while somebody else has the lease, or
+    where there is no such session.
     """
     now, token = engine.now(), secrets.token_hex(16)
     draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
     values = message_values(draft, now)
-    appends = appends and request.transcript is None and request.replaces is None
-    given = {
+    params = {
         "now": now,
         "token": token,
         "until": now + LEASE_DURATION,
         "new": int(appends),
         "size": values["tokens"] if appends else 0,
-        "content": request.message if request.transcript is None else None,
+        "content": request.message,
     }
     if row_id is not None:
-        row = tx.execute(_TAKE_BY_ID, {**given, "session": row_id}).first()
+        row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
     else:
         of_caller = {"of_tenant": request.caller.tenant, "user": request.caller.user_id, "named": request.session_id}
-        row = tx.execute(_TAKE_BY_NAME, {**given, **of_caller}).first()
+        row = tx.execute(_TAKE_BY_NAME, {**params, **of_caller}).first()
     if row is None:
         return None
     *columns, kind, name, created_at, repeated_id, title = row
@@ -281,6 +276,7 @@ def _store_message(
     keyed: TurnRow | None,
 ) -> tuple[Turn, bool]:
     """Return the turn with its message, and whether a turn that broke off had stored the message."""
+    require_message_size(request.message, "message")
     session, lease, repeated_id, title, values = taken
     turn = Turn(request, session, lease=lease)
     if keyed is not None:

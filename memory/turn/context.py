@@ -12,10 +12,10 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true
 
@@ -109,32 +109,6 @@ _PREFIX = (
 )
 
 
-@dataclass(frozen=True)
-class PrefixData:
-    """Data stored for the prefix of a session's prompts, and which other kinds of memory there are.
-
-    state: how the summary stands. is_failing: its update fails. system_text: the tenant's stored system prompt.
-    instructions, types: of those with one name the person's own rather than the tenant's.
-    profile: its version and value.
-    facts_revision: of the owner's facts.
-    flags: which kinds of rows the owner may have. The others say whether there are facts of this session or of its
-    person, examples of the owner or the tenant, and hidden or refused messages.
-    """
-
-    summary: Sections = Sections()
-    state: str = "none"
-    is_failing: bool = False
-    system_text: str | None = None
-    instructions: str = ""
-    types: Mapping[str, Any] = field(default_factory=dict)
-    profile: tuple[int, Any] | None = None
-    facts_revision: int = 0
-    flags: SearchFlags = SearchFlags()
-    has_facts: bool = False
-    has_examples: bool = False
-    has_unshown: bool = False
-
-
 class PrefixChoice(NamedTuple):
     """Choice of a turn for the prefix; it is stored with the reply, unless the prefix has changed by then.
 
@@ -152,19 +126,24 @@ class Prefix:
     """First message of a prompt, and the values it was made from.
 
     text: begins with the `instructions`; the rest is remembered. is_explained: it tells how to read remembered text.
-    profile_facts: facts whose content stands in the profile. facts: those that the prefix lists.
-    other_facts: all other valid ones.
+    facts: those that the prefix lists. other_facts: all other valid ones, but for those that the profile states.
+    state: how the newest summary stands. is_failing: its update fails.
+    flags: which kinds of rows the owner may have. has_examples: the owner or the tenant has some.
+    has_unshown: the session has hidden or refused messages.
     """
 
-    text: str = ""
-    instructions: str = ""
-    is_explained: bool = True
-    profile_version: int = 0
-    profile_facts: tuple[Fact, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    other_facts: tuple[Fact, ...] = ()
-    data: PrefixData = PrefixData()
-    choice: PrefixChoice | None = None
+    text: str
+    instructions: str
+    is_explained: bool
+    profile_version: int
+    facts: tuple[Fact, ...]
+    other_facts: tuple[Fact, ...]
+    choice: PrefixChoice | None
+    state: str
+    is_failing: bool
+    flags: SearchFlags
+    has_examples: bool
+    has_unshown: bool
 
 
 @dataclass(frozen=True)
@@ -205,11 +184,12 @@ def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None)
         generation = engine.index.generation(key)  # before the rows: a message may be seen twice, never missed
         with engine.database.read() as rows:
             context = read_session(rows.connection(), engine, turn, generation)
-            if _plan_fits(turn, settings, context.settings):
-                plan = replace(plan, budget=context.settings.recall_tokens) if plan.budget else plan
-                found = engine.recall.find(rows, context.scope, plan, generation, context.prefix.data.flags)
+            planned, settings = settings, context.settings
+            is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
+            if is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
+                plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
+                found = engine.recall.find(rows, context.scope, plan, generation, context.prefix.flags)
                 break
-        settings = context.settings
     return _select(engine, turn, context, plan, found, reason)
 
 
@@ -229,7 +209,7 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str = "
         settings = settings.model_copy(update={"context_tokens": limit})
     transcript = request.transcript.conversation if request.transcript is not None else None
     kept, size = _fit(prefix.text, recent, turn, transcript, settings)
-    rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.data.has_unshown else ()
+    rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
     unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id)
     instruction_tokens = transcript.instruction_tokens if transcript else tokens.estimate_message(prefix.instructions)
@@ -252,7 +232,7 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str = "
             head_version=session.head_version,
             profile_version=prefix.profile_version,
             type=turn_settings.type,
-            state=prefix.data.state,
+            state=prefix.state,
             tail_messages=len(kept),
             tail_dropped=len(recent) - len(kept),
         ),
@@ -271,17 +251,31 @@ def _read_prefix(
     is_choosing = session.head_facts is None and request.remember
     if is_choosing:
         session = session._replace(head_at=engine.now())
-    data = read_prefix_data(tx, session, generation, turn.new_messages[0].id or NO_ID)
-    settings = engine.types.settings_for(session, data.types, messages, choosing=is_choosing)
+    params = {
+        "session": session.id,
+        "key": str(session.id),
+        "owner": session.owner_id,
+        "tenant": session.tenant,
+        "version": session.head_version,
+        "head_at": session.head_at,
+        "generation": generation,
+        "first_new": turn.new_messages[0].id or NO_ID,  # the search need not know the new ones
+    }
+    rows = tx.execute(_PREFIX, params).all()
+    first = rows[0]
+    # Of instructions and types with one name the person's own stay rather than the tenant's.
+    instruction_texts = {row.key: str(row.value["text"]) for row in rows if row.namespace == _INSTRUCTIONS}
+    types = {row.key: row.value for row in rows if row.namespace == _TYPES}
+    profiles = [(row.version, row.value) for row in rows if row.namespace == _PROFILE]
+    settings = engine.types.settings_for(session, types, messages, choosing=is_choosing)
     shown_profile = ProfileBlock()
-    if data.profile is not None and request.remember and engine.settings.profile_mode.mode != "off":
-        shown_profile = ProfileBlock.of(*data.profile, PROFILE_TOKENS)
+    if profiles and request.remember and engine.settings.profile_mode.mode != "off":
+        shown_profile = ProfileBlock.of(*profiles[-1], PROFILE_TOKENS)
     valid: Sequence[Fact] = ()
-    if data.has_facts and request.remember:
-        valid = engine.current_facts.read(tx, session.owner_id, session.id, data.facts_revision)
+    if first.facts and request.remember:
+        valid = engine.current_facts.read(tx, session.owner_id, session.id, first.facts_revision or 0)
         valid = valid[: engine.settings.fact_tokens]  # none has less than a token
-    profile_facts = tuple(fact for fact in valid if shown_profile.states(fact))
-    others = {fact.id: fact for fact in valid if fact not in profile_facts}
+    others = {fact.id: fact for fact in valid if not shown_profile.states(fact)}
     fact_ids, choice = session.head_facts or [], None
     if is_choosing:
         assert session.head_at is not None
@@ -292,25 +286,28 @@ def _read_prefix(
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", shown_profile.lines)] if shown_profile.lines else ()),
-        summary_block(data.summary, settings.emphasis) if session.head_version else "",
+        summary_block(Sections.from_dict(first.sections), settings.emphasis) if first.sections else "",
         block("facts", map(fact_line, facts)),
     ]
-    system, is_explained = _system_prompt(engine, request, session, data)
+    system, is_explained = _system_prompt(engine, request, session, first.system_text)
     if any(remembered) and not is_explained:
-        with engine.database.orm(tx) as rows:
-            remembered.insert(0, engine.prompts.find(rows, request.caller, "memory").render())
+        with engine.database.orm(tx) as orm:
+            remembered.insert(0, engine.prompts.find(orm, request.caller, "memory").render())
         is_explained = True
-    own = _paragraphs(system, data.instructions, settings.prompt)
+    own = _paragraphs(system, *instruction_texts.values(), settings.prompt)
     prefix = Prefix(
         text=_paragraphs(own, *remembered),
         instructions=own,
         is_explained=is_explained,
         profile_version=shown_profile.version,
-        profile_facts=profile_facts,
         facts=facts,
         other_facts=tuple(others.values()),
-        data=data,
         choice=choice,
+        state=summary_state(session, first.state),
+        is_failing=first.error is not None,
+        flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.unindexed),
+        has_examples=first.examples,
+        has_unshown=first.unshown,
     )
     return prefix, settings
 
@@ -319,44 +316,18 @@ def _paragraphs(*texts: str) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _system_prompt(engine: Engine, request: TurnRequest, session: SessionState, data: PrefixData) -> tuple[str, bool]:
+def _system_prompt(engine: Engine, request: TurnRequest, session: SessionState, stored: str | None) -> tuple[str, bool]:
     """Return the system prompt, and whether it is Recap's own, which tells how to read remembered text.
 
     A client's instructions, and those of the model that a memory block is for, take the place of any other.
+    stored: the tenant's system prompt.
     """
     if request.block_tokens or (request.transcript is not None and request.transcript.conversation.instructions):
         return "", False
     own = request.system_prompt or session.system_prompt or engine.settings.system_prompt
     if own or request.transcript is not None:
         return own or "", False
-    return engine.prompts.system(data.system_text), True
-
-
-def read_prefix_data(tx: Connection, session: SessionState, generation: str, first_new: int) -> PrefixData:
-    """Read what there is for a turn in this session.
-
-    generation: that of the owner's index. first_new: the id of the first message that the search need not know.
-    """
-    params = {"session": session.id, "key": str(session.id), "owner": session.owner_id, "tenant": session.tenant}
-    params |= {"version": session.head_version, "head_at": session.head_at}
-    rows = tx.execute(_PREFIX, {**params, "generation": generation, "first_new": first_new}).all()
-    first = rows[0]
-    texts = {row.key: str(row.value["text"]) for row in rows if row.namespace == _INSTRUCTIONS}
-    profiles = [(row.version, row.value) for row in rows if row.namespace == _PROFILE]
-    return PrefixData(
-        summary=Sections.from_dict(first.sections) if first.sections else Sections(),
-        state=summary_state(session, first.state),
-        is_failing=first.error is not None,
-        system_text=first.system_text,
-        instructions="\n\n".join(texts.values()),
-        types={row.key: row.value for row in rows if row.namespace == _TYPES},
-        profile=profiles[-1] if profiles else None,
-        facts_revision=first.facts_revision or 0,
-        flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.unindexed),
-        has_facts=first.facts,
-        has_examples=first.examples,
-        has_unshown=first.unshown,
-    )
+    return engine.prompts.system(stored), True
 
 
 # -- what fits
@@ -402,42 +373,33 @@ def _size(message: Message, turn: Turn) -> int:
 # -- what was said earlier
 
 
-def _mode(turn: Turn, model: LanguageModel | None, settings: Settings) -> tuple[str, str]:
-    """Return the mode of recall, "tools" where the `model` searches, and why that is not the mode asked for."""
-    mode = turn.request.recall or settings.recall
-    if mode != "tools":
-        return mode, ""
-    if turn.request.transcript is not None:
-        return "auto", CLIENT_TOOLS
-    if model is None:
-        return "auto", ""
-    if not model.supports_tools:
-        return "auto", NO_TOOLS
-    return ("tools" if settings.recall_limit and settings.recall_tokens else "auto"), ""
-
-
 def _plan_recall(
     engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings
 ) -> tuple[PreparedPlan, str]:
-    """Read the message, and prepare its query; return also why the mode is another one.  No transaction is open."""
+    """Read the message, and prepare its query.  No transaction is open.
+
+    The plan's mode is "tools" where the model searches. Return also why the mode is not the one asked for.
+    """
     assert turn.session is not None
-    mode, reason = _mode(turn, model, settings)
+    request, reason = turn.request, ""
+    mode = request.recall or settings.recall
+    searches = mode == "tools" and request.transcript is None and model is not None and model.supports_tools
+    if mode == "tools" and not (searches and settings.recall_limit and settings.recall_tokens):
+        mode = "auto"
+        if request.transcript is not None:
+            reason = CLIENT_TOOLS
+        elif model is not None and not model.supports_tools:
+            reason = NO_TOOLS
     plan = engine.recall.plan(
-        turn.request.message,
+        request.message,
         turn.session.index_key,
         engine.now(),
-        turn.request.timezone,
+        request.timezone,
         mode="off" if mode == "tools" or turn.continued_turn is not None else mode,
         budget=settings.recall_tokens,
-        nearest=turn.request.block_tokens is not None,
+        nearest=request.block_tokens is not None,
     )
     return (replace(plan, mode=mode) if mode == "tools" else plan), reason
-
-
-def _plan_fits(turn: Turn, planned: Settings, settings: Settings) -> bool:
-    """Return whether a plan for some settings does for others."""
-    is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
-    return is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens)
 
 
 def _select(engine: Engine, turn: Turn, context: Context, plan: PreparedPlan, found: Found, reason: str) -> Context:
@@ -463,7 +425,7 @@ def _select(engine: Engine, turn: Turn, context: Context, plan: PreparedPlan, fo
     is_personal, budget = about(question) is not None, settings.fact_tokens
     facts = engine.facts.ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     found_examples: tuple[Example, ...] = ()
-    if settings.example_tokens and prefix.data.has_examples and not plan.is_idle(context.scope.visible_texts):
+    if settings.example_tokens and prefix.has_examples and not plan.is_idle(context.scope.visible_texts):
         found_examples = engine.examples.similar(
             turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS]
         )

@@ -74,7 +74,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     prefix, settings, found, request = context.prefix, context.settings, context.report, turn.request
     transcript, question = request.transcript, turn.new_messages[0].content
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    problem = "summary_failed" if transcript is not None and prefix.data.is_failing else None
+    problem = "summary_failed" if transcript is not None and prefix.is_failing else None
     if problem and found.tail_dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     most = request.block_tokens

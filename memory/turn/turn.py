@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from memory.engine import Engine
 from memory.errors import (
@@ -53,6 +53,8 @@ FAIL_OPEN_CODES = ("session_busy", "turn_lost")  # errors that keep a client's t
 FILTERED = "the model server refused the prompt with what was found, so it is left out"
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
 ID_CHARS = 64  # of a completion's id that are kept
+
+Result = TypeVar("Result")
 
 
 class Stopwatch:
@@ -84,7 +86,8 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     finished: TurnFinished | None = None
     error: BaseException | None = None
     try:
-        turn = begin(engine, request)
+        turn, problem = fail_open(request, lambda: begin_turn(engine, request))
+        turn = turn or bypass(engine, request, problem)
         if turn.finished is not None:
             finished = turn.finished
             yield from replay(turn)
@@ -120,57 +123,50 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     yield finished
 
 
-def begin(engine: Engine, request: TurnRequest) -> Turn:
-    """Take the session and store the message; a client's request begins without memory where that fails."""
-    problem = None
-    try:
-        if (turn := begin_turn(engine, request)) is not None:
-            return turn
-    except Exception as error:  # noqa: BLE001 - a client's request fails open, whatever breaks
-        problem = fail_open(request, error)
-    return bypass(engine, request, problem)
-
-
-def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch | None = None) -> Prompt:
+def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
     """Return the prompt with what is remembered, or a client's request as it came."""
-    watch = watch or Stopwatch()
-    try:
-        if turn.session is None:
-            prompt = passthrough_prompt(engine, turn, turn.problem)
-        else:
-            context = read_context(engine, turn, model)
-            if context.report.tail_dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
-                turn, context = compacted, read_context(engine, compacted, model)
-            watch.mark("recall")
-            prompt = build_prompt(engine, turn, context)
-    except Exception as error:  # noqa: BLE001 - as above
-        prompt = passthrough_prompt(engine, turn, fail_open(turn.request, error))
+    prompt, problem = None, turn.problem
+    if turn.session is not None:
+        prompt, problem = fail_open(turn.request, lambda: _remember(engine, turn, model, watch))
     watch.mark("compose")
-    return prompt
+    return prompt or passthrough_prompt(engine, turn, problem)
+
+
+def _remember(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
+    context = read_context(engine, turn, model)
+    if context.report.tail_dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
+        turn, context = compacted, read_context(engine, compacted, model)
+    watch.mark("recall")
+    return build_prompt(engine, turn, context)
 
 
 def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -> TurnFinished:
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
-    try:
-        reply_id = store_reply(engine, turn, finished, prompt.choice)
-    except Exception as error:  # noqa: BLE001 - as above; the client has its answer already
-        problem = fail_open(turn.request, error)
+    reply_id, problem = fail_open(turn.request, lambda: store_reply(engine, turn, finished, prompt.choice))
+    if problem is not None:  # the client has its answer already
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)
 
 
-def fail_open(request: TurnRequest, error: Exception) -> str:
-    """Return why a client's request goes on without memory, as a code.  Raises `error` where it is no such failure."""
-    if request.transcript is None or (isinstance(error, RecapError) and error.code not in FAIL_OPEN_CODES):
-        raise error
-    if isinstance(error, RecapError):
-        log.warning("a client's request goes on without memory", extra=logs.fields(code=error.code))
-        return error.code
-    log.error("a client's request goes on without memory", exc_info=error)
-    failed = database_failed(error)
-    return failed.code if failed is not None else "memory_failed"
+def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result | None, str | None]:
+    """Return the result of a step, or why a client's request goes on without its memory, as a code.
+
+    Raises what the step raises for a person's message, and errors that the client must hear.
+    """
+    try:
+        return step(), None
+    except Exception as error:  # a client's request fails open, whatever breaks
+        code = error.code if isinstance(error, RecapError) else None
+        if request.transcript is None or code not in (None, *FAIL_OPEN_CODES):
+            raise
+        if code is not None:
+            log.warning("a client's request goes on without memory", extra=logs.fields(code=code))
+            return None, code
+        log.error("a client's request goes on without memory", exc_info=error)
+        failed = database_failed(error)
+        return None, failed.code if failed is not None else "memory_failed"
 
 
 def replay(turn: Turn) -> Iterator[TurnEvent]:
