@@ -23,7 +23,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from memory.engine import Engine
 from memory.errors import (
@@ -54,6 +54,7 @@ FILTERED = "the model server refused the prompt with what was found, so it is le
 KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
 ID_CHARS = 64  # of a completion's id that are kept
 
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
@@ -86,7 +87,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     finished: TurnFinished | None = None
     error: BaseException | None = None
     try:
-        turn, problem = fail_open(request, lambda: begin_turn(engine, request))
+        turn, problem = fail_open(request, begin_turn, engine, request)
         turn = turn or bypass(engine, request, problem)
         if turn.finished is not None:
             finished = turn.finished
@@ -94,7 +95,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         else:
             watch.mark("admit")
             _hold(engine, turn, reply)
-            prompt = prepare(engine, turn, model, watch)
+            prompt, problem = fail_open(request, prepare, engine, turn, model, watch)
+            prompt = prompt or passthrough_prompt(engine, turn, problem)
+            watch.mark("compose")
             events = read_reply(model, prompt, reply)
             try:
                 first = next(events, None)  # a model that fails before its first word raises here, before any event
@@ -124,15 +127,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
 
 
 def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
-    """Return the prompt with what is remembered, or a client's request as it came."""
-    prompt, problem = None, turn.problem
-    if turn.session is not None:
-        prompt, problem = fail_open(turn.request, lambda: _remember(engine, turn, model, watch))
-    watch.mark("compose")
-    return prompt or passthrough_prompt(engine, turn, problem)
-
-
-def _remember(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
+    """Return the prompt with what is remembered, or a client's request as it came where memory takes no part."""
+    if turn.session is None:
+        return passthrough_prompt(engine, turn, turn.problem)
     context = read_context(engine, turn, model)
     if context.report.tail_dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
         turn, context = compacted, read_context(engine, compacted, model)
@@ -144,19 +141,21 @@ def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
-    reply_id, problem = fail_open(turn.request, lambda: store_reply(engine, turn, finished, prompt.choice))
+    reply_id, problem = fail_open(turn.request, store_reply, engine, turn, finished, prompt.choice)
     if problem is not None:  # the client has its answer already
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)
 
 
-def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result | None, str | None]:
+def fail_open(
+    request: TurnRequest, step: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> tuple[Result | None, str | None]:
     """Return the result of a step, or why a client's request goes on without its memory, as a code.
 
     Raises what the step raises for a person's message, and errors that the client must hear.
     """
     try:
-        return step(), None
+        return step(*args, **kwargs), None
     except Exception as error:  # a client's request fails open, whatever breaks
         code = error.code if isinstance(error, RecapError) else None
         if request.transcript is None or code not in (None, *FAIL_OPEN_CODES):
