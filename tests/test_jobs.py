@@ -14,6 +14,7 @@ from sqlalchemy import event
 
 from app import engine_of
 from memory import jobs
+from memory.engine import Engine
 from memory.errors import ModelError
 from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
@@ -286,14 +287,27 @@ def test_starting_twice_starts_one_thread(bench: Bench) -> None:
     assert [thread.name for thread in threading.enumerate()].count("recap-jobs") == 1
 
 
-def test_a_summary_job_takes_at_most_eight_statements(model_app: Flask, model_server: ModelServer) -> None:
-    engine, client, statements = engine_of(model_app), model_app.test_client(), list[str]()
+def statements_of(engine: Engine) -> list[str]:
+    """The statements that an engine executes from now on."""
+    statements = list[str]()
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if not statement.startswith(("PRAGMA", "BEGIN")):
             statements.append(statement)
 
     event.listen(engine.database.engine, "before_cursor_execute", note)
+    return statements
+
+
+def test_one_statement_finds_that_no_job_waits(bench: Bench) -> None:
+    statements = statements_of(bench.engine)
+    assert bench.engine.job_queue.run_due() == 0
+    assert len(statements) == 1, statements
+
+
+def test_a_summary_job_takes_at_most_eight_statements(model_app: Flask, model_server: ModelServer) -> None:
+    engine, client = engine_of(model_app), model_app.test_client()
+    statements = statements_of(engine)
     for text in ("I drink tea.", "And coffee."):
         append(client, "s", [said(text)])
         model_server.mini.queue(digest_of(topic="Tea"))
