@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.llm import TextDelta
+from memory.llm import text_of
 from memory.llm.thoughts import ThoughtSplitter, without_thoughts
 
 ANSWERS = {
@@ -33,14 +33,12 @@ LINES = st.sampled_from(["<think>", "</think>", "<th", "</", "```", "word", " ",
 
 def split(text: str, sizes: list[int], *, implicit: bool = False) -> str:
     """The answer in a text that comes in pieces of these sizes, and the rest at once."""
-    splitter, words, at = ThoughtSplitter(implicit=implicit), "", 0
+    splitter, at = ThoughtSplitter(implicit=implicit), 0
     parts = []
     for size in sizes:
         parts += splitter.feed(text[at : at + size])
         at += size
-    for part in (*parts, *splitter.feed(text[at:]), *splitter.end()):
-        words = words + part.text if isinstance(part, TextDelta) else "" if part.withdraws else words
-    return words
+    return text_of((*parts, *splitter.feed(text[at:]), *splitter.end()))
 
 
 @pytest.mark.parametrize("text", ANSWERS)

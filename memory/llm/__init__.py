@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -205,15 +205,21 @@ class LanguageModel(Protocol):
 
 def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, StreamEnd]:
     """Return the whole text of an answer, without thoughts, and its end."""
-    words = list[str]()
-    for event in model.answer(request):
+    events = list(model.answer(request))
+    end = events[-1]
+    assert isinstance(end, StreamEnd)
+    return text_of(events), end
+
+
+def text_of(events: Iterable[ModelEvent]) -> str:
+    """Return the text in parts of an answer, without thoughts."""
+    text = ""
+    for event in events:
         if isinstance(event, TextDelta):
-            words.append(event.text)
+            text += event.text
         elif isinstance(event, Thought) and event.withdraws:
-            words.clear()
-        elif isinstance(event, StreamEnd):
-            return "".join(words), event
-    raise AssertionError("an answer ends with a StreamEnd")
+            text = ""
+    return text
 
 
 def estimate_prompt(request: ModelRequest) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
 from memory.llm import ChatMessage, ModelRequest, complete
+from memory.llm.passthrough import is_object
 from memory.llm.registry import ModelRegistry
 from search_index import Embedder, EmbeddingUnavailable
 
@@ -93,7 +94,7 @@ def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
     except ModelError as failed:
         error = failed
     seconds = time.monotonic() - began
-    is_prose = error is None and json_mode and not _holds_object(text)
+    is_prose = error is None and json_mode and not is_object(text[text.find("{") : text.rfind("}") + 1])
     window, is_ollama = _window(model) if error is None else (None, False)
     return ModelCheck(
         task,
@@ -118,13 +119,6 @@ def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:
         return ModelCheck("embeddings", name, address, time.monotonic() - began, error=failed)
     reply = f"{vectors.shape[1]} numbers a text"
     return ModelCheck("embeddings", name, address, time.monotonic() - began, reply)
-
-
-def _holds_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text[text.find("{") : text.rfind("}") + 1]), dict)
-    except ValueError:
-        return False
 
 
 def _learned(model: OpenAIModel, *, json_mode: bool) -> tuple[str, ...]:

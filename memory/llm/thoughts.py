@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memory.llm import TextDelta, Thought
+from memory.llm import TextDelta, Thought, text_of
 
 TAGS = ("think", "thinking", "thought")
 """The names of tags around thoughts."""
@@ -161,11 +161,5 @@ def without_thoughts(text: str) -> str:
     if not CLOSING_TAG.search(text) and not _OPENING_TAG.search(text):
         return text
     splitter = ThoughtSplitter()
-    words: list[str] = []
-    for part in (*splitter.feed(text), *splitter.end()):
-        if isinstance(part, TextDelta):
-            words.append(part.text)
-        elif part.withdraws:
-            words.clear()
-    answer = "".join(words)
+    answer = text_of((*splitter.feed(text), *splitter.end()))
     return answer if answer == text else answer.strip()
