@@ -340,7 +340,7 @@ ODD = [
     "\ud800 I live in \udfff Rome.",
     "😀😀",
     "I live in Rome.\u2028My name is Ada.",
-    "{quote} {0} %s",
+    "{quote}: {0} %s",
     '"""',
     "Not {old}, {new}",
 ]

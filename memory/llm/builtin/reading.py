@@ -158,19 +158,24 @@ _TEMPLATES = [(kind, key, template) for kind, key, text, _ in _ROWS if (template
 def known(text: str, fact_id: int = 0, day: str = "") -> Statement:
     """Return the statement behind the text of a known fact."""
     label, colon, value = text.partition(": ")
-    kind, key, parts = "other 3", f"{label.replace(NAME_OF, ' name')}!" if colon else "", dict[str, str]()
+    kind, (key, mark) = "other 3", (label.replace(NAME_OF, " name").lower(), "!") if colon else ("", "")
     for row_kind, row_key, template in _TEMPLATES:
         match = template.fullmatch(text)
         if match and all(checked(name, part) for name, part in match.groupdict().items()):
-            kind, key, parts = row_kind, row_key, match.groupdict()
-            value = next((parts[name] for name in reversed(parts) if name != "k"), parts.get("k", ""))
+            kind, (key, mark, value) = row_kind, _keyed(row_key, match.groupdict())
             break
-    if not key and (read := statement(text, f"I'm {text[:1].lower()}{text[1:]}")) is not None and read.says(text):
+    is_read = not key and not mark
+    if is_read and (read := statement(text, f"I'm {text[:1].lower()}{text[1:]}")) is not None and read.says(text):
         return replace(read, quote="", importance=max(2, read.importance), section="", day=day, known=fact_id)
     category, _, importance = kind.partition(" ")
+    return Statement(text, "", category, max(2, int(importance)), key, value or text, mark, day=day, known=fact_id)
+
+
+def _keyed(key: str, parts: dict[str, str]) -> tuple[str, str, str]:
+    """Return the key of a row for what its groups captured, the mark of the key, and the value."""
     about = key.rstrip("!-")
-    name, mark = about.format(**{"k": "", **parts}).lower(), key[len(about) :]
-    return Statement(text, "", category, max(2, int(importance)), name, value or text, mark, day=day, known=fact_id)
+    value = next((parts[name] for name in reversed(parts) if name != "k"), parts.get("k", ""))
+    return about.format(**{"k": "", **parts}).lower(), key[len(about) :], value
 
 
 def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pattern[str]) -> Statement | None:
@@ -180,13 +185,12 @@ def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pa
     parts = {name: checked(name, part) for name, part in found.items()}
     if match is None or not all(parts.values()):
         return None
-    value = next((parts[name] for name in reversed(parts) if name != "k"), parts.get("k", ""))
+    key, mark, value = _keyed(key, parts)
     parts = {**dict.fromkeys(match.groupdict(), ""), **parts}
     verb, space, rest = parts.get("k", "").lower().partition(" ")
     said = text.format(**parts, K=f"{THIRD_PERSONS.get(verb, f'{verb}s')}{space}{rest}").strip()
     category, _, importance = kind.partition(" ")
-    about = key.rstrip("!-")
-    mark, key = key[len(about) :], "" if _READING["long_ago"].search(clause) else about.format(**parts).lower()
+    key = "" if _READING["long_ago"].search(clause) else key
     limit = category == "constraint" or key in ("allergy", "diet", "health")
     section = "constraints" if limit else "requirements" if category == "requirement" else "data"
     return Statement(said[:1].upper() + said[1:], quote, category, int(importance), key, value, mark, section=section)
