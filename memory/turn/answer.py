@@ -69,12 +69,6 @@ class Reply:
     def has_words(self) -> bool:
         return bool(self.text.strip())
 
-    def add(self, text: str) -> TextDelta:
-        """Take in more of the text."""
-        self.first_word_at = self.first_word_at or time.perf_counter()
-        self.text += text
-        return TextDelta(text)
-
     def end_call(self, model: LanguageModel, request: ModelRequest, reason: str, text: str) -> None:
         """End a call in which the model said `text`; early, with a `reason`, the server tells no usage."""
         if reason:
@@ -143,7 +137,9 @@ def _call_model(
             raise Cancelled
         if isinstance(part, TextDelta):
             if text := _next_text(part.text, reply.text, is_first=len(reply.text) == start, tools=request.tools):
-                yield reply.add(text)
+                reply.first_word_at = reply.first_word_at or time.perf_counter()
+                reply.text += text
+                yield TextDelta(text)
         elif isinstance(part, Substitute):
             reply.substitute = part.model
         elif isinstance(part, ToolCall):

@@ -383,13 +383,13 @@ def _plan_recall(
     assert turn.session is not None
     request, reason = turn.request, ""
     mode = request.recall or settings.recall
-    searches = mode == "tools" and request.transcript is None and model is not None and model.supports_tools
-    if mode == "tools" and not (searches and settings.recall_limit and settings.recall_tokens):
-        mode = "auto"
+    if mode == "tools":
         if request.transcript is not None:
-            reason = CLIENT_TOOLS
+            mode, reason = "auto", CLIENT_TOOLS
         elif model is not None and not model.supports_tools:
-            reason = NO_TOOLS
+            mode, reason = "auto", NO_TOOLS
+        elif model is None or not (settings.recall_limit and settings.recall_tokens):
+            mode = "auto"
     plan = engine.recall.plan(
         request.message,
         turn.session.index_key,

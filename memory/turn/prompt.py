@@ -72,9 +72,9 @@ class MemoryBlock:
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     """Return the prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
     prefix, settings, found, request = context.prefix, context.settings, context.report, turn.request
-    transcript, question = request.transcript, turn.new_messages[0].content
+    is_client, question = request.transcript is not None, turn.new_messages[0].content
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    problem = "summary_failed" if transcript is not None and prefix.is_failing else None
+    problem = "summary_failed" if is_client and prefix.is_failing else None
     if problem and found.tail_dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     most = request.block_tokens
@@ -88,12 +88,12 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     examples, _ = fit_budget(room, [answers[example] for example in fitting])
     facts, excerpts = found.facts[: len(fact_lines)], found.recalled.excerpts[: len(blocks)]
     # A client's request without anything to add to it goes on as it came.
-    is_missing = found.recalled.kind == MISSING and transcript is None
+    is_missing = found.recalled.kind == MISSING and not is_client
     note = NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""
     lines = [note, *blocks, block("facts", fact_lines), block("examples", [EXAMPLES, *examples]) if examples else ""]
     lines = list(filter(None, lines))
     quoted = ""
-    if lines or transcript is None:
+    if lines or not is_client:
         warning = () if prefix.is_explained or not lines else (QUOTED,)
         quoted = "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *warning, *lines, "</memory>"])
     scored = engine.facts.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
@@ -106,7 +106,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     model_request = ModelRequest(
         _messages(turn, context, quoted),
         stream=request.stream,
-        client=None if transcript is None else transcript.parameters,
+        client=request.transcript.parameters if request.transcript is not None else None,
         cancel=request.cancel,
         cache_key=turn.session_id,
     )
