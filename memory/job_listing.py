@@ -69,25 +69,20 @@ class Jobs:
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
         """Make a failed or waiting job due now.  Raises NotFound."""
-        query = _visible(caller).where(JobRow.id == job_id)
         with self.database.write() as tx:
-            if tx.execute(query).first() is None:
-                raise _not_found(job_id)
+            _get(tx, caller, job_id)
             tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
-            return self._infos(tx, tx.execute(query).mappings().all())[0]
+            return self._infos(tx, [_get(tx, caller, job_id)])[0]
 
     def cancel(self, caller: Caller | None, job_id: int) -> None:
         """Delete a job that need not be done.  If it runs, what it does is not stored.
 
         Raises NotFound, and Conflict for a job that is needed.
         """
-        query = _visible(caller).where(JobRow.id == job_id)
         with self.database.write() as tx:
-            job = tx.execute(query).first()
-            if job is None:
-                raise _not_found(job_id)
-            if job.kind not in OPTIONAL:
-                raise Conflict("job_needed", f"Jobs of the kind {job.kind!r} can't be cancelled: memory would be lost.")
+            kind = _get(tx, caller, job_id)["kind"]
+            if kind not in OPTIONAL:
+                raise Conflict("job_needed", f"Jobs of the kind {kind!r} can't be cancelled: memory would be lost.")
             tx.execute(delete(JobRow).where(JobRow.id == job_id))
 
     def retry_failed(self) -> int:
@@ -109,8 +104,12 @@ class Jobs:
         return [info(**row) for row in rows]
 
 
-def _not_found(job_id: int) -> NotFound:
-    return NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+def _get(tx: Transaction, caller: Caller | None, job_id: int) -> RowMapping:
+    """Return a caller's job. Raises NotFound."""
+    row: RowMapping | None = tx.execute(_visible(caller).where(JobRow.id == job_id)).mappings().first()
+    if row is None:
+        raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+    return row
 
 
 _SHOWN = (
