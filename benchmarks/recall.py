@@ -35,7 +35,7 @@ from benchmarks.harness import Command, Figures, Row, by_name, folder_bytes, per
 from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
-from memory.quoting import excerpt_block
+from memory.quoting import excerpt_block, message_line
 from memory.recall.excerpts import LocatedMessage, fit_budget, line_tokens, truncate_message
 from memory.recall.gate import gate_for, relevant
 from memory.recall.times import time_ranges
@@ -205,7 +205,8 @@ class Scorer:
         return shown
 
     def _line_tokens(self, message_id: int, found: bool, first: bool) -> int:
-        return line_tokens(truncate_message(self._stored[message_id].message, found=found), first=first)
+        message = truncate_message(self._stored[message_id].message, found=found)
+        return line_tokens(message_line(message), first=first)
 
 
 def _message(document: Document) -> Message:

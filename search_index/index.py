@@ -370,9 +370,9 @@ class SearchIndex:
         key = owner, generation
         known: Snapshot = self._snapshots.get(key) or Snapshot()
         snapshot = self._store.snapshot(owner, generation, known, RANKED_WHOLE, connection)
-        if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read them all for each search would take too long
-            snapshot = snapshot._replace(segments=None)
         if snapshot is not known:
+            if snapshot.nbytes > ARRAYS_BYTES:  # messages of books: to read all for each search would take too long
+                snapshot = snapshot._replace(segments=None)
             self._snapshots.put(key, snapshot, snapshot.nbytes)
         return snapshot
 

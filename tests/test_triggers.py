@@ -171,7 +171,7 @@ def test_never_raises(message, before):
 
 PATTERNS = (
     *("references", "pointers", "persons", "people", "things", "own", "replied", "elsewhere", "asks", "small_talk"),
-    "padding",
+    *("padding", "denials"),
 )
 # Words of which the patterns are made, and others.
 WORDS = sorted(

@@ -110,29 +110,36 @@ def fit_budget(
     exclude: ids of messages that are never shown.
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in window}
-    shown: dict[int, list[LocatedMessage]] = {}  # by session
+    located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
+    lines: dict[int, tuple[Message, str]] = {}  # as they are shown
+
+    def line_of(message: Message) -> tuple[Message, str]:
+        if message.id not in lines:
+            shown = truncate_message(message, found=message.id in best)
+            lines[message.id] = shown, message_line(shown)
+        return lines[message.id]
 
     def worth(message_id: int) -> float:
-        cost = line_tokens(truncate_message(window[message_id].message, found=True), first=False)
-        return best[message_id].score / cost**LENGTH_POWER
+        _, line = line_of(window[message_id].message)
+        return best[message_id].score / line_tokens(line, first=False) ** LENGTH_POWER
 
     for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
         for one in around:
             if one.message.id in seen:
                 continue
-            message = truncate_message(one.message, found=one.message.id in best)
+            message, line = line_of(one.message)
             day, on = message.created_at.date(), days.setdefault(one.session_id, set())
-            cost = line_tokens(message, first=not on, same_day=on == {day})
+            cost = line_tokens(line, first=not on, same_day=on == {day})
             if cost > budget:
                 break
             budget -= cost
             seen.add(message.id)
-            shown.setdefault(one.session_id, []).append(one._replace(message=message))
+            located_by_session.setdefault(one.session_id, []).append(one._replace(message=message))
             on.add(day)
     excerpts = []
-    for located in shown.values():
+    for located in located_by_session.values():
         messages = sorted((one.message for one in located), key=lambda message: message.position)
         ids = {message.id for message in messages}
         if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
@@ -148,12 +155,11 @@ def truncate_message(message: Message, *, found: bool) -> Message:
     return message if content == message.content else message._replace(content=content)
 
 
-def line_tokens(message: Message, *, first: bool, same_day: bool = True) -> int:
-    """Tokens of one more message in an excerpt: of a line and a gap, or as the `first` of a session, of a block.
+def line_tokens(line: str, *, first: bool, same_day: bool = True) -> int:
+    """Return the tokens of one more message in an excerpt: of its line and a gap, or as the `first`, of a block.
 
     Unless it was said on the `same_day` as all the others, it and two lines more may have to name their days.
     """
-    line = message_line(message)
     if first:
         return tokens.estimate(f"{_FRAME}{line}") + 1
     return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1

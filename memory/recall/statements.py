@@ -8,21 +8,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from memory.languages import pattern
+from memory.languages import TextPattern, alternatives
 from memory.recall.excerpts import LocatedMessage
 from models.messages import Message
 from search_index import Hit
 
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
-_DENIAL = pattern(lambda language: language.denials)
+_DENIAL = TextPattern(alternatives(lambda language: language.denials))
 _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
 
 
 def is_question(message: Message) -> bool:
     """Return whether the message only asks."""
-    asked = sum(len(one) for one in _SENTENCE.findall(message.content) if one.rstrip()[-1:] in ("?", "？"))
-    return asked >= QUESTION_SHARE * len(message.content)
+    content = message.content
+    if "?" not in content and "？" not in content:
+        return not content
+    asked = sum(len(one) for one in _SENTENCE.findall(content) if one.rstrip()[-1:] in ("?", "？"))
+    return asked >= QUESTION_SHARE * len(content)
 
 
 def is_denial(message: Message) -> bool:
