@@ -303,8 +303,8 @@ def a_document(*sessions: Any, facts: Any = (), **changes: Any) -> Body:
 def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
     document = a_document(a_session(summaries=[a_summary()]), facts=[a_fact(), a_fact(id=2, superseded_by=99)])
     assert good(bring_in(client, document))["created"]["facts"] == 2
-    for empty in (a_document(), {"archives": [{"id": 1}], **a_document()}, []):
-        assert sum(good(bring_in(client, empty))["created"].values()) == 0
+    assert sum(good(bring_in(client, a_document()))["created"].values()) == 0
+    assert sum(good(bring_in(client, []))["created"].values()) == 0
 
 
 def in_message(**changes: Any) -> Body:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.transfer import json_reader
-from memory.transfer.json_reader import NotJson, iter_items
+from memory.transfer.json_reader import NotJson, Parts, is_array, iter_items
 
 names = st.sampled_from(["a", "b"]) | st.text(max_size=4)
 values = st.recursive(
@@ -26,18 +26,30 @@ values = st.recursive(
 documents = st.lists(values, max_size=6) | st.dictionaries(names, values, max_size=6)
 
 
+PARTS: Parts = {None: {"a": "start_map", "b": "start_array"}, "a": {"a": "start_array", "b": "start_map"}}
+
+
 def read(text: bytes) -> list[tuple[Any, Any]]:
-    return list(iter_items(io.BytesIO(text)))
+    return list(iter_items(io.BytesIO(text), PARTS))
 
 
 def items_of(document: Any) -> list[tuple[Any, Any]]:
     """What `iter_items` is to give, from the document read whole."""
     found: list[tuple[Any, Any]] = []
     for key, value in document.items() if isinstance(document, dict) else [(None, document)]:
-        if isinstance(value, list):
-            found += [((key, number), item) for number, item in enumerate(value)]
-        else:
+        if not isinstance(value, list):
             found.append(((key,), value))
+            continue
+        for number, item in enumerate(value):
+            parts = PARTS.get(key, {}) if isinstance(item, dict) else {}
+            whole = dict(item) if parts else item
+            for name, value in item.items() if parts else ():
+                empty: Any = {"start_map": {}, "start_array": []}.get(parts.get(name, ""))
+                if empty is not None and isinstance(value, type(empty)):
+                    members = value.items() if isinstance(value, dict) else enumerate(value)
+                    found += [((key, number, name, place), part) for place, part in members]
+                    whole[name] = empty
+            found.append(((key, number), whole))
     return found
 
 
@@ -81,8 +93,8 @@ def test_what_is_wrong_is_said(text: bytes, told: str) -> None:
     [
         (b'["' + b"x" * (1 << 23), "PART_BYTES_MAX"),
         (b"[[" + b"0," * (1 << 17), "PART_BYTES_MAX"),
-        (b'{"a": [{"c": [{' + b'"k":0,' * (1 << 16), "PART_BYTES_MAX"),
-        (b'{"a": [{' + b'"k":0,' * (1 << 16), "PART_BYTES_MAX"),
+        (b'{"a": [{"c": {' + b'"k":0,' * (1 << 16), "PART_BYTES_MAX"),
+        (b'{"a": [{' + b'"k":{},' * (1 << 16), "PART_BYTES_MAX"),
         (b'{"a": [{"a": [' + b"0," * (1 << 17), "ITEM_BYTES_MAX"),
         (b'[{"a": {' + b'"k":{},' * (1 << 16), "ITEM_BYTES_MAX"),
         (b"[" + b" " * (1 << 23), "PART_BYTES_MAX"),
@@ -96,9 +108,9 @@ def test_an_item_without_end_does_not_fill_the_memory(text: bytes, limit: str, m
         read(text)
 
 
-def test_items_one_after_another_are_those_of_an_array() -> None:
-    for data in (b"\xef\xbb\xbf [1, {}]", b' {"a": 1}\n{}'):
-        assert [path for path, _ in iter_items(io.BytesIO(data), lines=True)] == [(None, 0), (None, 1)]
+def test_a_document_is_an_array_or_an_object() -> None:
+    for data, array in ((b"\xef\xbb\xbf [1]", True), (b' {"a": 1}', False)):
+        assert is_array(io.BytesIO(data)) is array
     for data in (b"", b"  7", b'"text"', "[1]".encode("utf-16")):
         with pytest.raises(NotJson):
-            list(iter_items(io.BytesIO(data), lines=True))
+            is_array(io.BytesIO(data))

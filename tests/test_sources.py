@@ -21,8 +21,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from app import engine_of
 from cli import register_commands
 from memory.transfer.export import SessionRecord
-from memory.transfer.sources import files
-from memory.transfer.sources.files import SOURCES, records
+from memory.transfer.sources import archive
+from memory.transfer.sources.files import SOURCES, ThirdPartyExport
 from tests.application import rows_of
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored
@@ -316,10 +316,10 @@ def test_a_zip_is_refused_that_would_fill_the_memory(
     small = zipped(**{"conversations.json": [tea()]})
     flags = small.index(b"PK\x01\x02") + 8
     assert error(bring_in(client, small[:flags] + b"\x01" + small[flags + 1 :]), 422)["code"] == "bad_zip"  # encrypted
-    monkeypatch.setattr(files, "DIRECTORY_BYTES_MAX", 2_000)
+    monkeypatch.setattr(archive, "DIRECTORY_BYTES_MAX", 2_000)
     many = zipped(**{f"{number}.txt": b"" for number in range(100)}, **{"conversations.json": [tea()]})
     assert error(bring_in(client, many), 422)["code"] == "bad_zip"
-    monkeypatch.setattr(files, "UNPACKED_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1_000_000)
     bomb = zipped(**{"conversations.json": b"[" + b" " * 1_000_000 + b"]"})
     assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
 
@@ -441,7 +441,7 @@ _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
 def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item: Body, name: str, value: Any) -> None:
     whole = {**item, name: value}
     known = [(source, whole) for source in SOURCES if source.recognises(whole)]
-    for record in records(known, datetime.now(UTC)):
+    for record in ThirdPartyExport(lambda: iter(known), datetime.now(UTC)).records():
         for message in record.messages if isinstance(record, SessionRecord) else ():
             assert message.role in ("user", "assistant") and message.content and message.external_id
             json.dumps(message.content, ensure_ascii=False).encode()

@@ -272,15 +272,19 @@ class ExportDocument(Schema):
     archives = fields.List(fields.Nested(Archive))
 
 
-NAMES: dict[str, Any] = ExportDocument().fields
-LISTS = {name: NAMES[name].inner.schema for name in ("sessions", "facts", "items", "archives")}
-_head = ExportDocument(exclude=tuple(LISTS))
+_LISTS: dict[str, Schema] = {
+    "sessions": ExportedSession(),
+    "facts": ExportedFact(),
+    "items": ExportedItem(),
+    "archives": Archive(),
+}
+_head = ExportDocument(exclude=tuple(_LISTS))
 
 
 def to_json(export: Export) -> Iterator[str]:
     """Yield the JSON document in pieces."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
-    for name, schema in LISTS.items():
+    for name, schema in _LISTS.items():
         yield f', "{name}": ['
         for number, item in enumerate(getattr(export, name)):
             yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)

@@ -8,19 +8,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import IO, Any
 
 from marshmallow import Schema, ValidationError, fields
 
 from memory.errors import InvalidRequest
+from memory.transfer import export_format
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
-from memory.transfer.export_format import FORMAT, LISTS, NAMES, VERSION
 from memory.transfer.imports import ImportDocument
-from memory.transfer.json_reader import NotJson, first_byte, iter_items
+from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
 from schemas.fields import Input, UserId, counts, describe, flat
+
+_SCHEMAS = {  # by the names in an item's path
+    ("sessions",): export_format.ExportedSession(),
+    ("sessions", "messages"): export_format.ExportedMessage(),
+    ("sessions", "summaries"): export_format.ExportedSummary(),
+    ("sessions", "turns"): export_format.ExportedTurn(),
+    ("facts",): export_format.ExportedFact(),
+    ("facts", "revisions"): export_format.ExportedRevision(),
+    ("items",): export_format.ExportedItem(),
+    ("items", "versions"): export_format.ExportedVersion(),
+}
+_PARTS: Parts = {
+    "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
+    "facts": {"revisions": "start_array"},
+    "items": {"versions": "start_array"},
+}
+_NAMES = export_format.ExportDocument().fields
 
 
 class ImportQuery(Input):
@@ -32,7 +50,7 @@ class Imported(Schema):
 
     format = fields.String(
         attribute="document.format",
-        metadata=describe(f"`{FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
+        metadata=describe(f"`{export_format.FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
     )
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
@@ -53,8 +71,8 @@ def _is_export(file: IO[bytes]) -> bool:
     if first_byte(file) != b"{":
         return False
     try:
-        for path, value in iter_items(file):
-            if path == ("format",) or path[0] not in NAMES:
+        for path, value in iter_items(file, _PARTS):
+            if path == ("format",) or path[0] not in _NAMES:
                 return path == ("format",)
             if len(path) > 1:
                 return not memories.recognises_zep(mapping(value))  # Zep has lists of facts too
@@ -64,20 +82,18 @@ def _is_export(file: IO[bytes]) -> bool:
 
 
 def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
-    export = files.open_export(file)
+    export = files.open_export(file, now)
     kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
-    for record in files.records(export(), now):
+    for record in export.records():
         kinds[type(record)] += 1
         if isinstance(record, ItemRecord):
             name = *record.item.namespace, record.item.key
             newest[name] = max(record, newest.get(name, record), key=lambda item: item.item.updated_at)
     return ImportDocument(
-        next((source.name for source, _ in export()), files.SOURCES[-1].name),
+        export.format,
         kinds[SessionRecord],
-        (record for record in files.records(export(), now) if isinstance(record, SessionRecord)),
-        (record for record in files.records(export(), now) if isinstance(record, FactRecord))
-        if kinds[FactRecord]
-        else (),
+        (record for record in export.records() if isinstance(record, SessionRecord)),
+        (record for record in export.records() if isinstance(record, FactRecord)) if kinds[FactRecord] else (),
         newest.values(),
     )
 
@@ -93,54 +109,63 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
         _check_distinct(f"{place}.summaries", "version", session.summaries)
         _check_distinct(f"{place}.turns", "user_position", session.turns)
         _check_distinct(f"{place}.turns", "reply_position", session.turns)
-    for number, record in enumerate(_records(iter_items(file), "facts")):
+    for number, record in enumerate(_records(iter_items(file, _PARTS), "facts")):
         fact = record.fact
         if fact.session_id is None and (fact.scope == "session" or record.source_position):
             raise _invalid(f"facts.{number}.session_id", "it is missing")
         if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
-    for number, record in enumerate(_records(iter_items(file), "items")):
+    for number, record in enumerate(_records(iter_items(file, _PARTS), "items")):
         if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
             raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
-    records = (_records(iter_items(file), name) for name in ("sessions", "facts", "items"))
-    return ImportDocument(FORMAT, len(lengths), *records)
+    records = (_records(iter_items(file, _PARTS), name) for name in ("sessions", "facts", "items"))
+    return ImportDocument(export_format.FORMAT, len(lengths), *records)
 
 
 def _checked_items(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield the items of an export. Raises InvalidRequest at the first item that an export does not have."""
     head: dict[str, Any] = {}
-    for path, value in iter_items(file):
+    for path, value in iter_items(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
         elif path[0] in ("facts", "items"):  # their sessions may come later: check only their shape
             _load(path, value)
-        if "format" in head or path[0] not in (NAMES if len(path) == 1 else LISTS):
-            _check_head({"version": VERSION, **head})
+        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
+            _check_head({"version": export_format.VERSION, **head})
         yield path, value
     _check_head(head)
 
 
 def _check_head(head: Mapping[str, Any]) -> None:
-    if head.get("format") != FORMAT:
-        raise refused("unknown_format", f"This is no export of Recap: its `format` is not {FORMAT!r}")
-    if head.get("version") != VERSION:
+    if head.get("format") != export_format.FORMAT:
+        raise refused("unknown_format", f"This is no export of Recap: its `format` is not {export_format.FORMAT!r}")
+    if head.get("version") != export_format.VERSION:
         raise InvalidRequest(
             "export_version_unknown",
             f"This export has version {str(head.get('version'))[:20]}, but this Recap reads version "
-            f"{VERSION}. Nothing was stored. Import it into a Recap as new as the one that exported it.",
+            f"{export_format.VERSION}. Nothing was stored. Import it into a Recap as new as the one that exported it.",
             param="version",
         )
 
 
 def _records(items: Iterable[tuple[tuple[Any, ...], Any]], kind: str) -> Iterator[Any]:
-    """Yield the records of `sessions`, `facts` or `items`."""
-    return (_load(path, value) for path, value in items if path[0] == kind)
+    """Yield the records of `sessions`, `facts` or `items`, joined from their parts."""
+    lists: dict[str, list[Any]] = {}
+    for path, value in items:
+        if path[0] != kind:
+            continue
+        loaded = _load(path, value)
+        if len(path) > 2:
+            lists.setdefault(path[2], []).append(loaded)
+        else:
+            yield replace(loaded, **lists)
+            lists = {}
 
 
 def _load(path: tuple[Any, ...], value: Any) -> Any:
     try:
-        return LISTS[path[0]].load(value)
+        return _SCHEMAS[path[0], *path[2:3]].load(value)
     except ValidationError as error:
         place, texts = next(iter(flat(error.messages, ".".join(map(str, path))).items()))
         raise _invalid(place, texts[0].rstrip(".")) from None

@@ -1,27 +1,30 @@
-"""Read a JSON document that may be larger than memory, item by item, with ijson.
+"""Read a JSON document that may be larger than memory, part by part, with ijson.
 
-A document is an array of items, an object with arrays of items, or items one after another as in JSON Lines. ijson
-refuses NaN, infinity and integers of more than 64 bits, and reads half a surrogate pair as `?`.
+A document is an array of items, an object with arrays of items, or items one after another as in JSON Lines. A long
+list or object within an item is read part by part as well. ijson refuses NaN, infinity and integers of more than 64
+bits, and reads half a surrogate pair as `?`.
 
-Invariant: memory holds one item at a time, of at most ITEM_BYTES_MAX, and each member of its lists and objects has at
-most PART_BYTES_MAX (test_json_items). `ijson.items` has no such limit, and 100,000 brackets make it fill the memory
-with their prefixes; so items are built here from its events.
+Invariant: memory holds one part at a time, of at most PART_BYTES_MAX (test_json_items). `ijson.items` has no such
+limit, and 100,000 brackets make it fill the memory with their prefixes; so parts are built here from its events.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
 import ijson
 
 VALUE_COST_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
 PART_BYTES_MAX = 1 << 22
-ITEM_BYTES_MAX = 1 << 27
+ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
 DEPTH_MAX = 100
 _BUFFER_BYTES = 1 << 18  # its events are in memory at once; with a smaller one ijson reads a long text many times
 _BOM = b"\xef\xbb\xbf"
+
+Parts = Mapping[str | None, Mapping[str, str]]
+"""By key: the members of an item that are read part by part, `start_array` for a list, `start_map` for an object."""
 
 
 class NotJson(ValueError):
@@ -34,24 +37,39 @@ def first_byte(file: IO[bytes]) -> bytes:
     return file.read(64).lstrip(_BOM + b" \t\r\n")[:1]
 
 
-def iter_items(file: IO[bytes], *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def is_array(file: IO[bytes]) -> bool:
+    """Return whether the document is an array, not an object. Raises NotJson if it is neither."""
+    first = first_byte(file)
+    if first not in (b"[", b"{"):
+        raise NotJson("it begins with neither [ nor {")
+    return first == b"["
+
+
+def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield the document's items, each with its path, from the start. Raises NotJson.
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` for a member that is no array.
     lines: read a document that is no array as items one after another, also if it is a single object.
+
+    Parts come before their item, in which the member is left empty. With parts of `{"sessions": {"messages":
+    "start_array"}}`, the document `{"sessions": [{"id": "a", "messages": [1, 2]}]}` gives:
+
+        ("sessions", 0, "messages", 0), 1
+        ("sessions", 0, "messages", 1), 2
+        ("sessions", 0), {"id": "a", "messages": []}
     """
-    first = first_byte(file)
-    if lines and first not in (b"[", b"{"):
-        raise NotJson("it begins with neither [ nor {")
+    lines = lines and not is_array(file)
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document, number = _Document(file, lines=lines and first == b"{"), 0
+    document, number = _Document(file, lines=lines), 0
     try:
-        for path, value in document.items():
+        for path, value in document.items(parts):
             yield path, value
-            document.part = document.item = 0
-            number += 1
+            document.part = 0
+            number += len(path) <= 2
+            if len(path) == 2 and path[0] in parts:  # all unknown members count as one item
+                document.item = 0
     except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = re.search(r"error: ([^.\\\n]+)", str(error))
         raise NotJson(f"{reason[1] if reason else 'it is not UTF-8'} (after {number} items)") from None
@@ -81,33 +99,32 @@ class _Document:
         if self.part > PART_BYTES_MAX or self.item > ITEM_BYTES_MAX:
             raise NotJson("one of its items is too large, or has too many values")
 
-    def items(self) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    def items(self, parts: Parts) -> Iterator[tuple[tuple[Any, ...], Any]]:
         if self._lines:
-            for number, first in enumerate(self._events):
-                yield (None, number), self._item(*first)
+            for number, (event, value) in enumerate(self._events):
+                yield from self._in_parts((None, number), parts.get(None, {}), event, value)
             return
         begin, _ = self._next()
         for key, event, value in self._members(begin) if begin == "start_map" else [(None, begin, None)]:
             if event == "start_array":
-                for number, *member in self._members(event):
-                    yield (key, number), self._item(*member)
+                for number, *first in self._members(event):
+                    yield from self._in_parts((key, number), parts.get(key, {}), *first)
             else:
                 yield (key,), self._whole(event, value)
         next(self._events, None)  # raises if something follows the document
 
-    def _item(self, event: str, value: Any) -> Any:
-        """Return an item. The lists and objects in it are read part by part."""
-        if event != "start_map":
-            return self._whole(event, value)
-        item: dict[str, Any] = {}
-        for name, begin, first in self._members(event):
-            if begin == "start_map":
-                item[name] = {key: self._whole(*part) for key, *part in self._members(begin)}
-            elif begin == "start_array":
-                item[name] = [self._whole(*part) for _, *part in self._members(begin)]
-            else:
-                item[name] = first
-        return item
+    def _in_parts(
+        self, path: tuple[Any, ...], kinds: Mapping[str, str], event: str, value: Any
+    ) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        item: Any = {} if event == "start_map" else self._whole(event, value)
+        for name, begin, first in self._members(event) if event == "start_map" else ():
+            if kinds.get(name) != begin:
+                item[name] = self._whole(begin, first)
+                continue
+            item[name] = {} if begin == "start_map" else []
+            for place, *part in self._members(begin):
+                yield (*path, name, place), self._whole(*part)
+        yield path, item
 
     def _members(self, begin: str) -> Iterator[tuple[Any, str, Any]]:
         """Yield the members of an array or an object: number or key, and the event that begins the value."""
@@ -117,10 +134,7 @@ class _Document:
             number += 1
 
     def _whole(self, event: str, value: Any) -> Any:
-        """Return a value, which is one part."""
-        if not event.startswith("start"):
-            return value
-        builder, depth, self.part = ijson.ObjectBuilder(), 0, 0
+        builder, depth = ijson.ObjectBuilder(), 0
         while True:
             builder.event(event, value)
             depth += event.startswith("start") - event.startswith("end")

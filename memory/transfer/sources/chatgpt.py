@@ -17,7 +17,17 @@ from typing import Any
 from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
 from memory.knowledge.profile_patch import Profile
 from memory.transfer.export import ItemRecord
-from memory.transfer.sources.values import Record, branch, chat, digest, drafts, mapping, moment, objects, text
+from memory.transfer.sources.values import (
+    Record,
+    branch,
+    chat,
+    digest,
+    drafts,
+    mapping,
+    moment,
+    objects,
+    text,
+)
 from models.messages import MessageDraft
 from models.store import Item, ItemVersion
 

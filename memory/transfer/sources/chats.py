@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.transfer.sources.values import Record, chat, digest, drafts, moment, objects, role_of, text, words
+from memory.transfer.sources.values import (
+    Record,
+    chat,
+    digest,
+    drafts,
+    moment,
+    objects,
+    role_of,
+    text,
+    words,
+)
 from models.messages import MessageDraft
 
 _IDS = ("session_id", "thread_id", "conversation_id", "id", "uuid")
@@ -37,9 +47,11 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 
 
 def _drafts(message: Mapping[str, Any], place: str, began: datetime | None) -> Iterator[MessageDraft]:
-    key = text(message.get("id")) or text(message.get("uuid")) or place
-    at, name = _time(message) or began, text(message.get("name"))
-    return drafts(_role(message), words(message.get("content")), at, key, name)
+    role = _role(message)
+    if role is not None:
+        key = next((text(message.get(name)) for name in ("id", "uuid") if text(message.get(name))), place)
+        at, name = _time(message) or began, text(message.get("name"))
+        yield from drafts(role, words(message.get("content")), at, key, name)
 
 
 def _role(message: Mapping[str, Any]) -> str | None:

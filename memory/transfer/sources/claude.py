@@ -12,7 +12,19 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, memory, moment, objects, text, words
+from memory.transfer.sources.values import (
+    Record,
+    branch,
+    chat,
+    drafts,
+    mapping,
+    memory,
+    moment,
+    objects,
+    role_of,
+    text,
+    words,
+)
 from models.messages import MessageDraft
 
 _MEMORIES = ("conversations_memory", "project_memories")
@@ -31,8 +43,8 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         remembered = [item.get("conversations_memory"), *mapping(item.get("project_memories")).values()]
         for line in "\n".join(map(text, remembered)).splitlines():
             if not _HEADING.fullmatch(line.strip()):
-                for sentence in _SENTENCES.split(line.strip(" \t-*")):
-                    yield from memory(sentence, now)
+                sentences = _SENTENCES.split(line.strip(" \t-*"))
+                yield from (memory(sentence, now) for sentence in sentences if sentence)
         return
     began, updated = moment(item.get("created_at")), moment(item.get("updated_at"))
     messages = _messages(item) if "chat_messages" in item else _documents(item, began)
@@ -50,7 +62,9 @@ def _messages(conversation: Mapping[str, Any]) -> Iterator[MessageDraft]:
     for key in branch(parents, tip) if any(parents.values()) else list(by_key):
         message = by_key[key]
         at = moment(message.get("created_at")) or at
-        yield from drafts(message.get("sender"), _words(message), at, key)
+        role = role_of(message.get("sender"))
+        if role is not None:
+            yield from drafts(role, _words(message), at, key)
 
 
 def _words(message: Mapping[str, Any]) -> str:

@@ -1,35 +1,28 @@
-"""Files of other programs: JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip, which is read in place.
+"""Files of other programs: JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip.
 
-Invariants:
-- Memory holds one chat at a time, and nothing is written to disk (test_sources).
-- A .zip with too many files or too much text is refused (test_sources).
+Invariant: memory holds one chat at a time (test_sources).
 """
 
 from __future__ import annotations
 
-import re
-import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
-from memory.transfer.json_reader import NotJson, iter_items
+from memory.transfer.json_reader import NotJson, Parts, iter_items
 from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
+from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
-UNPACKED_BYTES_MAX = 1 << 31  # of the text in a .zip
-DIRECTORY_BYTES_MAX = 1 << 23  # of the list of its files, which is read at once
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
-_TEXT = re.compile(r"\.(json|jsonl|ndjson|md)$", re.IGNORECASE)
+_PARTS: Parts = {
+    None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
+}
 
 
 @dataclass(frozen=True)
@@ -60,57 +53,62 @@ _OTHER_FILES = {  # of exports, by a field that only they have
     "titleUrl": _ACTIVITY,
     "activityControls": _ACTIVITY,
 }
-Items = Iterable[tuple[Source, Mapping[str, Any]]]
 
 
-def records(items: Items, now: datetime) -> Iterator[Record]:
-    """Yield the records of items, with consecutive parts of a session joined, without empty sessions.
+@dataclass(frozen=True)
+class ThirdPartyExport:
+    """Items of another program's export. Each iteration reads the file from the start."""
 
-    now: for records without a time. Raises InvalidRequest, also for items of several people, and NotJson.
-    """
-    for session_id, group in groupby(
-        _each(items, now), lambda record: record.id if isinstance(record, SessionRecord) else None
-    ):
-        while session_id is not None and (parts := list(islice(group, JOINED_MAX))):
-            session = _join([part for part in parts if isinstance(part, SessionRecord)])
-            if session.messages:
-                yield session
-        yield from group
+    items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
+    now: datetime  # for records without a time
+
+    @property
+    def format(self) -> str:
+        return next((source.name for source, _ in self.items()), SOURCES[-1].name)
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records, with consecutive parts of a session joined, without empty sessions.
+
+        Raises InvalidRequest, also for an export of several people, and NotJson.
+        """
+        for session_id, group in groupby(
+            self._each(), lambda record: record.id if isinstance(record, SessionRecord) else None
+        ):
+            while session_id is not None and (parts := list(islice(group, JOINED_MAX))):
+                session = _join([part for part in parts if isinstance(part, SessionRecord)])
+                if session.messages:
+                    yield session
+            yield from group
+
+    def _each(self) -> Iterator[Record]:
+        people = set[str]()
+        for source, item in self.items():
+            ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
+            people.update(person for person in ids if isinstance(person, str))
+            if len(people) > 1:
+                names = " and ".join(sorted(people))[:300]
+                raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
+            yield from source.records(item, self.now)
 
 
-def _each(items: Items, now: datetime) -> Iterator[Record]:
-    people = set[str]()
-    for source, item in items:
-        ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
-        people.update(person for person in ids if isinstance(person, str))
-        if len(people) > 1:
-            names = " and ".join(sorted(people))[:300]
-            raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
-        yield from source.records(item, now)
-
-
-def open_export(file: IO[bytes]) -> Callable[[], Items]:
-    """Return a function that reads the items of another program's export from the start.
-
-    Raises InvalidRequest for a .zip that can't be read, or has nothing to import.
-    """
-    file.seek(0)
-    if file.read(4) != b"PK\x03\x04":
-        return partial(_items, file)
-    archive = _Archive(file)
-    names = [name for name in archive.names if _is_known(archive, name)]
-    if not names:
+def open_export(file: IO[bytes], now: datetime) -> ThirdPartyExport:
+    """Return the export in a file. Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
+    if not is_zip(file):
+        return ThirdPartyExport(lambda: _items(file), now)
+    archive = Archive(file)
+    read = [name for name in archive.names if _is_known(archive, name)]
+    if not read:
         raise refused("unknown_format", f"This is a .zip without chats. It begins with: {archive.begins}")
 
-    def items() -> Items:
-        for name in names:
+    def items() -> Iterator[tuple[Source, Mapping[str, Any]]]:
+        for name in read:
             with archive.open(name) as part:
                 yield from _items(part)
 
-    return items
+    return ThirdPartyExport(items, now)
 
 
-def _is_known(archive: _Archive, name: str) -> bool:
+def _is_known(archive: Archive, name: str) -> bool:
     """Return whether a file begins with an item of a known source. Exports have other files beside."""
     try:
         with archive.open(name) as file:
@@ -124,7 +122,7 @@ def _is_known(archive: _Archive, name: str) -> bool:
 
 
 def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-    """Yield the items of one file, each with its source. Raises InvalidRequest for an unknown item, and NotJson."""
+    """Yield the items of one file, each with its source.  Raises InvalidRequest for an unknown item, and NotJson."""
     if langgraph.is_database(file):
         items: Iterator[Any] = langgraph.threads(file)
     else:
@@ -137,10 +135,23 @@ def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
 
 
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
-    """Yield the items of a JSON document; of the response of an API, those of its lists."""
-    for _, item in iter_items(file, lines=True):
-        lists = [value for name, value in mapping(item).items() if name in _LISTS and isinstance(value, list)]
-        yield from chain(*lists) if any(lists) else [item]
+    """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
+    parts: dict[str, Any] = {}
+    listed = False
+    for (_, _, *part), value in iter_items(file, _PARTS, lines=True):
+        if not part:
+            if not listed:
+                yield {**value, **parts} if parts else value
+            parts, listed = {}, False
+            continue
+        name, place = part
+        if name in _LISTS:
+            listed = True
+            yield value
+        elif isinstance(place, int):
+            parts.setdefault(name, []).append(value)
+        else:
+            parts.setdefault(name, {})[place] = value
 
 
 def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
@@ -161,50 +172,3 @@ def _join(parts: list[SessionRecord]) -> SessionRecord:
     if len(parts) > 1 and all(draft.created_at for draft in drafts):
         drafts.sort(key=lambda draft: draft.created_at or datetime.min)
     return replace(parts[0], messages=tuple(drafts))
-
-
-class _Archive:
-    """Files of a .zip. Raises InvalidRequest for a damaged one, now or while it is read."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        with _errors():
-            self._zip = zipfile.ZipFile(_Bounded(file))
-        files = self._zip.infolist()
-        text = [file for file in files if _TEXT.search(file.filename)]
-        self.names = sorted({file.filename for file in text})
-        self.begins = ", ".join(file.filename[:60] for file in files[:3])
-        if sum(file.file_size for file in text) > UNPACKED_BYTES_MAX:
-            raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
-
-    @contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
-        with _errors((*_DAMAGED, RuntimeError)):  # a password, or a compression that Python does not know
-            part = self._zip.open(name)
-        with _errors(), part:
-            yield part
-
-
-class _Bounded:
-    """File of a .zip, with reads below DIRECTORY_BYTES_MAX: a .zip declares the size of its list."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(DIRECTORY_BYTES_MAX if size < 0 else min(size, DIRECTORY_BYTES_MAX))
-        if len(data) == DIRECTORY_BYTES_MAX:
-            raise zipfile.BadZipFile
-        return data
-
-
-@contextmanager
-def _errors(kinds: tuple[type[Exception], ...] = _DAMAGED) -> Iterator[None]:
-    try:
-        yield
-    except kinds:
-        problem = (
-            "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files. Download it "
-            "again, or unpack it and import each file"
-        )
-        raise refused("bad_zip", problem) from None

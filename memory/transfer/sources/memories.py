@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.transfer.sources.values import Record, memory
+from memory.transfer.sources.values import Record, memory, text
 
 
 def recognises_mem0(item: Mapping[str, Any]) -> bool:
@@ -18,7 +18,8 @@ def recognises_mem0(item: Mapping[str, Any]) -> bool:
 
 
 def of_mem0(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
-    return memory(item["memory"], now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
+    if statement := text(item["memory"]):
+        yield memory(statement, now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
 
 
 def recognises_zep(item: Mapping[str, Any]) -> bool:
@@ -26,5 +27,6 @@ def recognises_zep(item: Mapping[str, Any]) -> bool:
 
 
 def of_zep(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
-    since, until = item.get("valid_at") or item.get("created_at"), item.get("invalid_at") or item.get("expired_at")
-    return memory(item["fact"], now, since, until)
+    if statement := text(item["fact"]):
+        since, until = item.get("valid_at") or item.get("created_at"), item.get("invalid_at") or item.get("expired_at")
+        yield memory(statement, now, since, until)

@@ -73,12 +73,12 @@ def _part(part: Mapping[str, Any]) -> str:
     return next((f"[{name}]" for name in ("image", "video", "audio", "file") if name in kind), "")
 
 
-def drafts(speaker: Any, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
-    """Yield a message in as many pieces as it takes; none without text or role. key: its id in the file."""
-    role, key = role_of(speaker), key[:MESSAGE_KEY_CHARS]
-    for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX) if role else (), 1):
+def drafts(role: str, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
+    """Yield a message in as many pieces as it takes; none without text. key: its id in the file."""
+    key = key[:MESSAGE_KEY_CHARS]
+    for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX), 1):
         yield MessageDraft(
-            role=role or "",
+            role=role,
             content=content[start : start + MESSAGE_CHARS_MAX],
             name=name[:128] or None,
             created_at=at,
@@ -114,11 +114,10 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def memory(statement: Any, now: datetime, since: Any = None, until: Any = None) -> Iterator[FactRecord]:
-    """Yield a statement about the person as a fact without a source, valid from `since`; none without text."""
-    if statement := text(statement):
-        fact = Fact(0, statement, moment(since) or now, now, scope="user", valid_to=moment(until))
-        yield FactRecord(fact, None, (), by_text=True)
+def memory(statement: str, now: datetime, since: Any = None, until: Any = None) -> FactRecord:
+    """Return a statement about the person as a fact without a source, valid from `since`."""
+    fact = Fact(0, statement, moment(since) or now, now, scope="user", valid_to=moment(until))
+    return FactRecord(fact, None, (), by_text=True)
 
 
 def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
