@@ -428,7 +428,12 @@ class JobQueue:
         """
         now, outcome = self._now(), "done"
         leased = {"job": job.id, "token": job.lease_token}
-        values: dict[str, Any] = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}
+        values: dict[str, Any] = {
+            "state": "pending",
+            "updated_at": now,
+            "lease_token": None,  # nosec B105 # no password
+            "lease_until": None,
+        }
         values["round"] = _next_round(job.kind, job.tenant, job.owner_id)
         if error is None:
             values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
