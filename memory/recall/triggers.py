@@ -171,20 +171,9 @@ class MessageReading:
         return text
 
 
-def plan_recall(
-    message: str, visible_texts: Sequence[str], now: datetime, zone: tzinfo, analysis: Analysis, *, always: bool = False
-) -> RecallPlan:
-    """Read a message and plan its recall, see MessageReading."""
-    return MessageReading(message, now, zone, analysis).plan(visible_texts, always=always)
-
-
 def about(question: str) -> str | None:
     """Return the role whose words are likely to answer: the person's own if they speak of themselves, else None."""
-    return "user" if _is_personal(question) else None
-
-
-def _is_personal(question: str) -> bool:
-    return _OWN.search(question) is not None and _REPLIED.search(question) is None
+    return "user" if _OWN.search(question) is not None and _REPLIED.search(question) is None else None
 
 
 def asking(message: str) -> str:
