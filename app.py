@@ -51,7 +51,7 @@ def create_app(
     else:
         own, flask = _read(settings)
         app = build_app(own, model, **flask)
-        _make_schema(app)
+        make_schema(app)
     if migrations:
         add_migrations(app)
     if app.testing:
@@ -134,7 +134,7 @@ def _read(settings: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
     return Settings.from_env(variables, dotenv=None), flask
 
 
-def _make_schema(app: Flask) -> None:
+def make_schema(app: Flask) -> None:
     """Make the schema of a new database. Raises SettingsError for an older or newer one."""
     engine, revision = engine_of(app), None
     try:

@@ -49,6 +49,11 @@ PROFILE = mcp.Resource(uri="recap://profile", name="profile", title="Who the per
 SUMMARY = "/summary"  # after the address of a session
 REPEATED = {"tools/call": "name", "resources/read": "uri"}  # the parameter that the header Mcp-Name repeats
 REQUIRED = (mcp.PROTOCOL_VERSION_META_KEY, mcp.CLIENT_CAPABILITIES_META_KEY)  # of `_meta`
+AGREE: dict[str, Any] = {  # the form in which a person agrees
+    "type": "object",
+    "properties": {"agree": {"type": "boolean", "title": "Yes, erase everything", "default": False}},
+    "required": ["agree"],
+}
 OFFERED = {
     "capabilities": mcp.ServerCapabilities(tools=mcp.ToolsCapability(), resources=mcp.ResourcesCapability()),
     "instructions": INSTRUCTIONS,
@@ -71,22 +76,41 @@ class McpServer:
     engine: Engine
     principal: Principal
     person: Caller
+    can_ask: bool = False  # whether the client shows its person a form
 
     def list_tools(self, _: mcp.PaginatedRequestParams | None = None) -> mcp.ListToolsResult:
         """List the tools that the key has the scope for."""
         scopes = self.principal.scopes
         return mcp.ListToolsResult(tools=[entry.tool for entry in TOOLS.values() if entry.scope in scopes])
 
-    def call_tool(self, params: mcp.CallToolRequestParams) -> mcp.CallToolResult:
-        """Return the tool's answer, or what was wrong with the call, for the model to read. Raises Refused."""
+    def call_tool(self, params: mcp.CallToolRequestParams) -> mcp.CallToolResult | mcp.InputRequiredResult:
+        """Return the tool's answer, or what was wrong with the call, for the model to read. Raises Refused.
+
+        A tool with a question asks the person first, through their client: whatever the model was talked into, it
+        writes arguments alone, and no argument answers the question.
+        """
         entry = TOOLS.get(params.name)
         if entry is None:
             raise Refused(mcp.INVALID_PARAMS, "There is no tool of this name. `tools/list` names them.")
         try:
-            text, is_error = entry.call(self.engine, self._require(entry.scope), params.arguments or {}), False
+            person = self._require(entry.scope)
+            if entry.question is not None and not _agreed(params.input_responses):
+                return self._ask(entry.question(self.engine, person))
+            text, data = entry.call(self.engine, person, params.arguments or {})
         except RecapError as error:
-            text, is_error = error.message, True
-        return mcp.CallToolResult(content=[mcp.TextContent(text=text)], is_error=is_error)
+            return mcp.CallToolResult(content=[mcp.TextContent(text=error.message)], is_error=True)
+        return mcp.CallToolResult(content=[mcp.TextContent(text=text)], structured_content=data)
+
+    def _ask(self, question: str) -> mcp.InputRequiredResult:
+        """Ask the person. Raises Forbidden where the client can't show them a form."""
+        if not self.can_ask:
+            raise Forbidden(
+                "person_must_agree",
+                "Nothing was done: only the person themself can agree to this, and this client can't ask them. Tell "
+                "them that `Erase everything` on Recap's page does it, or `DELETE /api/users/{user_id}`.",
+            )
+        form = mcp.ElicitRequestFormParams(message=question, requested_schema=AGREE)
+        return mcp.InputRequiredResult(input_requests={"agree": mcp.ElicitRequest(params=form)})
 
     def list_resources(self, params: mcp.PaginatedRequestParams | None = None) -> mcp.ListResourcesResult:
         """List the profile, and the summary of each conversation that has one, newest first."""
@@ -142,6 +166,26 @@ class McpServer:
         return self.person
 
 
+def _agreed(answers: mcp.InputResponses | None) -> bool:
+    """Return whether the person agreed. Raises Forbidden if they were asked and did not."""
+    answer = (answers or {}).get("agree")
+    if answer is None:
+        return False
+    if (
+        isinstance(answer, mcp.ElicitResult)
+        and answer.action == "accept"
+        and (answer.content or {}).get("agree") is True
+    ):
+        return True
+    raise Forbidden("person_declined", "Nothing was done: the person did not agree.")
+
+
+def can_show_forms(capabilities: mcp.ClientCapabilities | None) -> bool:
+    """Return whether a client with these capabilities can ask its person with a form."""
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
 def error_data(error: RecapError) -> mcp.ErrorData:
     """Return an error in the form of JSON-RPC."""
     if isinstance(error, Refused):
@@ -161,9 +205,9 @@ def answer(user_id: str | None) -> Response:
     user_id = user_id or next(filter(None, map(header, ("X-User-Id", *PERSON_HEADERS))), None)
     if len(user_id or "") > USER_CHARS:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_CHARS} characters. Nothing was done.")
-    server = McpServer(current_engine(), g.principal, caller(user_id))
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
+    server = McpServer(current_engine(), g.principal, caller(user_id), _can_ask(message) if g.mcp_modern else False)
     result = _result(server, message, version).model_dump(by_alias=True, exclude_none=True)
     if g.mcp_modern:
         result["_meta"] = {mcp.SERVER_INFO_META_KEY: _implementation().model_dump(exclude_none=True)}
@@ -222,6 +266,15 @@ def _version(message: mcp.JSONRPCRequest) -> str:
         data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
         raise Refused(mcp.UNSUPPORTED_PROTOCOL_VERSION, "This protocol version is not spoken here.", data=data)
     return str(version)
+
+
+def _can_ask(message: mcp.JSONRPCRequest) -> bool:
+    """Return whether the client says that it shows forms. Earlier ones are asked in a stream; there is none."""
+    capabilities = (message.params or {})["_meta"][mcp.CLIENT_CAPABILITIES_META_KEY]
+    try:
+        return can_show_forms(mcp.ClientCapabilities.model_validate(capabilities))
+    except ValidationError:
+        return False  # the method's own parameters are checked with the message
 
 
 def _decoded(value: str) -> str | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 from urllib.parse import quote
 
 from apispec import APISpec
-from apispec.ext.marshmallow import OpenAPIConverter, resolver
+from apispec.ext.marshmallow import OpenAPIConverter
 from marshmallow import Schema, ValidationError, fields, validate, validates_schema
 from mcp_types import Tool, ToolAnnotations
 
@@ -22,19 +22,34 @@ from memory.paging import slice_page
 from memory.quoting import message_lines, normalize
 from memory.turn.prompt import memory_block
 from memory.turn.request import TurnRequest
+from memory.users import get_user_info
 from models.facts import FACT_CATEGORIES
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
 from schemas import facts, sessions
 from schemas.facts import TEXT_CHARS_MAX
-from schemas.fields import ID, Input, Receipt, Text, UtcDateTime, describe, flat, integer, limit, one_of, page_of
-from schemas.recall import RecallRequest
+from schemas.fields import (
+    ID,
+    Input,
+    Receipt,
+    Text,
+    TimeZone,
+    UtcDateTime,
+    describe,
+    flat,
+    integer,
+    limit,
+    one_of,
+    page_of,
+)
 
 LEFT_OUT = "[left out: a model server refused this message]"
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
-_PLACE = validate.Regexp(re.compile(rf"{ID.pattern}(/\d{{1,18}})?\Z"), error="Must be an id that a tool has shown.")
+# Clients compile it as ECMA-262 does, so it says nothing that Python alone understands.
+_PLACE = validate.Regexp(rf"^{ID.pattern}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
+_STRING = {"type": "string"}
 
 
 class Paged(Input):
@@ -80,6 +95,11 @@ class MemoryChange(MemoryId):
             raise ValidationError("A new text needs the quote that it rests on, and a quote its text.", "quote")
 
 
+class RecalledMessage(Input):
+    message = Text(required=True, metadata=describe("What the person says, in their own words."))
+    timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday", as Europe/Tallinn.'))
+
+
 class Place(Paged):
     id = Text(required=True, validate=_PLACE, metadata=describe("An `id` that search or recent_chats has shown."))
 
@@ -97,23 +117,25 @@ def _line(message: Message, tokens_max: int) -> str:
 
 
 class Found(Schema):
-    id = fields.Function(lambda hit: f"{hit.message.session_id}/{hit.message.id}")
+    id = fields.Function(lambda hit: f"{hit.message.session_id}/{hit.message.id}", metadata=_STRING)
     title = fields.String()
-    url = fields.Function(lambda hit: session_uri(hit.message.session_id))
-    text = fields.Function(lambda hit: _line(hit.message, 150))
+    url = fields.Function(lambda hit: session_uri(hit.message.session_id), metadata=_STRING)
+    text = fields.Function(lambda hit: _line(hit.message, 150), metadata=_STRING)
 
 
 class Results(Schema):
     results = fields.List(fields.Nested(Found), attribute="items")
-    next_cursor = fields.String()
+    next_cursor = fields.String(allow_none=True)
 
 
 class Conversation(Schema):
     id = fields.String()
     title = fields.String()
-    url = fields.Function(lambda shown: session_uri(shown["session_id"]))
-    text = fields.Function(lambda shown: "\n".join(_line(message, 900) for message in shown["page"].items))
-    next_cursor = fields.String(attribute="page.next_cursor")
+    url = fields.Function(lambda shown: session_uri(shown["session_id"]), metadata=_STRING)
+    text = fields.Function(
+        lambda shown: "\n".join(_line(message, 900) for message in shown["page"].items), metadata=_STRING
+    )
+    next_cursor = fields.String(attribute="page.next_cursor", allow_none=True)
 
 
 def session_uri(session_id: str) -> str:
@@ -122,6 +144,7 @@ def session_uri(session_id: str) -> str:
 
 
 Run = Callable[[Engine, Caller, dict[str, Any]], Any]
+Question = Callable[[Engine, Caller], str]
 
 
 TOKENS_MAX = 6_000  # of an answer: clients warn of, or cut off, answers of 10,000
@@ -134,16 +157,20 @@ CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "it
 
 @dataclass(frozen=True)
 class Entry:
-    """Tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function."""
+    """Tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function.
+
+    question: to which the person themself has to say yes before the tool runs.
+    """
 
     tool: Tool
     takes: Schema
     shows: Schema | None  # None: text that is ready for a prompt
     scope: str
     run: Run
+    question: Question | None
 
-    def call(self, engine: Engine, caller: Caller, arguments: dict[str, Any]) -> str:
-        """Return the answer: JSON, or text for a prompt. Raises RecapError.
+    def call(self, engine: Engine, caller: Caller, arguments: dict[str, Any]) -> tuple[str, Any]:
+        """Return the answer as text, JSON or ready for a prompt, and as data if it is data. Raises RecapError.
 
         A page that is too long for a model is read again with half as many items.
         """
@@ -156,24 +183,53 @@ class Entry:
             answer = self.run(engine, caller, dict(params))
             text = answer if self.shows is None else _json(self.shows.dump(answer))
             if tokens.estimate(text) <= TOKENS_MAX or params.get("limit", 1) == 1:
-                return text
+                return text, None if self.shows is None else json.loads(text)
             params["limit"] //= 2
 
 
 TOOLS: dict[str, Entry] = {}
 
 
-# From version 3.1 on, OpenAPI's schemas are JSON Schema.
-_json_schema = OpenAPIConverter("3.1.0", resolver, APISpec("tools", "1", "3.1.0")).schema2jsonschema
+# From version 3.1 on, OpenAPI's schemas are JSON Schema. Nested ones are written out: some clients know no $ref.
+_json_schema = OpenAPIConverter("3.1.0", lambda _: None, APISpec("tools", "1", "3.1.0")).schema2jsonschema
 
 
-def _tool(takes: Schema, shows: Schema | None, scope: str = READ, *, destroys: bool = False) -> Callable[[Run], Run]:
+def _input_schema(takes: Schema) -> dict[str, Any]:
+    """Return the schema of arguments. An optional one is left out, never null: Gemini knows one type for each."""
+    schema: dict[str, Any] = _json_schema(takes)
+    for field in schema["properties"].values():
+        if isinstance(field["type"], list):
+            field["type"] = field["type"][0]
+            del field["default"]
+            if "enum" in field:
+                field["enum"].remove(None)
+    return schema
+
+
+def _output_schema(shows: Schema) -> dict[str, Any]:
+    """Return the schema of an answer, which has every field of it."""
+    schema: dict[str, Any] = _json_schema(shows)
+    for place in (schema, *(field.get("items", {}) for field in schema["properties"].values())):
+        if "properties" in place:
+            place["required"] = list(place["properties"])
+    return schema
+
+
+def _tool(
+    takes: Schema,
+    shows: Schema | None,
+    scope: str = READ,
+    *,
+    destroys: bool = False,
+    question: Question | None = None,
+) -> Callable[[Run], Run]:
     def add(run: Run) -> Run:
         title, _, description = (run.__doc__ or "").partition("\n\n")
         hints = ToolAnnotations(read_only_hint=scope == READ, destructive_hint=destroys, open_world_hint=False)
         texts = {"name": run.__name__, "title": title, "description": " ".join(description.split())}
-        tool = Tool(**texts, input_schema=_json_schema(takes), annotations=hints)
-        TOOLS[tool.name] = Entry(tool, takes, shows, scope, run)
+        output_schema = _output_schema(shows) if shows is not None else None
+        tool = Tool(**texts, input_schema=_input_schema(takes), output_schema=output_schema, annotations=hints)
+        TOOLS[tool.name] = Entry(tool, takes, shows, scope, run, question)
         return run
 
     return add
@@ -239,7 +295,7 @@ def delete_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any
     return erasing.erase_fact(engine, caller, params["id"])
 
 
-@_tool(RecallRequest(only=("message", "timezone")), None)
+@_tool(RecalledMessage(), None)
 def recall(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Recall what matters for a message of the person
 
@@ -284,6 +340,24 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     else:
         page = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
     return {"id": params["id"], "session_id": session_id, "title": title, "page": page}
+
+
+def _count(engine: Engine, caller: Caller) -> str:
+    known = get_user_info(engine, caller)
+    return (
+        f'Erase everything that Recap remembers of "{known.user_id}"? That is {known.facts} facts and {known.messages} '
+        f"messages in {known.sessions} conversations, with every summary and the profile. This can't be undone."
+    )
+
+
+@_tool(Input(), Receipt(only=("erased", "pending", "erased_at")), ADMIN, destroys=True, question=_count)
+def forget_all(engine: Engine, caller: Caller, _: dict[str, Any]) -> Any:
+    """Forget the person completely
+
+    Erases every fact, conversation, summary and the profile. Use it only when the person asks for exactly this; to
+    forget one thing, use `delete_memory`. The client asks the person first, and nothing happens unless they agree.
+    """
+    return erasing.erase_user(engine, caller)
 
 
 def _json(answer: Any) -> str:

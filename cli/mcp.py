@@ -6,7 +6,7 @@ this command alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import anyio
@@ -14,9 +14,12 @@ import anyio.to_thread
 import click
 from flask import current_app
 from flask.cli import with_appcontext
+from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from api.mcp_server import INSTRUCTIONS, McpServer, error_data
+from api.mcp_server import INSTRUCTIONS, McpServer, can_show_forms, error_data
 from api.resource import current_engine
+from app import make_schema
 from cli import Command
 from memory.access.keys import Principal
 from memory.errors import RecapError
@@ -30,7 +33,10 @@ T = TypeVar("T")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
 @with_appcontext
 def mcp(user_id: str, tenant: str) -> None:
-    """Serve one person's memory to an MCP client over stdin and stdout."""
+    """Serve one person's memory to an MCP client over stdin and stdout.
+
+    A new data folder gets its schema first: the client that starts this command has nobody who would make it.
+    """
     try:
         from mcp.server.lowlevel import Server
         from mcp.server.stdio import stdio_server
@@ -38,28 +44,42 @@ def mcp(user_id: str, tenant: str) -> None:
     except ImportError as error:
         text = "The MCP SDK is not installed. Install it with `pip install -r requirements-mcp.txt`."
         raise click.ClickException(text) from error
+    make_schema(current_app)
     engine = current_engine()
-    methods = McpServer(engine, Principal(tenant, user_id), Caller(tenant, user_id))
 
-    def in_thread(method: Callable[[Any], T]) -> Callable[[Any, Any], Any]:
-        async def answer(_: Any, params: Any) -> T:
+    def in_thread(method: Callable[[McpServer, Any], T]) -> Callable[[Any, Any], Awaitable[T]]:
+        async def answer(context: Any, params: Any) -> T:
+            can_ask = can_show_forms(context.session.client_capabilities)
+            methods = McpServer(engine, Principal(tenant, user_id), Caller(tenant, user_id), can_ask)
             try:
-                return await anyio.to_thread.run_sync(method, params)
+                return await anyio.to_thread.run_sync(method, methods, params)
             except RecapError as error:
                 raise MCPError.from_error_data(error_data(error)) from error
 
         return answer
+
+    async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Earlier clients are asked in a request of its own, newer ones by the first answer."""
+        call = in_thread(McpServer.call_tool)
+        answer = await call(context, params)
+        if isinstance(answer, CallToolResult) or context.session.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return answer
+        answers: Any = {}
+        for name, asked in (answer.input_requests or {}).items():
+            form: Any = asked.params
+            answers[name] = await context.session.elicit_form(form.message, form.requested_schema)
+        return await call(context, params.model_copy(update={"input_responses": answers}))
 
     async def serve() -> None:
         server = Server(
             "recap",
             version=current_app.config["API_VERSION"],
             instructions=INSTRUCTIONS,
-            on_list_tools=in_thread(methods.list_tools),
-            on_call_tool=in_thread(methods.call_tool),
-            on_list_resources=in_thread(methods.list_resources),
-            on_list_resource_templates=in_thread(methods.list_templates),
-            on_read_resource=in_thread(methods.read_resource),
+            on_list_tools=in_thread(McpServer.list_tools),
+            on_call_tool=call_tool,
+            on_list_resources=in_thread(McpServer.list_resources),
+            on_list_resource_templates=in_thread(McpServer.list_templates),
+            on_read_resource=in_thread(McpServer.read_resource),
         )
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())

@@ -6,12 +6,14 @@ import json
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
 from mcp_types import (
     HEADER_MISMATCH,
@@ -20,6 +22,7 @@ from mcp_types import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     UNSUPPORTED_PROTOCOL_VERSION,
+    ElicitResult,
 )
 
 from api.mcp_tools import TOKENS_MAX, TOOLS
@@ -35,6 +38,7 @@ from tests.test_auth import with_key
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
 READING = {"recall", "search_memories", "get_memories", "get_memory", "recent_chats", "search", "fetch"}
+WRITING = {"add_memory", "update_memory", "delete_memory", "forget_all"}
 
 
 def rpc(client: FlaskClient, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
@@ -77,13 +81,15 @@ async def remember(client: Client) -> None:
         result = await client.call_tool(name, arguments)
         (content,) = result.content
         assert not result.is_error and content.type == "text", result
-        return json.loads(content.text)
+        assert result.structured_content == json.loads(content.text)  # and the client compares it with the schema
+        return result.structured_content
 
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert set(tools) == READING | {"add_memory", "update_memory", "delete_memory"}
+    assert set(tools) == READING | WRITING
+    assert {name for name, tool in tools.items() if tool.output_schema is None} == {"recall"}
     hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations is not None}
     assert {name for name, hint in hints.items() if hint.read_only_hint} == READING
-    assert {name for name, hint in hints.items() if hint.destructive_hint} == {"update_memory", "delete_memory"}
+    assert {name for name, hint in hints.items() if hint.destructive_hint} == WRITING - {"add_memory"}
     memory = await call("add_memory", text="Likes green tea", quote="I really like green tea")
     assert await call("add_memory", text="Likes green tea.", quote="I like green tea") == memory
     assert (await call("search_memories", query="which tea?"))["items"] == [memory]
@@ -132,15 +138,132 @@ def test_the_sdks_client_works_over_http_in_both_eras(address: str, mode: str, v
     assert run(Client(address, mode=mode), remember) == version
 
 
+def over_stdio(data_dir: Path) -> StdioServerParameters:
+    command = ["-m", "flask", "--app", "wsgi", "mcp", "--user", "ada"]
+    environ = Server(data_dir).environ  # the server itself is not started
+    return StdioServerParameters(command=sys.executable, args=command, env=environ, cwd=ROOT)
+
+
 @pytest.mark.slow
 @in_both_eras
 def test_the_sdks_client_works_over_stdio_in_both_eras(
     tea: FlaskClient, engine: Engine, mode: str, version: str
 ) -> None:
-    command = ["-m", "flask", "--app", "wsgi", "mcp", "--user", "ada"]
-    environ = Server(engine.settings.data_dir).environ  # the server itself is not started
-    server = StdioServerParameters(command=sys.executable, args=command, env=environ, cwd=ROOT)
-    assert run(Client(server, mode=mode), remember) == version
+    assert run(Client(over_stdio(engine.settings.data_dir), mode=mode), remember) == version
+
+
+@pytest.mark.slow
+def test_over_stdio_a_new_data_folder_gets_its_schema(tmp_path: Path) -> None:
+    async def begin(client: Client) -> None:
+        added = await client.call_tool("add_memory", {"text": "Likes tea", "quote": "I like tea"})
+        assert not added.is_error, added
+
+    run(Client(over_stdio(tmp_path / "new")), begin)
+
+
+# -- schemas
+
+
+def test_each_schema_keeps_to_what_every_client_and_model_provider_takes() -> None:
+    """ECMA-262 patterns; and what OpenAI, Anthropic and Gemini document of the parameters of functions."""
+    for name, entry in TOOLS.items():
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) and len(entry.tool.description or "") <= 1024
+        schema = entry.tool.input_schema
+        Draft202012Validator.check_schema(schema)
+        assert set(schema) <= {"type", "properties", "required", "additionalProperties"} and schema["type"] == "object"
+        for field, one in schema["properties"].items():
+            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", field)
+            assert one["type"] in ("string", "integer", "boolean"), "one type, and no null"
+            assert set(one) <= {
+                *("type", "description", "default", "enum", "pattern", "format"),
+                *("minLength", "maxLength", "minimum", "maximum"),
+            }
+            assert one.get("format") in (None, "date-time") and all(isinstance(it, str) for it in one.get("enum", []))
+            assert not re.search(r"\\[AZzGQEKHRX]|\(\?|[+*?}]\+", one.get("pattern", "")), (
+                "what only Python or Perl know"
+            )
+        if entry.tool.output_schema is not None:
+            Draft202012Validator.check_schema(entry.tool.output_schema)
+            assert "$ref" not in json.dumps(entry.tool.output_schema)
+
+
+# -- forgetting everything
+
+
+def everything(client: FlaskClient) -> int:
+    return client.get("/api/users/ada").status_code
+
+
+def form(action: str, **content: bool) -> tuple[list[str], Any]:
+    """What the person was asked, and a callback that answers for them."""
+    asked: list[str] = []
+
+    async def answer(_: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        assert params.requested_schema["properties"]["agree"]["default"] is False
+        return ElicitResult(action=action, content=content or None)  # type: ignore[arg-type]
+
+    return asked, answer
+
+
+async def forget_all(client: Client) -> Any:
+    return await client.call_tool("forget_all", {})
+
+
+async def forgotten(client: Client) -> None:
+    result = await forget_all(client)
+    assert not result.is_error and result.structured_content["erased"]["messages"] == 1, result
+
+
+async def kept(client: Client) -> None:
+    result = await forget_all(client)
+    assert result.is_error and result.content[0].text.startswith("Nothing was done"), result
+
+
+@pytest.mark.parametrize(
+    ("action", "content", "outcome"),
+    [
+        ("accept", {"agree": True}, forgotten),
+        ("accept", {"agree": False}, kept),
+        ("accept", {}, kept),
+        ("decline", {}, kept),
+        ("cancel", {}, kept),
+    ],
+)
+def test_everything_is_forgotten_once_the_person_agrees(
+    tea: FlaskClient, address: str, action: str, content: dict[str, bool], outcome: Any
+) -> None:
+    asked, answer = form(action, **content)
+    run(Client(address, elicitation_callback=answer), outcome)
+    assert len(asked) == 1 and '"ada"' in asked[0] and "1 messages in 1 conversations" in asked[0]
+    assert everything(tea) == (404 if outcome is forgotten else 200)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_nothing_is_forgotten_where_the_client_cannot_ask_the_person(tea: FlaskClient, address: str, mode: str) -> None:
+    run(Client(address, mode=mode), kept)
+    assert everything(tea) == 200
+
+
+def test_a_model_cannot_agree_in_the_persons_place(tea: FlaskClient) -> None:
+    """It writes the arguments of a call, and remembered text may have told it which."""
+    agreed = {"agree": {"action": "accept", "content": {"agree": True}}}
+    for arguments in (agreed, {"inputResponses": agreed}, {"confirm": True}, {"agree": True}):
+        wrong, text = told(tea, "forget_all", **arguments)
+        assert wrong and "Nothing was done" in text
+    assert everything(tea) == 200
+
+
+@pytest.mark.slow
+@in_both_eras
+def test_over_stdio_the_person_is_asked_in_both_eras(tea: FlaskClient, engine: Engine, mode: str, version: str) -> None:
+    server = over_stdio(engine.settings.data_dir)
+    asked, answer = form("accept", agree=False)
+    assert run(Client(server, mode=mode, elicitation_callback=answer), kept) == version
+    assert len(asked) == 1 and everything(tea) == 200
+    asked, answer = form("accept", agree=True)
+    run(Client(server, mode=mode, elicitation_callback=answer), forgotten)
+    assert len(asked) == 1 and everything(tea) == 404
 
 
 # -- what is wrong with a message
