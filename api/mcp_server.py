@@ -34,6 +34,7 @@ from memory.access.keys import Principal
 from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from memory.quoting import normalize
+from memory.users import require_memory
 from models.keys import READ
 from models.owners import USER_CHARS, Caller
 
@@ -152,7 +153,7 @@ class McpServer:
         return mcp.ReadResourceResult(contents=[mcp.TextResourceContents(uri=uri, mime_type=JSON, text=text)])
 
     def _require(self, scope: str) -> Caller:
-        """Return the person. Raises Forbidden without the scope, InvalidRequest when nobody is named.
+        """Return the person. Raises Forbidden without the scope or with memory off, InvalidRequest for nobody.
 
         Without a name it would be everybody's memory.
         """
@@ -163,6 +164,7 @@ class McpServer:
                 "Nobody said whose memory this is, so nothing was done. In the client's configuration, add "
                 "?user_id=NAME to the address or send the header X-User-Id, or use a key of one person.",
             )
+        require_memory(self.engine, self.person)
         return self.person
 
 

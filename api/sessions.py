@@ -44,7 +44,7 @@ def get_session(query: dict[str, Any], session_id: str) -> Any:
 
 @blueprint.patch("/sessions/<session_id>", query=CallerQuery, body=schema.SessionChange, returns=schema.Session)
 def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
-    """Rename, pin or archive a session, or set its system prompt or the type of its conversation"""
+    """Rename, pin or archive a session, turn its memory off, or set its system prompt or type"""
     return current_engine().sessions.change(caller(query["user_id"]), session_id, body)
 
 

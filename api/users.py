@@ -18,7 +18,7 @@ from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
 from schemas.fields import Receipt
-from schemas.users import Backlog, Me, User
+from schemas.users import Backlog, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
 IMPORT_BYTES_MAX = 1 << 30
@@ -40,6 +40,12 @@ _DOCUMENT = {
 def get_user(user_id: str) -> Any:
     """Read how much is stored of a person"""
     return users.get_user_info(current_engine(), caller(user_id))
+
+
+@blueprint.patch("/users/<path:user_id>", body=UserChange, returns=User)
+def change_user(body: dict[str, Any], user_id: str) -> Any:
+    """Turn the memory of a person off, or on again"""
+    return users.change_user(current_engine(), caller(user_id), body)
 
 
 @blueprint.delete("/users/<path:user_id>", returns=Receipt, slow=True)

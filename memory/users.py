@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, select
 
 from memory.access.budgets import spent_today
-from memory.access.owners import get_user
+from memory.access.owners import find_or_make_owner, find_owner, get_user
 from memory.engine import Engine
+from memory.errors import Forbidden
 from memory.sessions.messages import CURRENT
 from memory.store.documents import unexpired
 from models import ArchiveRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
@@ -26,6 +28,7 @@ class UserInfo:
     """
 
     user_id: str
+    remember: bool
     sessions: int
     messages: int
     facts: int
@@ -56,6 +59,7 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
         count, first, last = message_span(tx, MessageRow.owner_id == owner.id)
         return UserInfo(
             user_id=owner.name,
+            remember=owner.remember,
             sessions=count_of(tx, sessions),
             messages=count,
             facts=count_of(tx, valid),
@@ -67,6 +71,27 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
             last_message_at=last,
             tokens_today=spent_today(tx, owner.id, now),
         )
+
+
+def require_memory(engine: Engine, caller: Caller) -> None:
+    """Raise Forbidden when the caller's user has turned their memory off."""
+    with engine.database.read() as tx:
+        owner = find_owner(tx, caller)
+    if owner is not None and not owner.remember:
+        raise Forbidden(
+            "memory_off",
+            "The person has turned their memory off, so nothing was read or stored. Go on without it; they turn it on "
+            "again in the settings of Recap.",
+        )
+
+
+def change_user(engine: Engine, caller: Caller, changes: Mapping[str, Any]) -> UserInfo:
+    """Turn the memory of the caller's user on or off, also of one of whom nothing is stored yet."""
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, caller, engine.now())
+        for name, value in changes.items():
+            setattr(owner, name, value)
+    return get_user_info(engine, caller)
 
 
 def message_span(tx: Transaction, condition: ColumnElement[bool]) -> MessageSpan:

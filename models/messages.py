@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -143,3 +143,7 @@ class MessageDraft:
     erased_at: datetime | None = None
     hidden_at: datetime | None = None
     refused: Refusal | None = None
+
+    def unremembered(self) -> MessageDraft:
+        """Return the draft as a message that is not remembered."""
+        return replace(self, extra={**(self.extra or {}), **UNREMEMBERED})

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import BigInteger, Date, ForeignKey, String, UniqueConstraint
+from sqlalchemy import BigInteger, Date, ForeignKey, String, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -29,6 +29,7 @@ class OwnerRow(Base):
     kind: Mapped[str] = mapped_column(String(8))
     name: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime]
+    remember: Mapped[bool] = mapped_column(default=True, server_default=true())  # if not, no turn uses the memory
     profile_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact it was made from
     consolidated_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact compared
     facts_revision: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  # another after each change

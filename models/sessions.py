@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -35,6 +35,7 @@ class SessionRow(Base):
     system_prompt: Mapped[str | None] = mapped_column(Text)
     pinned: Mapped[bool] = mapped_column(default=False)
     archived: Mapped[bool] = mapped_column(default=False)
+    remember: Mapped[bool] = mapped_column(default=True, server_default=true())  # if not, its turns use no memory
     type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
     recognised_type: Mapped[str | None] = mapped_column(String(64))  # by the mini model; "": none fits, None: not asked
     created_at: Mapped[datetime]
@@ -60,6 +61,11 @@ class SessionRow(Base):
 
     owner: Mapped[OwnerRow] = relationship(lazy="joined", innerjoin=True)
 
+    @property
+    def is_remembered(self) -> bool:
+        """Return whether its turns use the memory: neither the session nor its person has turned it off."""
+        return self.remember and self.owner.remember
+
 
 class SessionState(NamedTuple):
     """Columns of a session that a turn reads, as they were at one moment, and its owner's `index_key`.
@@ -72,6 +78,7 @@ class SessionState(NamedTuple):
     public_id: str
     owner_id: int
     system_prompt: str | None
+    remember: bool
     type: str | None
     recognised_type: str | None
     message_count: int

@@ -38,6 +38,10 @@ MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 _EXTRA_KEPT = describe(
     "What it holds besides its text, kept as it is. Models get `tool_calls`, `function_call` and `tool_call_id` of it."
 )
+REMEMBER = describe(
+    "False: memory is off. A turn looks at this session alone, and what is said while it is off is neither recalled in "
+    "others nor read for facts, also once it is on again. A search still finds it."
+)
 ROLES = ("user", "assistant", "system", "tool")
 MESSAGES_MAX = 1000
 
@@ -51,6 +55,7 @@ class Session(Schema):
     system_prompt = fields.String(allow_none=True)
     pinned = fields.Boolean()
     archived = fields.Boolean(metadata=describe("An archived session is remembered as any other."))
+    remember = fields.Boolean(metadata=REMEMBER)
     type = fields.String(
         allow_none=True, metadata=describe("The type that was set; null: Recap tells it from the words.")
     )
@@ -81,6 +86,7 @@ class SessionCreate(CallerQuery):
     session_id = SessionId(load_default=None, metadata=describe("Without it, Recap makes an id."))
     title = Text(load_default="", validate=validate.Length(max=200))
     system_prompt = optional_text(20_000, least=None)
+    remember = fields.Boolean(load_default=True, metadata=REMEMBER)
 
 
 class SessionChange(Input):
@@ -88,6 +94,7 @@ class SessionChange(Input):
     system_prompt = Text(allow_none=True, validate=validate.Length(max=20_000))
     pinned = fields.Boolean()
     archived = fields.Boolean()
+    remember = fields.Boolean(metadata=REMEMBER)
     type = Text(
         allow_none=True, validate=validate.Length(1, 64), metadata=describe("A type of `GET /api/conversation-types`.")
     )

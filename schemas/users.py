@@ -5,13 +5,19 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from models.keys import SCOPES
-from schemas.fields import UtcDateTime, describe
+from schemas.fields import Input, UtcDateTime, describe
+
+REMEMBER = describe(
+    "False: memory is off for this person, in every session and for every client. No turn recalls, shows or learns "
+    "anything beyond its own session, and programs get nothing of the memory through MCP."
+)
 
 
 class User(Schema):
     """Amounts that are stored of a person."""
 
     user_id = fields.String()
+    remember = fields.Boolean(metadata=REMEMBER)
     sessions = fields.Integer()
     messages = fields.Integer(metadata=describe("Messages that were not replaced or erased."))
     facts = fields.Integer(metadata=describe("Facts that are true now."))
@@ -22,6 +28,10 @@ class User(Schema):
     first_message_at = UtcDateTime(allow_none=True)
     last_message_at = UtcDateTime(allow_none=True)
     tokens_today = fields.Integer(metadata=describe("Tokens of all model calls since midnight UTC; see DAILY_TOKENS."))
+
+
+class UserChange(Input):
+    remember = fields.Boolean(metadata=REMEMBER)
 
 
 class Backlog(Schema):

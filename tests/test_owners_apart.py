@@ -199,6 +199,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/store/namespaces": (listing("user_id", user_id=USER),),
     "POST /api/store/batch": (sends("user_id", operations=[{"op": "put", **ITEM, "value": 1}], user_id=USER),),
     "GET /api/users/{user_id}": (NO_IDS,),
+    "PATCH /api/users/{user_id}": (sends("user_id", remember=False),),
     "DELETE /api/users/{user_id}": (NO_IDS,),
     "GET /api/users/{user_id}/export": (NO_IDS,),
     "GET /api/users/{user_id}/summaries": (NO_IDS,),

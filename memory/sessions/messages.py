@@ -18,7 +18,7 @@ from memory import tokens
 from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
 from models import MessageRow, SessionRow, Transaction, TurnRow
-from models.messages import Message, MessageDraft
+from models.messages import UNREMEMBERED, Message, MessageDraft
 from models.owners import Caller
 from schemas.sessions import MESSAGE_CHARS_MAX
 
@@ -118,7 +118,7 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     }
     if draft.erased_at is not None:
         return {**values, "name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
-    if draft.extra:  # most of it is sent to the model again
+    if draft.extra and draft.extra != UNREMEMBERED:  # most of it is sent to the model again
         values["tokens"] += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
     return values
 

@@ -57,6 +57,7 @@ class SessionInfo:
     system_prompt: str | None
     pinned: bool
     archived: bool
+    remember: bool
     type: str | None
     message_count: int
     tokens: int
@@ -99,7 +100,13 @@ class Sessions:
 
     @retry_on_conflict
     def create(
-        self, caller: Caller, session_id: str | None = None, title: str = "", system_prompt: str | None = None
+        self,
+        caller: Caller,
+        session_id: str | None = None,
+        title: str = "",
+        system_prompt: str | None = None,
+        *,
+        remember: bool = True,
     ) -> SessionInfo:
         """Create an empty session.  Raises Conflict for an existing id, NotFound when it is someone else's."""
         with self.database.write() as tx:
@@ -107,7 +114,7 @@ class Sessions:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self.make(tx, caller, session_id)
             row.title = title[:200]
-            row.system_prompt = system_prompt
+            row.system_prompt, row.remember = system_prompt, remember
             return self.info(row)
 
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
@@ -140,7 +147,7 @@ class Sessions:
         return Page(tuple(self.info(row) for row in page.items), page.next_cursor)
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
-        """Set `title`, `system_prompt`, `pinned`, `archived` or `type`.  Raises NotFound, InvalidRequest."""
+        """Set the session's fields that callers may change.  Raises NotFound, InvalidRequest."""
         with self.database.write() as tx:
             row = get_session(tx, caller, session_id)
             if changes.get("type") is not None:
@@ -220,7 +227,8 @@ class Sessions:
         for place, draft in enumerate(drafts):
             if draft.external_id not in known:
                 new.setdefault(draft.external_id or place, draft)
-        stored = append(tx, row, list(new.values()), self.now())
+        fresh = list(new.values()) if row.is_remembered else [draft.unremembered() for draft in new.values()]
+        stored = append(tx, row, fresh, self.now())
         if new:
             self.enqueue_follow_ups(tx, row, index_delay=0.0)
         ids = known | {key: message.id for key, message in zip(new, stored, strict=True)}
@@ -235,6 +243,7 @@ class Sessions:
             system_prompt=row.system_prompt,
             pinned=row.pinned,
             archived=row.archived,
+            remember=row.remember,
             type=row.type,
             message_count=row.message_count,
             tokens=row.tokens,
@@ -287,7 +296,7 @@ class Sessions:
         kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
         named = OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name
         owner = tx.scalar(for_update(tx, select(OwnerRow).where(*named), OwnerRow))
-        owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now)
+        owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now, remember=True)
         row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
         row.created_at = row.updated_at = now
         for column in SessionRow.__table__.columns:

@@ -142,13 +142,15 @@ def sync_transcript(
     ids, before = list(line), row.message_count - len(line)  # so many messages come before these
     plan = reconcile(list(line.values()), [one.key for one in sent], is_retry=is_retry, is_complete=client.is_complete)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
-    new = sent[plan.new :]
-    stored: list[Message] = []
-    if plan.keep < len(line):
+    new, is_replaced = sent[plan.new :], plan.keep < len(line)
+    if is_replaced:
         new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
+    drafts = [one.draft if row.is_remembered else one.draft.unremembered() for one in new]
+    stored: list[Message] = []
+    if is_replaced:
         position = before + plan.keep + 1 - (plan.new == len(sent))
-        stored = [replace_messages(tx, row, position, new[0].draft, settings, now)]
-    stored += append(tx, row, [one.draft for one in new[len(stored) :]], now)
+        stored = [replace_messages(tx, row, position, drafts[0], settings, now)]
+    stored += append(tx, row, drafts[len(stored) :], now)
     as_sent |= {message.id: one for message, one in zip(stored, new, strict=True)}
     last = stored[-1] if stored else find(tx, ids[-1])
     assert last is not None

@@ -49,7 +49,9 @@ from models.store import Item, ItemVersion, Source
 PAGE_ROWS = 200
 
 # Columns that are fields of the same name in a record.
-OF_SESSION = ("title", "system_prompt", "pinned", "archived", "type", "facts_through", "created_at", "updated_at")
+OF_SESSION = (
+    *("title", "system_prompt", "pinned", "archived", "remember", "type", "facts_through", "created_at", "updated_at"),
+)
 OF_TURN = ("model", "finish_reason", "started_at")
 OF_ARCHIVE = ("id", "session_id", "title", "message_count", "first_message_at", "last_message_at", "created_at")
 
@@ -92,6 +94,7 @@ class SessionRecord:
     by_external_id: bool = False
     pinned: bool = False
     archived: bool = False
+    remember: bool = True
     type: str | None = None
 
 
@@ -148,6 +151,7 @@ class Export:
         only: SessionRow | None = None,
     ) -> None:
         self.user_id = owner.name
+        self.remember = only is not None or owner.remember
         self.exported_at = now
         self._read = read
         tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow, ArchiveRow)

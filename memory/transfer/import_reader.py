@@ -100,7 +100,8 @@ def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
 
 def _read_export(file: IO[bytes]) -> ImportDocument:
     lengths: dict[str, int] = {}
-    for number, session in enumerate(_records(_checked_items(file), "sessions")):
+    head: dict[str, Any] = {}
+    for number, session in enumerate(_records(_checked_items(file, head), "sessions")):
         place = f"sessions.{number}"
         if session.id in lengths:
             raise _invalid(f"{place}.id", f"{session.id!r} occurs twice")
@@ -120,12 +121,15 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
             raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
     records = (_records(iter_items(file, _PARTS), name) for name in ("sessions", "facts", "items"))
-    return ImportDocument(export_format.FORMAT, len(lengths), *records)
+    remember = head.get("remember") is not False
+    return ImportDocument(export_format.FORMAT, len(lengths), next(records), next(records), next(records), remember)
 
 
-def _checked_items(file: IO[bytes]) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Yield the items of an export. Raises InvalidRequest at the first item that an export does not have."""
-    head: dict[str, Any] = {}
+def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the items of an export, and fill in its `head`.
+
+    Raises InvalidRequest at the first item that an export does not have.
+    """
     for path, value in iter_items(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value

@@ -59,13 +59,17 @@ _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", 
 
 @dataclass(frozen=True)
 class ImportDocument:
-    """Checked document. Its records are read once, while they are imported. length: the number of sessions."""
+    """Checked document. Its records are read once, while they are imported. length: the number of sessions.
+
+    remember: False for a person who has turned their memory off.
+    """
 
     format: str
     length: int
     sessions: Iterable[SessionRecord]
     facts: Iterable[FactRecord]
     items: Iterable[ItemRecord]
+    remember: bool = True
 
 
 def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> Import:
@@ -83,6 +87,8 @@ def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, ow
     work.link_facts()
     while part := list(islice(items, BATCH_ROWS)):
         work.store_items(part)
+    if not document.remember and owner_id is None:
+        work.turn_off()
     return work
 
 
@@ -154,6 +160,7 @@ class Import:
         row = self.engine.sessions.find_or_make(tx, self.caller, public_id)
         row.title, row.system_prompt = record.title, record.system_prompt
         row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
+        row.remember = record.remember
         row.created_at = record.created_at or row.created_at
         row.updated_at = record.updated_at or row.updated_at
         return row, drafts, True
@@ -250,6 +257,11 @@ class Import:
                     new += restore(tx, owner_id, record.item, record.versions, ids, now)
         self.created["items"] += new
         self.known["items"] += len(records) - new
+
+    def turn_off(self) -> None:
+        """Turn the person's memory off."""
+        with self.engine.database.write() as tx:
+            self._owner(tx).remember = False
 
     def _owner(self, tx: Transaction) -> OwnerRow:
         """Return the person's row, made if they are new. Raises Conflict when they were erased during the import."""

@@ -56,7 +56,10 @@ from models.turns import INTERRUPTED
 SURE_TO_FIT = 0.25  # of a prompt: whether a longer message fits is looked at before it is stored
 
 _S, _M, _O = SessionRow.__table__, MessageRow.__table__.c, OwnerRow.__table__.c
-_OWNER = [select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery() for name in ("kind", "name", "created_at")]
+_OWNER = [
+    select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
+    for name in ("kind", "name", "created_at", "remember")
+]
 _OWN = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == "user", _O.name == bindparam("user"))
 _REPEATED = (
     select(_M.id)  # SQLAlchemy names no tables in what SQLite returns, where `id` would be the message's
@@ -93,9 +96,11 @@ _TAKE_BACK = (
 class _Taken(NamedTuple):
     """Session that was taken, its title, and the columns of the new message.
 
+    request: without recall and to be forgotten, where the session or its person has turned the memory off.
     repeated_id: its last message, if that has the words of this request and no reply.
     """
 
+    request: TurnRequest
     session: SessionState
     lease: Lease
     repeated_id: int | None
@@ -122,7 +127,7 @@ def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
             if not is_plain:
                 turn = _open(tx, engine, request, arrived_at)
             elif (taken := _take(tx, engine, request)) is not None:
-                return _go_on(tx, engine, request, taken, arrived_at)
+                return _go_on(tx, engine, taken, arrived_at)
         if is_plain:
             is_plain = False  # in another transaction: this one may have locked the session, and the owner comes first
         elif isinstance(turn, SessionRow):
@@ -187,26 +192,26 @@ def _open(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: date
     taken = _take(tx, engine, request, row_id=row.id, appends=appends)
     if taken is None:
         return row
-    return replace(_go_on(tx, engine, request, taken, arrived_at, keyed), is_new_session=is_new)
+    return replace(_go_on(tx, engine, taken, arrived_at, keyed), is_new_session=is_new)
 
 
 def _go_on(
     tx: Connection,
     engine: Engine,
-    request: TurnRequest,
     taken: _Taken,
     arrived_at: datetime,
     keyed: TurnRow | None = None,
 ) -> Turn:
     """Store the message, or find it stored by a turn that broke off, in the session that was taken."""
+    request = taken.request
     engine.budgets.check(tx, taken.session.owner_id)
     if request.summary_prompt is not None:  # a wrong name is told now, not in a job's log
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
     if request.transcript is not None:
-        turn, is_stored = _sync(tx, engine, request, taken, keyed, arrived_at), True  # it may have been sent before
+        turn, is_stored = _sync(tx, engine, taken, keyed, arrived_at), True  # it may have been sent before
     else:
-        turn, is_stored = _store_message(tx, engine, request, taken, keyed)
+        turn, is_stored = _store_message(tx, engine, taken, keyed)
     if turn.finished is not None:
         return turn
     message = turn.new_messages[-1]
@@ -229,8 +234,7 @@ def _take(
     where there is no such session.
     """
     now, token = engine.now(), secrets.token_hex(16)
-    draft = MessageDraft("user", request.message, request.name, extra=None if request.remember else UNREMEMBERED)
-    values = message_values(draft, now)
+    values = message_values(MessageDraft("user", request.message, request.name), now)
     params = {
         "now": now,
         "token": token,
@@ -246,9 +250,17 @@ def _take(
         row = tx.execute(_TAKE_BY_NAME, {**params, **of_caller}).first()
     if row is None:
         return None
-    *columns, kind, name, created_at, repeated_id, title = row
+    *columns, kind, name, created_at, is_remembered, repeated_id, title = row
     key = index_key(row.tenant, kind, name, row.owner_id, created_at)
-    return _Taken(SessionState._make([*columns, key]), Lease(SessionRow, row.id, token), repeated_id, title, values)
+    session = SessionState._make([*columns, key])
+    if not (request.remember and session.remember and is_remembered):
+        request, values = forgotten(request), {**values, "extra": UNREMEMBERED}
+    return _Taken(request, session, Lease(SessionRow, row.id, token), repeated_id, title, values)
+
+
+def forgotten(request: TurnRequest) -> TurnRequest:
+    """Return the request as one that looks at its session alone, and of which no other session learns."""
+    return replace(request, remember=False, recall="off")
 
 
 def _find_session(
@@ -268,16 +280,10 @@ def _find_session(
 # -- the message
 
 
-def _store_message(
-    tx: Connection,
-    engine: Engine,
-    request: TurnRequest,
-    taken: _Taken,
-    keyed: TurnRow | None,
-) -> tuple[Turn, bool]:
+def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None) -> tuple[Turn, bool]:
     """Return the turn with its message, and whether a turn that broke off had stored the message."""
+    request, session, lease, repeated_id, title, values = taken
     require_message_size(request.message, "message")
-    session, lease, repeated_id, title, values = taken
     turn = Turn(request, session, lease=lease)
     if keyed is not None:
         message = find(tx, keyed.user_message_id)
@@ -347,11 +353,10 @@ def _find_replaced(tx: Connection, session: SessionState, message_id: int) -> tu
     return row.position, row.branch
 
 
-def _sync(
-    tx: Connection, engine: Engine, request: TurnRequest, taken: _Taken, keyed: TurnRow | None, arrived_at: datetime
-) -> Turn:
+def _sync(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None, arrived_at: datetime) -> Turn:
     """Return the turn on the messages to answer, once the session has the messages of the transcript."""
-    transcript, turn = request.transcript, Turn(request, taken.session, lease=taken.lease)
+    request, transcript = taken.request, taken.request.transcript
+    turn = Turn(request, taken.session, lease=taken.lease)
     assert transcript is not None
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, taken.session.id)
@@ -377,7 +382,8 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     drafts = (*request.history, MessageDraft("user", request.message, request.name))
     with engine.database.read() as tx:
         known = get_session(tx, request.caller, request.session_id) if request.session_id is not None else None
-        session = SessionState.of(known or engine.sessions.unstored(tx, request.caller))
+        row = known or engine.sessions.unstored(tx, request.caller)
+        session, request = SessionState.of(row), request if row.is_remembered else forgotten(request)
         engine.budgets.check(tx, session.owner_id)
     *history, message = (
         Message(

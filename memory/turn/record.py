@@ -33,7 +33,7 @@ from memory.turn import turns
 from memory.turn.context import PrefixChoice
 from memory.turn.request import Turn, TurnFinished
 from models import FactRow, MessageRow, SessionRow, retry_on_conflict
-from models.messages import UNREMEMBERED, Message, MessageDraft
+from models.messages import Message, MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     request, lease, now = turn.request, turn.lease, engine.now()
     assert lease is not None and turn.session is not None and turn.turn_id is not None
     extra: dict[str, Any] | None = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
-    draft = MessageDraft("assistant", finished.reply, extra=extra if request.remember else UNREMEMBERED)
+    draft = MessageDraft("assistant", finished.reply, extra=extra)
+    draft = draft if request.remember else draft.unremembered()
     values, fingerprint = message_values(draft, now), None
     if request.transcript is not None and request.session_id is None:
         fingerprint = conversation_fingerprint(request.caller, [*request.transcript.keys, message_key(draft)])
