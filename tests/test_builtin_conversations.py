@@ -112,6 +112,40 @@ where do I live | no longer live
 tell me a joke | beyond me
 good night | Goodbye
 """
+BEN = """
+good evening
+I've been living in Toronto since 2015
+my boss is called Priyanka
+Priyanka left the company, our new boss is Liam
+who's my boss | Liam
+I'm allergic to penicilin and to cats
+Turns out I'm not allergic to cats after all
+am i allergic to cats | not allergic to cats
+the car insurance costs 1200 a year
+it's 1350 now | car insurance 1350
+our wedding is on 14 september
+it's been moved to 21 september | wedding 21 september
+my phone number is 555-0199
+sorry, 555-0198 | phone number 555-0198
+the wifi code is 88-maple
+we changed the wifi code to 91-oak
+whats the wifi code | 91-oak
+I have an appointment with Dr Weber on monday at 8
+Dr Weber cancelled the appointment
+when is my appointment | cancelled
+my rent is 6200 kronor
+the rent went up to 6500
+I hate olives but i love feta
+what do i hate | I hate olives
+I am reading a book about whales
+finished the whale book
+wait no, blue | can't tell
+my daughter Lucia starts school in september | no fact
+my car is a Polo
+had to scrap the polo, got a Yaris now
+i dont live in toronto now, moved to derby
+where do i live | dont live in toronto now
+"""
 TOMASZ_FACTS = [
     "Allergic to walnuts",
     "Budget: 4500 euro",
@@ -144,14 +178,33 @@ JON_FACTS = [
     "I left Volvo",
     "Loves hiking",
     "Name: Jon",
-    "We don't have a cat anymore",
+    "Pelle ran away",
     "We no longer live in Malmö",
+]
+BEN_FACTS = [
+    "Allergic to penicilin",
+    "Boss's name: Liam",
+    "Car insurance: 1350",
+    "Dislikes olives",
+    "Dr Weber cancelled the appointment",
+    "Finished the whale book",
+    "Had to scrap the polo, got a Yaris now",
+    "I dont live in toronto now, moved to derby",
+    "Loves feta",
+    "Not allergic to cats",
+    "Phone number: 555-0198",
+    "Priyanka left the company",
+    "Rent: 6500",
+    "Wedding: 21 september",
+    "Wifi code: 91-oak",
 ]
 DATES = "Actually, we changed the dates: 10 to 24 April."
 
 
 @pytest.mark.parametrize(
-    ("talk", "facts"), [(TOMASZ, TOMASZ_FACTS), (PRIYA, PRIYA_FACTS), (JON, JON_FACTS)], ids=["tomasz", "priya", "jon"]
+    ("talk", "facts"),
+    [(TOMASZ, TOMASZ_FACTS), (PRIYA, PRIYA_FACTS), (JON, JON_FACTS), (BEN, BEN_FACTS)],
+    ids=["tomasz", "priya", "jon", "ben"],
 )
 def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient, talk: str, facts: list[str]) -> None:
     rows = [row.partition(" | ") for row in talk.strip().splitlines()]

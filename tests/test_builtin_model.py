@@ -43,7 +43,10 @@ from tests.builtin import (
         ("I live in Bristol, at 17 Marlow Road.", ["Lives in Bristol, at 17 Marlow Road"]),
         ("We moved to Bergen, Strandgaten 5, in May", ["Moved to Bergen, Strandgaten 5"]),
         ("Hi, I'm Ada, I'm 34 and I'm from Portland, Oregon.", ["Name: Ada", "34 years old", "From Portland, Oregon"]),
-        ("I’m allergic to peanuts, shellfish and eggs.", ["Allergic to peanuts, shellfish and eggs"]),
+        (
+            "I’m allergic to nuts, shellfish and eggs.",
+            ["Allergic to nuts", "Allergic to shellfish", "Allergic to eggs"],
+        ),
         ("I work at Acme and love hiking", ["Works at Acme", "Loves hiking"]),
         ("I have two kids and a cat named Fig.", ["Has two kids and a cat named Fig"]),
         ("My wife's name is Mia.", ["Wife's name: Mia"]),

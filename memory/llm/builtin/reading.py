@@ -87,6 +87,7 @@ _SENTENCE = re.compile(
 )
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+", re.M)
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
+_ITEM = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+)(?:to\s+)?")
 _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 
 
@@ -132,7 +133,15 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
 
 def statements(sentence: str) -> Iterator[Statement]:
     """Yield the statements that a sentence makes about its writer."""
-    return filter(None, (statement(quote, clause) for quote, clause in clauses(sentence)))
+    return (one for quote, clause in clauses(sentence) for one in statements_of(quote, clause))
+
+
+def statements_of(quote: str, clause: str) -> list[Statement]:
+    """Return the statements that a clause makes: one, or of a list of allergies one each, since one of them may end."""
+    made = statement(quote, clause)
+    if made is None or made.key != "allergy":
+        return [made] if made else []
+    return [replace(made, value=part, text=made.text.replace(made.value, part)) for part in _ITEM.split(made.value)]
 
 
 def statement(quote: str, clause: str) -> Statement | None:

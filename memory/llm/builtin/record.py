@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from memory.llm.builtin.language import TIME_WORDS, asks, is_question, is_small_talk, patterns, spelt, straight, terms
 from memory.llm.builtin.prompt import Known, Prompt, Said
-from memory.llm.builtin.reading import Origin, Statement, clauses, known, sentences, statement, statements
+from memory.llm.builtin.reading import Origin, Statement, clauses, known, sentences, statements, statements_of
 from memory.quoting import one_line
 from models.sections import Excluded, Sections
 
@@ -92,8 +92,8 @@ class Record:
         """Put what a sentence says on record: statements, endings, options, a correction, or what to remember."""
         noted = list[Noted]()
         for quote, clause in clauses(sentence):
-            if (one := statement(quote, clause)) is not None:
-                noted.append(self._state(one, message, sentence))
+            if made := statements_of(quote, clause):
+                noted += [self._state(one, message, sentence) for one in made]
             elif ended := self._ending(quote):
                 noted.append(self._close(quote, message, ended))
         if not noted:
@@ -112,7 +112,8 @@ class Record:
         if not ended and asks("instead", sentence):
             kind = one.text.split()[0]
             stated = [old for old in self.held if old.origin == Origin.STATED and not one.says(old.text)]
-            ended = [old for old in stated if old.category == one.category and old.text.split()[0] == kind]
+            of_category = [old for old in stated if old.category == one.category]
+            ended = [old for old in of_category if old.text.split()[0] == kind or old is stated[-1]]
             if len({old.text for old in ended}) > 1:
                 return Noted(None, ended)
         return self._hold(one, message, ended)
@@ -126,7 +127,7 @@ class Record:
 
     def _ending(self, sentence: str) -> list[Statement]:
         """Return what a clause may end; nothing where it is no ending."""
-        kind = next((name for name in ("gone", "parted", "stopped") if asks(name, sentence)), None)
+        kind = next((name for name in ("gone", "parted", "stopped", "finished") if asks(name, sentence)), None)
         if kind is None or asks("not meant", sentence):
             return []
         stated = [one for one in self.held if one.origin == Origin.STATED and one.mark != "-" and one.importance > 1]
@@ -135,8 +136,10 @@ class Record:
         words = set(terms(_CHANGES["ending"].sub(" ", spelt(sentence)))) - TIME_WORDS
         shared = {one: len(words & one.words) for one in stated}
         if kind == "gone":
-            return [one for one in stated if one.category == "relationship" and shared[one] and _names(one) & words]
-        most = max(shared.values(), default=0)
+            return [one for one in stated if words & (_names(one) if one.category == "relationship" else _illness(one))]
+        if kind == "finished":  # what somebody was doing, not what they like or where they work
+            stated = [one for one in stated if one.category == "plan" or one.key in ("studying", "reading")]
+        most = max((shared[one] for one in stated), default=0)
         return [one for one in stated if most and shared[one] == most >= len(words) / 2]
 
     def _correct(self, sentence: str, message: Said) -> Noted:
@@ -209,6 +212,11 @@ def _names(one: Statement) -> set[str]:
     """Return the names in a statement, as terms."""
     names = re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w+", one.text)
     return {term for name in names for term in terms(name)}
+
+
+def _illness(one: Statement) -> set[str]:
+    """Return the words of an allergy or an illness, as terms."""
+    return set(terms(one.value)) if one.key in ("allergy", "health") else set()
 
 
 def _told(message: Said) -> Iterator[Statement]:

@@ -138,6 +138,8 @@ def _fit(question: str, one: Statement) -> float:
     names = {term for name in re.findall(r"(?<=[\w,] )[A-Z]\w+", question) for term in terms(name)}
     if not names | set(terms(" ".join(kin))) <= one.words:
         return 0.0
+    if one.about == "taste" and bool(asks("dislike", question)) != (one.mark == "-"):
+        return 0.0
     if not kin and not theirs and not {one.about, one.category}.isdisjoint(sought(question)):
         return 2.0
     wanted, figure = set(terms(question)), asks("figure", one.text)
