@@ -13,8 +13,7 @@ help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
 
 run: $(VENV)/.runtime  ## Install Recap, upgrade the database, and serve on http://127.0.0.1:8000
-	$(BIN)/flask --app wsgi db upgrade
-	MALLOC_ARENA_MAX=1 exec $(BIN)/gunicorn wsgi:app
+	exec $(BIN)/recap serve
 
 test: $(VENV)/.dev  ## Run the fast tests, without browser, other programs and slow tests: minutes on two cores, with the installation
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
@@ -99,12 +98,12 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else "Recap needs Python 3.11 to 3.13; this is %d.%d. Choose one with: make PYTHON=python3.12 run" % v)'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+$(VENV)/.runtime: requirements.txt pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.dev: requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt requirements-traces.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+$(VENV)/.dev: pyproject.toml requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt requirements-traces.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e .
 	@touch $@ $(VENV)/.runtime $(VENV)/.docs
 
 $(VENV)/.docs: requirements.txt requirements-docs.txt | $(VENV)/bin/python

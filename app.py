@@ -39,7 +39,7 @@ def create_app(
 
     settings: Recap's by variable, and Flask's own, in the place of the environment; a new database gets its schema.
     With TESTING nothing runs in the background: jobs that are due run before a response ends, and summaries are due at
-    once. model: the main and mini model, any `LanguageModel` or an `openai.OpenAI` client. migrations: let `flask db`
+    once. model: the main and mini model, any `LanguageModel` or an `openai.OpenAI` client. migrations: let `recap db`
     work on its database; a server does without.
 
     Raises SettingsError for a setting that can't be used, OSError if the data directory can't be made.
@@ -92,7 +92,7 @@ def engine_of(app: Flask) -> Engine:
 
 
 def add_migrations(app: Flask) -> None:
-    """Let `flask db` and the functions of flask_migrate work on an application's database."""
+    """Let `recap db` and the functions of flask_migrate work on an application's database."""
     from flask_migrate import Migrate  # not at the top: it imports Alembic, which servers do not need
 
     Migrate(app, app.extensions["sqlalchemy"], directory=str(MIGRATIONS))

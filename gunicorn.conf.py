@@ -39,7 +39,7 @@ forwarder_headers = ""  # or whoever calls could choose SCRIPT_NAME, and with it
 control_socket_disable = True
 logger_class = _EventLogger
 logconfig_dict = logs.for_gunicorn(_settings)
-_figures = _settings.data_dir / "metrics"  # shared with `flask jobs work`
+_figures = _settings.data_dir / "metrics"  # shared with `recap jobs work`
 
 
 def on_starting(server):

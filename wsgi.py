@@ -20,7 +20,7 @@ except SettingsError as error:
 if _command is not None:
     register_commands(app)
 
-# A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `flask db upgrade` starts.
+# A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `recap db upgrade` starts.
 if _command is None or _command.command is run_command:
     _report = engine_of(app).health.check()
     engine_of(app).database.close()  # no connection outlives a fork

@@ -43,7 +43,7 @@ from schemas.errors import Error
 _SCHEME = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A key made with `flask keys create`, or one of RECAP_API_KEYS. A server without any key needs "
+    "description": "A key made with `recap keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
 _RESOURCES = (

@@ -91,7 +91,7 @@ def _check_local(settings: Settings) -> None:
         raise Forbidden(
             "not_local",
             f"A server without API keys serves only its own machine, and {problem}. Nothing was done. Make a key with "
-            "`flask --app wsgi keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches this server may "
+            "`recap keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches this server may "
             "do everything.",
         )
 

@@ -15,7 +15,7 @@ less than 60 % of the mean.  A scripted model writes the summaries.  At each siz
     bytes         of the index and the database for each message, with the write-ahead log merged
     memory        of the largest worker.  PSS divides shared memory among its processes, RSS counts it in full
     start         seconds from the start command to the first response
-    rebuild       duration of `flask index rebuild`, which rebuilds the index from the messages
+    rebuild       duration of `recap index rebuild`, which rebuilds the index from the messages
 
 Ctrl-C or SIGTERM stops the benchmark early.  It then prints what it has measured so far.
 """
@@ -277,7 +277,7 @@ def measure_single(filled: Filled, messages: int) -> Figures:
     started = time.monotonic()
     done = filled.server.flask("index", "rebuild", seconds=600 + messages / 10)
     if done.returncode:
-        raise RuntimeError(f"flask index rebuild failed:\n{done.stderr}")
+        raise RuntimeError(f"recap index rebuild failed:\n{done.stderr}")
     return {**figures, "rebuild_seconds": round(time.monotonic() - started, 1)}
 
 

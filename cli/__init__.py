@@ -1,4 +1,4 @@
-"""Commands for operators, as `flask --app wsgi index verify`. Each group has a module of its name."""
+"""Commands for operators, as `recap index verify`. Each group has a module of its name."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Commands(Command, AppGroup):
 def register_commands(app: Flask) -> None:
     """Add every command to the application."""
     # Imported here, because they import the classes above, and a web worker needs none of them.
-    from cli import backup, imports, index, jobs, keys, logs, mcp, models, prompts
+    from cli import backup, imports, index, jobs, keys, logs, mcp, models, prompts, serve
 
     groups = index.index, jobs.jobs, keys.keys, logs.logs, mcp.mcp, models.models, prompts.prompts
-    for command in (*groups, backup.backup, backup.restore, backup.move_to, imports.import_files):
+    for command in (*groups, backup.backup, backup.restore, backup.move_to, imports.import_files, serve.serve):
         app.cli.add_command(command)

@@ -1,4 +1,4 @@
-"""`flask backup`, `flask restore` and `flask move-to`: copy everything that is stored."""
+"""`recap backup`, `recap restore` and `recap move-to`: copy everything that is stored."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _compare_searches(source: Engine, target: Engine) -> int:
         if found != there:
             raise Conflict(
                 "search_differs",
-                "Every row was copied, but a search finds other messages there. Run `flask index verify` with the new "
+                "Every row was copied, but a search finds other messages there. Run `recap index verify` with the new "
                 "DATABASE_URL before you use it.",
             )
     return len(samples)

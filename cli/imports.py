@@ -1,4 +1,4 @@
-"""`flask import`: what a person takes along from Recap or from another program."""
+"""`recap import`: what a person takes along from Recap or from another program."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
         if wanted and click.confirm("Have them summarised?"):
             engine.summaries.start_backlog(caller)
-            click.echo("A running server, or `flask jobs work`, summarises them now.")
+            click.echo("A running server, or `recap jobs work`, summarises them now.")

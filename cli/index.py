@@ -1,4 +1,4 @@
-"""`flask index`: the search index, derived data that is made from the messages."""
+"""`recap index`: the search index, derived data that is made from the messages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def verify() -> None:
         elif one.waiting:
             click.echo(f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed; all are searched")
     if wrong:
-        click.echo(f"{wrong} of {total} indexes disagree with the messages. `flask index rebuild` makes them again.")
+        click.echo(f"{wrong} of {total} indexes disagree with the messages. `recap index rebuild` makes them again.")
         sys.exit(1)
     click.echo(f"{total} indexes agree with the messages.")
 

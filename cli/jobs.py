@@ -1,4 +1,4 @@
-"""`flask jobs`: the work that follows a reply, for whoever operates the service.  It works beside a running server."""
+"""`recap jobs`: the work that follows a reply, for whoever operates the service.  It works beside a running server."""
 
 from __future__ import annotations
 

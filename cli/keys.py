@@ -1,4 +1,4 @@
-"""`flask keys`: who may call, whose data they see, and what for.  It works beside a running server."""
+"""`recap keys`: who may call, whose data they see, and what for.  It works beside a running server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
         f"digest is kept. Every server takes it within {CACHE_SECONDS:g} seconds, and serves nobody without one then.",
-        err=True,  # so that `key=$(flask keys create)` gets the key alone
+        err=True,  # so that `key=$(recap keys create)` gets the key alone
     )
 
 

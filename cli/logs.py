@@ -1,4 +1,4 @@
-"""`flask logs`: finding in the logs what they name by a hash alone."""
+"""`recap logs`: finding in the logs what they name by a hash alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flask mcp`: the memory of one person for an MCP client on this machine, over stdio, by the protocol's Python SDK.
+"""`recap mcp`: the memory of one person for an MCP client on this machine, over stdio, by the protocol's Python SDK.
 
 The SDK brings a second web framework and server along.  So it has a file of requirements of its own, and is imported by
 this command alone.
@@ -42,7 +42,7 @@ def mcp(user_id: str, tenant: str) -> None:
         from mcp.server.stdio import stdio_server
         from mcp.shared.exceptions import MCPError
     except ImportError as error:
-        text = "The MCP SDK is not installed. Install it with `pip install -r requirements-mcp.txt`."
+        text = "The MCP SDK is not installed. Install it with `pip install '.[mcp]'` in Recap's folder."
         raise click.ClickException(text) from error
     make_schema(current_app)
     engine = current_engine()

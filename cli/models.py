@@ -1,4 +1,4 @@
-"""`flask models`: whether the configured models answer.  It works beside a running server."""
+"""`recap models`: whether the configured models answer.  It works beside a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flask prompts`: compare summary prompts on one conversation, replayed with each prompt as a session would be.
+"""`recap prompts`: compare summary prompts on one conversation, replayed with each prompt as a session would be.
 
 Nothing is stored. A summary holds a stated fact if it has all its numbers and most of its other searchable words.
 """

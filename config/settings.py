@@ -75,7 +75,7 @@ class Settings(BaseModel):
         (), validation_alias="RECAP_API_KEYS", repr=False
     )
     """API keys as `tenant:key,tenant:key`: each key reads and writes the data of its tenant. A key has at least 16
-    characters, because shorter ones can be guessed. Keys made with `flask keys create` work as well."""
+    characters, because shorter ones can be guessed. Keys made with `recap keys create` work as well."""
 
     allow_anonymous: bool = Field(False, validation_alias="RECAP_ALLOW_ANONYMOUS")
     """`1` serves clients without a key on any address and through proxies. Otherwise a server without keys serves only
@@ -165,7 +165,7 @@ class Settings(BaseModel):
 
     jobs: Choice[Literal["web", "worker"]] = "web"
     """Which processes run the jobs that follow replies: `web`, the web workers in threads of their own, so that one
-    program is enough; or `worker`, separate `flask jobs work` processes."""
+    program is enough; or `worker`, separate `recap jobs work` processes."""
 
     summary_every: int = Field(1, ge=1)
     """The number of turns between updates of the stored summary."""

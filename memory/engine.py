@@ -193,6 +193,6 @@ def _metrics(collector: str) -> Metrics:
         from memory.ops.traces import Traces
     except ImportError as error:
         raise SettingsError(
-            f"OTEL_EXPORTER_OTLP_ENDPOINT needs more packages: pip install -r requirements-traces.txt ({error})."
+            f"OTEL_EXPORTER_OTLP_ENDPOINT needs more packages: pip install '.[traces]' in Recap's folder ({error})."
         ) from error
     return Traces(collector)

@@ -141,12 +141,12 @@ class SummaryRefused(ModelError):
 
 NOT_STORED = "Nothing of this request was stored."
 DATABASE_RETRY_SECONDS = 5.0  # in which a database server restarts
-RESTORE = "Stop Recap and bring back a backup with `flask --app wsgi restore FILE`; docs/operations.md says how."
+RESTORE = "Stop Recap and bring back a backup with `recap restore FILE`; docs/operations.md says how."
 DAMAGED = f"damaged. {RESTORE}"
 _MAY_BE_LOST = "What this request wrote may be lost."
-_PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `flask --app wsgi restore FILE`"
+_PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `recap restore FILE`"
 _RESTART = "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database"
-_UPGRADE = "`flask --app wsgi db upgrade` (make run does)"
+_UPGRADE = "`recap db upgrade` (make run does)"
 _NEWER = "run the version of Recap that made it, or restore a backup of this one"
 
 

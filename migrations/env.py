@@ -28,9 +28,7 @@ PATIENCE = "3s"  # for a table that another holds: longer than any write of Reca
 HELD = "55P03"  # lock_not_available
 
 if context.is_offline_mode():
-    raise SystemExit(
-        "Migrations look at the database they change: run them online, with `flask --app wsgi db upgrade`."
-    )
+    raise SystemExit("Migrations look at the database they change: run them online, with `recap db upgrade`.")
 
 
 @contextmanager

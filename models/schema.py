@@ -33,6 +33,6 @@ def why_too_old(revision: str | None) -> str | None:
     if revision is None or revision >= revisions()[-1]:  # revisions begin with their number, of four digits
         return None
     return (
-        f"its schema is {revision}, too old for this version of Recap: run `flask --app wsgi db upgrade` with the last "
+        f"its schema is {revision}, too old for this version of Recap: run `recap db upgrade` with the last "
         'version that can upgrade it, then with this one; docs/operations.md, "Upgrading", says how'
     )

@@ -32,7 +32,7 @@ def model_settings(url: str) -> dict[str, str]:
 def migrated_server(folder: Path, migrated: Path | None = None, **settings: str) -> Iterator[Server]:
     """A server over `folder`, not started yet; whatever runs at the end is killed.
 
-    Its database is made by `flask db upgrade`, or a copy of `migrated`, which is faster.
+    Its database is made by `recap db upgrade`, or a copy of `migrated`, which is faster.
     """
     server = Server(folder / "data", **settings)
     if migrated is None:

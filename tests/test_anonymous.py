@@ -41,7 +41,7 @@ def test_out_of_others_reach_the_server_starts(app: Flask, address: object) -> N
 
 @pytest.mark.parametrize("host", OTHERS)
 def test_within_others_reach_it_does_not_start_without_a_key(app: Flask, host: str) -> None:
-    with pytest.raises(SettingsError, match=r"HOST.*flask --app wsgi keys create.*RECAP_ALLOW_ANONYMOUS=1"):
+    with pytest.raises(SettingsError, match=r"HOST.*recap keys create.*RECAP_ALLOW_ANONYMOUS=1"):
         refuse(app, [("127.0.0.1", 8000), (host, 8000)])
 
 

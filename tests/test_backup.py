@@ -1,4 +1,4 @@
-"""`flask backup` and `flask restore`: a copy of a live database, and a way back to it."""
+"""`recap backup` and `recap restore`: a copy of a live database, and a way back to it."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(
     _damage(database)
     damaged = database.read_bytes()
     refused = run("backup", tmp_path / "b.db")
-    assert refused.exit_code == 1 and "flask restore" in refused.output
+    assert refused.exit_code == 1 and "recap restore" in refused.output
     assert not (tmp_path / "b.db").exists()
     assert list(tmp_path.glob(".*part*")) == []
     result = run("restore", backup)

@@ -108,15 +108,14 @@ def commands(group: click.Group, prefix: str) -> list[str]:
 
 
 def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask) -> None:
-    before, groups = set(commands(app.cli, "flask")), set(app.cli.commands)
+    before, groups = set(commands(app.cli, "recap")), set(app.cli.commands)
     register_commands(app)
     for name in set(app.cli.commands) - groups:
         command: Any = app.cli.commands[name]
         assert command.help and all(one.help for one in getattr(command, "commands", {}).values()), name
-    own = sorted(set(commands(app.cli, "flask")) - before)
-    assert {"flask index verify", "flask keys create", "flask prompts compare"} <= set(own)
+    own = sorted(set(commands(app.cli, "recap")) - before)
+    assert {"recap index verify", "recap keys create", "recap prompts compare"} <= set(own)
     text = page("docs/operations.md") + page("docs/how-it-works.md") + page("docs/development.md")
-    text = text.replace("flask --app wsgi", "flask")
     assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
         *("test", "test-all", "check", "setup", "bench", "docs", "plots"),

@@ -69,7 +69,7 @@ def test_jobs_that_nobody_does_are_told(bench: Bench, caplog: pytest.LogCaptureF
     assert ready(bench) == body
     assert caplog.messages == [body["jobs_late"]], "once"
     assert (body["status"], body["jobs"]) == ("ready", {"pending": 1})
-    assert "due for 3 minutes" in body["jobs_late"] and "flask --app wsgi jobs work" in body["jobs_late"]
+    assert "due for 3 minutes" in body["jobs_late"] and "recap jobs work" in body["jobs_late"]
     bench.run()
     assert "jobs_late" not in ready(bench)
 

@@ -1,4 +1,4 @@
-"""`flask jobs`: what an operator sees and does at the command line."""
+"""`recap jobs`: what an operator sees and does at the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(make_app: MakeApp, model_server: ModelServer) -> Run:
-    """Runs `flask jobs ...` as a process of its own would: an application, and its end."""
+    """Runs `recap jobs ...` as a process of its own would: an application, and its end."""
 
     def invoke(*command: str, **changes: Any) -> Result:
         app = make_app(jobs="worker", **at(model_server), **changes)
@@ -107,5 +107,5 @@ def test_a_command_without_a_database_says_what_to_do(tmp_path: Any, command: tu
     app = build_app(Settings(data_dir=tmp_path, log_level="error"))
     register_commands(app)
     done = app.test_cli_runner().invoke(args=command)
-    assert done.exit_code == 1 and "flask --app wsgi db upgrade" in done.stderr
+    assert done.exit_code == 1 and "recap db upgrade" in done.stderr
     engine_of(app).stop()

@@ -38,7 +38,7 @@ def log_of(server: Server) -> str:
 
 @contextmanager
 def worker(server: Server) -> Iterator[subprocess.Popen[bytes]]:
-    """`flask jobs work`, logging where the server does; it has begun, and whatever comes, is over after the block."""
+    """`recap jobs work`, logging where the server does; it has begun, and whatever comes, is over after the block."""
     before = log_of(server).count("Doing jobs")
     command = [sys.executable, "-m", "flask", "--app", "wsgi", "jobs", "work"]
     with (

@@ -18,7 +18,7 @@ from models.schema import MIGRATIONS, revisions
 from tests.application import an_app
 from tests.http import ask, chat, failed
 
-UPGRADE = "flask --app wsgi db upgrade"
+UPGRADE = "recap db upgrade"
 
 
 def execute(folder: Path, *statements: str) -> None:

@@ -1,4 +1,4 @@
-"""`flask models check`, and the test on the page: each model is asked once, and what is wrong is told."""
+"""`recap models check`, and the test on the page: each model is asked once, and what is wrong is told."""
 
 from __future__ import annotations
 

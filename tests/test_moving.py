@@ -1,4 +1,4 @@
-"""`flask move-to`: all rows in another database, compared one by one."""
+"""`recap move-to`: all rows in another database, compared one by one."""
 
 from __future__ import annotations
 

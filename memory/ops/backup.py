@@ -72,7 +72,7 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
         raise InvalidRequest(
             "backup_failed",
             f"The database could not be backed up: {error}. No backup was written, and the database is as it was. If "
-            "it is damaged, stop the server and bring the last backup back with `flask restore`.",
+            "it is damaged, stop the server and bring the last backup back with `recap restore`.",
         ) from error
     return backup
 
@@ -164,7 +164,7 @@ class DataLock:
         """Use the directory until `release`.  Raises Conflict while a restore is under way."""
         under_way = Conflict(
             "restore_under_way",
-            f"The database in {self._folder} is being restored. Nothing was started; start again when `flask restore` "
+            f"The database in {self._folder} is being restored. Nothing was started; start again when `recap restore` "
             "has ended.",
         )
         if self._descriptor is None:
@@ -180,7 +180,7 @@ class DataLock:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Have the directory without any server.  Raises Conflict when one runs, OSError without locks."""
-        runs = f"A server, or `flask jobs work`, runs on {self._folder}. Nothing was changed; stop it first."
+        runs = f"A server, or `recap jobs work`, runs on {self._folder}. Nothing was changed; stop it first."
         self._lock(fcntl.LOCK_EX, Conflict("server_running", runs))
         try:
             yield

@@ -103,7 +103,7 @@ class Health:
         return (
             f"Jobs have been due for {late.total_seconds() / 60:.0f} minutes and nobody runs them: summaries are not "
             "updated and new messages not indexed, but none is lost and all are searched. With JOBS=worker start "
-            "`flask --app wsgi jobs work`; with JOBS=web the log of the web workers says why they do not run them."
+            "`recap jobs work`; with JOBS=web the log of the web workers says why they do not run them."
         )
 
 

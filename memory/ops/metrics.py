@@ -238,7 +238,7 @@ class Metrics:
 def begin(folder: Path) -> None:
     """Remove what an earlier run left in `folder`, before the first worker starts.
 
-    The counts of a living process that is not of this server (`flask jobs work`) stay.
+    The counts of a living process that is not of this server (`recap jobs work`) stay.
     """
     for path in folder.glob("*.db"):
         if path.name.startswith("gauge") or not _alive(int(path.stem.rpartition("_")[2])):

@@ -37,7 +37,7 @@ def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the threads of a database, as items for `chats`. Raises InvalidRequest."""
     name = getattr(file, "name", None)
     if not isinstance(name, str):  # SQL of a stranger's database would run in the server
-        raise refused("bad_database", "A database is imported on the server: `flask import FILE`")
+        raise refused("bad_database", "A database is imported on the server: `recap import FILE`")
     try:
         with closing(sqlite3.connect(f"{Path(name).absolute().as_uri()}?mode=ro", uri=True)) as database:
             for (thread_id, user_id), rows in groupby(database.execute(_STATES), lambda row: row[:2]):

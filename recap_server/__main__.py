@@ -1,0 +1,5 @@
+"""`python -m recap_server`: the command `recap`."""
+
+from recap_server import main
+
+main()

@@ -1,0 +1,16 @@
+"""gunicorn, as `recap serve` runs it once the schema is there."""
+
+from __future__ import annotations
+
+from gunicorn.app.wsgiapp import WSGIApplication
+
+
+class Server(WSGIApplication):
+    """gunicorn with its working folder for `.env` and the data alone, not for modules."""
+
+    def chdir(self) -> None:
+        """Leave the path of modules as it is: a `config.py` of the folder's project is not Recap's."""
+
+
+if __name__ == "__main__":
+    Server("%(prog)s [OPTIONS] wsgi:app").run()
