@@ -49,6 +49,7 @@ SHORT = {
         "api/jobs.py",
         "cli/index.py",
         "cli/logs.py",
+        "cli/serve.py",
     ),  # a noun, a group of commands
     *("models/model_server.py", "models/prompts.py", "models/schema.py", "models/summaries.py"),  # one table each
     *("memory/background.py", "memory/tokens.py"),
