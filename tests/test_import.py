@@ -305,6 +305,8 @@ def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
     assert good(bring_in(client, document))["created"]["facts"] == 2
     assert sum(good(bring_in(client, a_document()))["created"].values()) == 0
     assert sum(good(bring_in(client, []))["created"].values()) == 0
+    for names in ({"archives": [{"id": 1}], **a_document()}, dict(sorted(a_document(archives=[{"id": 1}]).items()))):
+        assert sum(good(bring_in(client, names))["created"].values()) == 0, "names come in any order"
 
 
 def in_message(**changes: Any) -> Body:

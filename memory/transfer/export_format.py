@@ -274,19 +274,19 @@ class ExportDocument(Schema):
     archives = fields.List(fields.Nested(Archive))
 
 
-_LISTS: dict[str, Schema] = {
+LISTS: dict[str, Schema] = {
     "sessions": ExportedSession(),
     "facts": ExportedFact(),
     "items": ExportedItem(),
     "archives": Archive(),
 }
-_head = ExportDocument(exclude=tuple(_LISTS))
+_head = ExportDocument(exclude=tuple(LISTS))
 
 
 def to_json(export: Export) -> Iterator[str]:
     """Yield the JSON document in pieces."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
-    for name, schema in _LISTS.items():
+    for name, schema in LISTS.items():
         yield f', "{name}": ['
         for number, item in enumerate(getattr(export, name)):
             yield (",\n" if number else "\n") + json.dumps(schema.dump(item), ensure_ascii=False)

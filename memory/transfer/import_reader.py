@@ -135,7 +135,7 @@ def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tupl
             head[path[0]] = value
         elif path[0] in ("facts", "items"):  # their sessions may come later: check only their shape
             _load(path, value)
-        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else ("sessions", "facts", "items")):
+        if "format" in head or path[0] not in (_NAMES if len(path) == 1 else export_format.LISTS):
             _check_head({"version": export_format.VERSION, **head})
         yield path, value
     _check_head(head)
