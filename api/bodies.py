@@ -19,7 +19,7 @@ from memory.errors import InvalidRequest, TooLarge
 from schemas.fields import Input
 
 SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
-DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the deepest, have about twenty
+JSON_DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the deepest, have about twenty
 MARKS_MAX = 350_000  # brackets, quotes and commas: those of 300,000 tokens to embed, the most that OpenAI takes
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
 _NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
@@ -63,7 +63,7 @@ def check_values(body: bytes) -> None:
 
     A short body with few brackets is neither, so an ordinary turn costs nothing here.
     """
-    if len(body) <= SHORT_BYTES and body.count(b"[") + body.count(b"{") <= DEPTH_MAX:
+    if len(body) <= SHORT_BYTES and body.count(b"[") + body.count(b"{") <= JSON_DEPTH_MAX:
         return
     without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
     quotes = without_escapes.count(b'"')
@@ -74,5 +74,5 @@ def check_values(body: bytes) -> None:
             "body_too_large",
             "The body has too many values. Nothing was stored. Send it in parts, with fewer items in each.",
         )
-    if max(accumulate(_STEPS.get(mark, 0) for mark in marks), default=0) > DEPTH_MAX:
+    if max(accumulate(_STEPS.get(mark, 0) for mark in marks), default=0) > JSON_DEPTH_MAX:
         raise InvalidRequest("invalid_json", "The JSON is nested too deeply. Nothing was stored.", status=400)

@@ -111,7 +111,7 @@ SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
-LOCK_TIMEOUT_SECONDS = (
+CLIENT_LOCK_TIMEOUT_SECONDS = (
     5.0  # seconds that each write waits for the database; then the request is answered without memory
 )
 REFUSED = "The model server refused the request. Its own status and error are passed on."
@@ -160,7 +160,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
         model=_text(parameters.get("model")) or None,
         idempotency_key=idempotency_key(),
         on_disconnect="interrupt" if stream else "finish",
-        lock_timeout=LOCK_TIMEOUT_SECONDS,
+        lock_timeout=CLIENT_LOCK_TIMEOUT_SECONDS,
         transcript=TranscriptRequest(
             conversation,
             parameters,

@@ -10,7 +10,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 FILE_SUFFIX = "_FILE"
-KEY_BYTES = 10_000  # of a file with a key; a longer one is another file
+KEY_FILE_BYTES_MAX = 10_000  # of a file with a key; a longer one is another file
 _PASSWORD = re.compile(r"//[^/\s@]*@")
 
 
@@ -53,14 +53,14 @@ def _key_in(path: Path, variable: str) -> str:
     """Return the key that a file holds. Raises SettingsError."""
     try:
         with path.open("rb") as file:
-            text = file.read(KEY_BYTES + 1).decode("utf-8").strip()
+            text = file.read(KEY_FILE_BYTES_MAX + 1).decode("utf-8").strip()
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or "it is not text"
         raise SettingsError(
             f"{variable} cannot be used: the key can't be read from {path} ({why}). Make the file readable for the "
             "user that Recap runs as, or remove it."
         ) from None
-    if not text or len(text) > KEY_BYTES or len(text.split()) > 1:
+    if not text or len(text) > KEY_FILE_BYTES_MAX or len(text.split()) > 1:
         raise SettingsError(
             f"{variable} cannot be used: {path} must hold one key and nothing else. Write the key into it, "
             "or remove it."

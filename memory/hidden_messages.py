@@ -75,8 +75,9 @@ class HiddenMessages:
 
         def chosen(row: SessionRow, line: Line) -> set[int]:
             if tokens is not None:
-                return _hidden(line).keys() | _beyond(tokens, [one for one in line if one.position > row.head_through])
-            return _hidden(line).keys() | {one.position for one in line if (one.position in span) != keep}
+                recent = [message for message in line if message.position > row.head_through]
+                return _hidden(line).keys() | _beyond(tokens, recent)
+            return _hidden(line).keys() | {message.position for message in line if (message.position in span) != keep}
 
         return self._change(caller, session_id, span, chosen)
 
@@ -138,26 +139,26 @@ def follow_shown(
 
 
 def _hidden(line: Line) -> dict[int, datetime]:
-    return {one.position: one.hidden_at for one in line if one.hidden_at is not None}
+    return {message.position: message.hidden_at for message in line if message.hidden_at is not None}
 
 
 def _beyond(room: int, tail: Line) -> set[int]:
     """Return the positions of recent messages that are older than the newest `room` tokens of them."""
-    shown = [one for one in tail if one.hidden_at is None]
+    shown = [message for message in tail if message.hidden_at is None]
     while shown and room >= shown[-1].tokens:
         room -= shown.pop().tokens
-    return {one.position for one in shown}
+    return {message.position for message in shown}
 
 
 def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
     """Return the positions `chosen` to be hidden, and those that can't be shown without them."""
     hidden = set(chosen)
     unasked, calls = False, list[int]()  # an answer whose question is hidden; one with the results that follow it
-    for one in line:
-        if one.role == "user":
-            unasked, calls = one.position in hidden, []
-        elif one.role == "assistant" or (one.role == "tool" and (calls or unasked)):
-            calls = [one.position] if one.role == "assistant" else [*calls, one.position]
+    for message in line:
+        if message.role == "user":
+            unasked, calls = message.position in hidden, []
+        elif message.role == "assistant" or (message.role == "tool" and (calls or unasked)):
+            calls = [message.position] if message.role == "assistant" else [*calls, message.position]
             if unasked or not hidden.isdisjoint(calls):
                 hidden.update(calls)
     return hidden

@@ -35,7 +35,7 @@ from models.sqlite_memory import OPTIONS_IN_MEMORY, SQLiteMemory, is_in_memory
 LOCK_TIMEOUT_SECONDS = (
     15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
 )
-TRIES = 5  # of a write that meets others: each time one of them has got through
+TRANSACTION_TRIES = 5  # of a write that meets others: each time one of them has got through
 _MET = {"40001", "40P01", "23503", "23505"}  # not serializable, deadlock, a row erased or made by another meanwhile
 
 # A server or a node that is gone without a word is noticed in 25 seconds; its locks are free then.
@@ -223,7 +223,7 @@ def retry_on_conflict(work: Callable[Given, Result]) -> Callable[Given, Result]:
 
     @wraps(work)
     def run(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-        for _ in range(TRIES - 1):
+        for _ in range(TRANSACTION_TRIES - 1):
             try:
                 return work(*args, **kwargs)
             except DBAPIError as error:

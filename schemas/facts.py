@@ -138,7 +138,7 @@ class ConsolidationRun(Schema):
 Consolidation = list_of(ConsolidationRun)
 
 
-DEPTH_MAX = 3
+GRAPH_STEPS_MAX = 3
 
 
 class GraphQuery(PageQuery):
@@ -148,7 +148,9 @@ class GraphQuery(PageQuery):
         validate=validate.Length(1, NAME_CHARS_MAX),
         metadata=describe("The name to start from: `Ida`, `my sister`, or `user` for the person."),
     )
-    depth = number(1, DEPTH_MAX, load_default=1, metadata=describe("How many steps away from the entity links may be."))
+    depth = number(
+        1, GRAPH_STEPS_MAX, load_default=1, metadata=describe("How many steps away from the entity links may be.")
+    )
     as_of = AS_OF
 
 

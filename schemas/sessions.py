@@ -43,7 +43,7 @@ REMEMBER = describe(
     "others nor read for facts, also once it is on again. A search still finds it."
 )
 ROLES = ("user", "assistant", "system", "tool")
-MESSAGES_MAX = 1000
+APPENDED_MESSAGES_MAX = 1000
 
 
 class Session(Schema):
@@ -272,7 +272,7 @@ class MessageToAppend(ValueSchema):
 class Append(CallerQuery):
     long = True
 
-    messages = Items(fields.Nested(MessageToAppend), MESSAGES_MAX, least=1, required=True)
+    messages = Items(fields.Nested(MessageToAppend), APPENDED_MESSAGES_MAX, least=1, required=True)
 
 
 class Appended(Schema):

@@ -31,7 +31,7 @@ NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of Post
 VALUE_BYTES, VALUE_DEPTH = 1 << 16, 50  # of a value as JSON
 PATHS_MAX = 20
 BATCH_MAX = 1000
-FOUND_MAX = 1000  # items that the searches of one call return
+SEARCHED_ITEMS_MAX = 1000  # items that the searches of one call return
 LOOK, QUERY = 10, 100  # items that any search or listing, and one with a query, counts as at least
 NAME = validate.Length(1, NAME_CHARS)
 TTL = validate.Range(0, 10 * 366 * 24 * 60.0, min_inclusive=False)  # minutes
@@ -157,7 +157,7 @@ class SearchItems(CallerQuery):
     filter = JsonObject(load_default=dict, metadata=_FILTER)
     query = optional_text(2000, metadata=describe("Find items by words and meaning, the best first."))
     paths = Items(Text(validate=_PATH), PATHS_MAX, data_key="fields", load_default=(), metadata=_PATHS)
-    limit = integer(1, FOUND_MAX, load_default=10)
+    limit = integer(1, SEARCHED_ITEMS_MAX, load_default=10)
     offset = integer(0, INT32_MAX, load_default=0)
     refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
 
@@ -210,10 +210,10 @@ class Batch(CallerQuery):
 
     @validates_schema
     def _not_too_much(self, data: dict[str, Any], **_: Any) -> None:
-        if sum(map(_weight, data["operations"])) > FOUND_MAX:
+        if sum(map(_weight, data["operations"])) > SEARCHED_ITEMS_MAX:
             raise ValidationError(
-                f"All searches may ask for {FOUND_MAX:,} items together. Each counts as {LOOK} at least, or as {QUERY} "
-                f"with a query, and a listing as {LOOK}.",
+                f"All searches may ask for {SEARCHED_ITEMS_MAX:,} items together. Each counts as {LOOK} at least, "
+                f"or as {QUERY} with a query, and a listing as {LOOK}.",
                 "operations",
             )
 

@@ -39,7 +39,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = np.iinfo(np.int64).max
 # A sentence with the marks that end it.
 _SENTENCES = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+|[.!?。！？\s]++")
-_OBJECT_BYTES = 400  # what Python takes for an entry beside its arrays and text
+_ENTRY_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
 class Document(NamedTuple):
@@ -100,7 +100,7 @@ class IndexedMessage(NamedTuple):
     @property
     def nbytes(self) -> int:
         text = 4 * len(self.document.content) + 8 * len(self.terms)
-        return _OBJECT_BYTES + text + len(self.row) + len(self.postings) + len(self.vector)
+        return _ENTRY_BYTES + text + len(self.row) + len(self.postings) + len(self.vector)
 
 
 def checksum(row: bytes, postings: bytes, vector: bytes) -> int:

@@ -51,7 +51,7 @@ ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messag
 VECTORS_BYTES = 1 << 20  # of queries, which a service made
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
 CANDIDATES = 2_000
-WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
+EMBEDDING_WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
 ALL_INDEXED = UnindexedMessages()
 _KEY_BYTES = 400  # what Python takes for a vector and its key
 
@@ -161,7 +161,7 @@ class SearchIndex:
             return prepared
         key = owner, " ".join(text.split())
         try:
-            vectors = self._vectors.get(key) or quantize(self._space.embedder, [text], WAIT_SECONDS)
+            vectors = self._vectors.get(key) or quantize(self._space.embedder, [text], EMBEDDING_WAIT_SECONDS)
             self._vectors.put(key, vectors, len(text) + _KEY_BYTES)
         except EmbeddingUnavailable as error:
             log.warning("searching by words alone: %s", error)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from search_index.arrays import Document, IndexedMessage, Ints, Segment
 
-RUNS_MAX = 8  # segments, before the small ones become one
+SEGMENTS_MAX = 8  # segments, before the small ones become one
 SMALL = 512  # messages of a segment that is small
-_OBJECT_BYTES = 200  # what Python takes for the columns of a message beside their bytes
+_COLUMNS_BYTES = 200  # what Python takes for the columns of a message beside their bytes
 
 
 class UnindexedMessages(NamedTuple):
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return self.segment.nbytes + sum(_OBJECT_BYTES + sum(map(len, columns)) for columns in self.columns)
+        return self.segment.nbytes + sum(_COLUMNS_BYTES + sum(map(len, columns)) for columns in self.columns)
 
 
 class Tail(NamedTuple):
@@ -77,7 +77,7 @@ class Tail(NamedTuple):
             new_ids = np.array([one.document.message_id for one in new], np.int64)
             runs.append(Run.of(new_ids, [(one.row, one.postings, one.vector) for one in new]))
         small = [run for run in runs if run.columns]
-        if len(runs) > RUNS_MAX and len(small) > 1:
+        if len(runs) > SEGMENTS_MAX and len(small) > 1:
             columns = [one for run in small for one in run.columns]
             runs = [run for run in runs if not run.columns]
             runs.append(Run.of(np.concatenate([run.ids for run in small]), columns))

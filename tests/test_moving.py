@@ -92,7 +92,7 @@ def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path
 
 def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = engine_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
-    monkeypatch.setattr("memory.ops.move.BATCH", 3)
+    monkeypatch.setattr("memory.ops.move.BATCH_ROWS", 3)
     assert run(lived_in, "move-to", target).exit_code == 0
     with_all_in_it = "DELETE FROM sessions WHERE public_id = 'bos'"  # messages, facts and turns
     execute(tmp_path / "new.db", with_all_in_it, "UPDATE facts SET superseded_by = NULL")

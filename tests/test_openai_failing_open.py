@@ -47,7 +47,7 @@ def client(app: Flask) -> FlaskClient:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test waits seconds for a database that it has locked itself."""
     for patience in (
-        "api.client_requests.LOCK_TIMEOUT_SECONDS",
+        "api.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS",
         "memory.access.budgets.USAGE_LOCK_SECONDS",
         "memory.leases.RELEASE_TIMEOUT_SECONDS",
     ):

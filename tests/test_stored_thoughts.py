@@ -97,7 +97,7 @@ def test_summaries_of_all_versions_lose_them_too(talk: Talk) -> None:
 def test_the_job_goes_through_many_rows_in_parts_which_another_process_goes_on_with(
     make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.sessions.thoughts.BATCH", 3)
+    monkeypatch.setattr("memory.sessions.thoughts.BATCH_ROWS", 3)
     app = make_app(**at(model_server))
     for number in range(4):
         exchange = [said("And?"), said(THOUGHT, "assistant"), said("Oh."), said(WORDS, "assistant")]

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.knowledge.summary_update import FACTS_MAX, SUMMARY_TOKENS_MAX, read
+from memory.knowledge.summary_update import SUMMARY_FACTS_MAX, SUMMARY_TOKENS_MAX, read
 from memory.llm.json_answers import InvalidAnswer
 from models.sections import ITEM_CHARS_MAX, Excluded, Sections
 from tests.application import soon_over
@@ -108,7 +108,7 @@ def test_a_summary_is_bounded_whichever_section_swells(section: str) -> None:
     facts = [fact(f"F{n}", n) for n in range(500)]
     digest = read(json.dumps(digest_of(*facts, topic="x" * 5000, **{section: swollen})), NOTHING)
     sections = digest.sections
-    assert len(digest.facts) == FACTS_MAX
+    assert len(digest.facts) == SUMMARY_FACTS_MAX
     assert tokens.estimate(str(sections)) <= SUMMARY_TOKENS_MAX
     kept = [item.option if isinstance(item, Excluded) else item for item in getattr(sections, section)]
     assert kept

@@ -43,9 +43,9 @@ from models.owners import Caller
 
 log = logging.getLogger(__name__)
 
-FACTS_MAX = 5_000  # of a person that are compared, the newest
+COMPARED_FACTS_MAX = 5_000  # of a person that are compared, the newest
 PAIRS_MAX = 100  # that one call of the mini model reads
-RUNS_MAX = 50  # that are listed
+LISTED_RUNS_MAX = 50  # that are listed
 ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
 DAY, DAY_MIN = timedelta(days=1), date.min
@@ -72,7 +72,7 @@ _FACTS = (
     .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
     .where(*IN_ALL_SESSIONS, ~_REOPENED)
     .order_by(FactRow.id.desc())
-    .limit(FACTS_MAX)
+    .limit(COMPARED_FACTS_MAX)
 )
 _LATER = aliased(FactRevisionRow)
 _LAST = select(func.max(_LATER.id)).where(_LATER.fact_id == FactRow.id).scalar_subquery()
@@ -199,7 +199,7 @@ class Consolidation:
             runs = groupby(
                 tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)), key=lambda row: row.at
             )
-            return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:RUNS_MAX]
+            return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:LISTED_RUNS_MAX]
 
     def start(self, caller: Caller) -> None:
         """Ask for a run now.  Raises NotFound, and InvalidRequest where consolidation is off."""

@@ -14,7 +14,7 @@ from models import FactRow, OwnerRow, Transaction
 from models.facts import Fact
 from search_index.caches import ByteLRU
 
-READ_MAX = 500  # facts of one session and its person that are read at once, the most important first
+CURRENT_FACTS_MAX = 500  # facts of one session and its person that are read at once, the most important first
 CACHE_BYTES = 8 << 20
 FACT_BYTES = 700  # of a fact beside its words
 
@@ -22,12 +22,12 @@ _REVISION = select(OwnerRow.__table__.c.facts_revision).where(OwnerRow.__table__
 _CURRENT = (
     FACTS.where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
-    .limit(READ_MAX)
+    .limit(CURRENT_FACTS_MAX)
 )
 
 
 class CurrentFacts:
-    """Reads what is valid now: a session's own facts and those of its person, at most READ_MAX."""
+    """Reads what is valid now: a session's own facts and those of its person, at most CURRENT_FACTS_MAX."""
 
     def __init__(self) -> None:
         self._cache = ByteLRU(CACHE_BYTES)

@@ -19,8 +19,8 @@ HALF_LIFE_DAYS = 30.0  # after which the recency of a fact has halved
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
 FACTS_KEPT = 2048  # facts whose words, and tokens, are cached: consecutive turns rank the same ones
 USED = 0.25  # of the most that relevance counts, from which a fact was of use
-NEAR = 0.7  # the least nearness of a fact to a message that is not about the person
-NEAR_WEIGHT = 0.63  # of nearness, beside the cosine of the words
+NEARNESS_MIN = 0.7  # the least nearness of a fact to a message that is not about the person
+NEARNESS_WEIGHT = 0.63  # of nearness, beside the cosine of the words
 MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
 MESSAGES_KEPT = 8  # and messages: a turn ranks the facts of the prefix and then the others
 
@@ -50,7 +50,7 @@ class Ranking:
         ranked = [
             (fact, self._score(fact, query, like, now))
             for fact, like in zip(facts, self._near(facts, message), strict=True)
-            if fact.pinned or is_personal or like >= NEAR or not query.isdisjoint(self._words(fact.text))
+            if fact.pinned or is_personal or like >= NEARNESS_MIN or not query.isdisjoint(self._words(fact.text))
         ]
         ranked.sort(key=lambda one: (one[0].pinned, one[1].relevance, one[1].total, one[0].id), reverse=True)
         return _within(budget - budget // 2, ranked)
@@ -103,7 +103,7 @@ class Ranking:
             weights.importance * fact.importance / 5,
             weights.recency * 0.5 ** (days / HALF_LIFE_DAYS),
             weights.use * min(1.0, math.log1p(fact.recalled_count) / math.log(OFTEN)),
-            weights.relevance * max(alike, min(1.0, NEAR_WEIGHT * near)),
+            weights.relevance * max(alike, min(1.0, NEARNESS_WEIGHT * near)),
         )
         return FactScore(sum(parts), *parts)
 

@@ -15,7 +15,7 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.current_facts import READ_MAX
+from memory.knowledge.current_facts import CURRENT_FACTS_MAX
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_writes import (
     FACTS,
@@ -129,7 +129,7 @@ class Facts:
 
     def search(self, caller: Caller, query: str) -> list[Fact]:
         """Return the valid facts of a person, those nearest to the query in words and meaning first."""
-        facts = self.page(caller, limit=READ_MAX).items
+        facts = self.page(caller, limit=CURRENT_FACTS_MAX).items
         return self.ranking.by_relevance(self.ranking.scored(facts, query, self._now()))
 
     def add_quoted(self, caller: Caller, *, text: str, quote: str, **columns: Any) -> Fact:
@@ -202,7 +202,7 @@ class Facts:
 
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
         """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
-        known = self.page(caller, limit=READ_MAX).items
+        known = self.page(caller, limit=CURRENT_FACTS_MAX).items
         message = Message(0, "", 1, "user", quote, self._now(), tokens.estimate(quote))
         try:
             Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))

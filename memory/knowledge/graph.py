@@ -19,9 +19,9 @@ from memory.paging import Page, decode_cursor, page_of
 from models import Database, FactRow, Transaction
 from models.facts import SELF, Fact, Relation
 from models.owners import Caller
-from schemas.facts import DEPTH_MAX
+from schemas.facts import GRAPH_STEPS_MAX
 
-READ_MAX = 5_000  # facts of one person whose links are read at once, the newest first
+LINKED_FACTS_MAX = 5_000  # facts of one person whose links are read at once, the newest first
 RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds
 WEAKER = 0.5  # each step further, for a search
 
@@ -51,7 +51,7 @@ class Edge:
 
 LINKED = FactRow.owner_id == bindparam("owner"), FactRow.links.is_not(None)
 """True of the facts of an `owner` that have links."""
-_FACTS = FACTS.add_columns(FactRow.links).where(*LINKED).order_by(FactRow.id.desc()).limit(READ_MAX)
+_FACTS = FACTS.add_columns(FactRow.links).where(*LINKED).order_by(FactRow.id.desc()).limit(LINKED_FACTS_MAX)
 _SOURCES = select(FactRow.source_message_id, FactRow.links).where(*LINKED, valid_at(None)).order_by(FactRow.id.desc())
 
 
@@ -102,7 +102,7 @@ def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]
     names, weights = EntityResolver(link for _, link in relations), dict[int, float]()
     if reached := names.mentioned(text):
         ends = [(source, names.ends(link)) for source, link in relations]
-        for step in range(DEPTH_MAX):
+        for step in range(GRAPH_STEPS_MAX):
             near = [(source, both) for source, both in ends if reached & both]
             for source, _ in near:
                 if source is not None:

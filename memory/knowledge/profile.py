@@ -54,7 +54,7 @@ from schemas.profile import OPERATIONS_MAX
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
-FACTS_MAX = 40  # whose messages one call of the mini model reads
+BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads
 
 SCHEMA_BYTES = 16_000
 _NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
@@ -303,7 +303,7 @@ def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
     """Return the ids of the next messages, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
     sources, through, room = set[int](), 0, BATCH_TOKENS
     query = _new_facts(owner).join(MessageRow, MessageRow.id == FactRow.source_message_id)
-    for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(FACTS_MAX)):
+    for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(BATCH_FACTS_MAX)):
         room -= size if source not in sources else 0
         if sources and room < 0:
             break

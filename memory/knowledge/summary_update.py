@@ -37,7 +37,7 @@ from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind,
 
 MAX_WORDS = 400
 BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
-FACTS_MAX = 40
+SUMMARY_FACTS_MAX = 40
 LINKS_MAX = 8  # of one fact
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
 SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
@@ -269,7 +269,7 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 def _facts(value: Any, messages: Sequence[Message]) -> tuple[FactDraft, ...]:
     """Proposed facts.  Where one has no quote, words of the person's that say the same become its quote."""
-    items = (item for item in _listed(value)[:FACTS_MAX] if isinstance(item, Mapping | str))
+    items = (item for item in _listed(value)[:SUMMARY_FACTS_MAX] if isinstance(item, Mapping | str))
     drafts = [_fact(_by_name(item) if isinstance(item, Mapping) else {"text": item}) for item in items]
     quotes = find_quotes({draft.text for draft in drafts if not draft.quote}, messages)
     return tuple(

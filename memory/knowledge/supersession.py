@@ -23,7 +23,7 @@ from models import FactRow, MessageRow, Transaction
 from models.facts import Fact, FactDraft, Relation
 from models.messages import Message
 
-MESSAGE_CHARS_MAX = 4000  # characters of a message in which a correction is looked for
+CORRECTION_CHARS_MAX = 4000  # characters of a message in which a correction is looked for
 CORRECTS = re.compile(
     r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
     r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong|pushed"
@@ -48,7 +48,7 @@ _STATES = frozenset(("is", "are", ":", "：", "是"))
 def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
     """Return the known facts that a draft names as corrected, and those of its speaker that it plainly contradicts."""
     older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
-    corrects = CORRECTS.search(plain_apostrophes(source.content[:MESSAGE_CHARS_MAX])) is not None
+    corrects = CORRECTS.search(plain_apostrophes(source.content[:CORRECTION_CHARS_MAX])) is not None
     sole, moved = sole_value(draft.text), _moved(tx, draft, older)
     contradicted = [
         fact

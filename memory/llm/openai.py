@@ -242,7 +242,7 @@ def _shutdown_socket(response: httpx2.Response) -> None:
             socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
-TRIES = 3
+REQUEST_TRIES = 3
 PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not say
 LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
@@ -260,7 +260,7 @@ class OpenAIModel:
     """`LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
 
     Threads may share it.  backoff: the pause in seconds before the first retry; the second is twice as long.
-    rest: seconds in which a server is left alone that failed TRIES times in a row.
+    rest: seconds in which a server is left alone that failed REQUEST_TRIES times in a row.
     """
 
     def __init__(
@@ -329,7 +329,7 @@ class OpenAIModel:
             pause = backoff if error.retry_after is None else error.retry_after
             self._failed(error, request, began=began)
             final = began or error.code not in WORTH_ANOTHER_TRY or request.client is not None
-            if final or tries == TRIES or pause > PAUSE_SECONDS_MAX or time.monotonic() + pause >= last_try:
+            if final or tries == REQUEST_TRIES or pause > PAUSE_SECONDS_MAX or time.monotonic() + pause >= last_try:
                 raise error
             if request.cancel.wait(pause):
                 raise Cancelled
@@ -368,7 +368,7 @@ class OpenAIModel:
 
     def _raise_while_resting(self) -> None:
         """Raise the last error again while the server is left alone, without asking it."""
-        if self._failure is not None and self._lasting_failures >= TRIES:
+        if self._failure is not None and self._lasting_failures >= REQUEST_TRIES:
             left = self._failure[0] + self._rest - self._clock()
             if left > 0 and self._failure[1].code in LASTING:
                 raise self._failure[1].again(left)

@@ -18,7 +18,7 @@ from typing import Any
 from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
-_NAME_CHARS = 64  # OpenAI's limit
+_TOOL_NAME_CHARS = 64  # OpenAI's limit
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -94,7 +94,7 @@ def sent_call(call: ToolCall) -> dict[str, Any]:
 
     Servers refuse a conversation with a bad name or arguments that are no object, so bad ones are replaced.
     """
-    name = _NOT_IN_NAMES.sub("_", call.name)[:_NAME_CHARS]
+    name = _NOT_IN_NAMES.sub("_", call.name)[:_TOOL_NAME_CHARS]
     return to_openai(replace(call, name=name, arguments=call.arguments if is_object(call.arguments) else "{}"))
 
 

@@ -37,8 +37,8 @@ from models.owners import Usage
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-_TOKENS_MAX = 2**31
-_NAME_CHARS = 200  # of the model's name
+_USAGE_TOKENS_MAX = 2**31
+_MODEL_NAME_CHARS = 200  # of the model's name
 
 
 _REASONS = {
@@ -103,7 +103,7 @@ class Completion:
     def feed(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
         """Take in an object of the server's, and yield what it adds."""
         self._last, client = data, self._request.client
-        self.model = self.model or text_in(data.get("model"))[:_NAME_CHARS]
+        self.model = self.model or text_in(data.get("model"))[:_MODEL_NAME_CHARS]
         self._usage = _usage(data.get("usage")) or self._usage
         choice = _dict(next(iter(_list(data.get("choices"))), None))
         if error := choice.get("error"):
@@ -288,7 +288,7 @@ def _usage(value: Any) -> Usage | None:
     counted = _dict(value)
     cached = _dict(counted.get("prompt_tokens_details")).get("cached_tokens")
     prompt, completion, cached = (
-        count if isinstance(count, int) and 0 <= count < _TOKENS_MAX else None
+        count if isinstance(count, int) and 0 <= count < _USAGE_TOKENS_MAX else None
         for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached)
     )
     if prompt is None or completion is None:

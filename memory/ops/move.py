@@ -32,7 +32,7 @@ from sqlalchemy import table as sql_table
 from memory.errors import Conflict
 from models import Base, Database, Transaction
 
-BATCH = 500  # rows: with the widest table, fewer values than a statement of either database may have
+BATCH_ROWS = 500  # rows: with the widest table, fewer values than a statement of either database may have
 
 Progress = Callable[[str, int], None]
 """Told the name of a table, and how many of its rows were copied or compared since the last call."""
@@ -84,7 +84,7 @@ def compare(source: Database, target: Database, progress: Progress) -> None:
 def _batches(source: Database, table: Table, columns: Sequence[Column[Any]]) -> Iterator[Sequence[RowMapping]]:
     """Yield the rows of a table in the order of their keys."""
     key = list(table.primary_key)
-    query = select(*columns).order_by(*key).limit(BATCH)
+    query = select(*columns).order_by(*key).limit(BATCH_ROWS)
     rows: Sequence[RowMapping] = ()
     while True:
         after = [literal(rows[-1][column.name], column.type) for column in key] if rows else []

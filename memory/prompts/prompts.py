@@ -25,7 +25,7 @@ from models import Database, PromptRow, Transaction, retry_on_conflict
 from models.owners import Caller
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-TEXT_CHARS_MAX = 20_000
+PROMPT_CHARS_MAX = 20_000
 
 _PACKAGED = {path.stem: path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.txt")}
 _NEWEST = (
@@ -118,8 +118,8 @@ class Prompts:
         """Raise InvalidRequest unless `text` is a template that renders with the variables of `name`."""
         if not text.strip():
             raise sandbox.bad_prompt("A prompt needs some text.")
-        if len(text) > TEXT_CHARS_MAX:
-            raise sandbox.bad_prompt(f"A prompt may have {TEXT_CHARS_MAX:,} characters.")
+        if len(text) > PROMPT_CHARS_MAX:
+            raise sandbox.bad_prompt(f"A prompt may have {PROMPT_CHARS_MAX:,} characters.")
         for variables in [_VARIABLES[name]] if name in _VARIABLES else self.summary_variables:
             sandbox.render(name, text, variables)
 

@@ -23,7 +23,7 @@ from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Excerpt, Gist, Message
 from models.sections import Sections
 
-TOKENS_MAX = 320  # of RECALL_TOKENS
+ENDINGS_TOKENS_MAX = 320  # of RECALL_TOKENS
 GIST_TOKENS, LINE_TOKENS = 80, 20  # of a summary: with its open questions, or in a line
 SESSIONS, MESSAGES_SHOWN = 3, 4
 CONSIDERED = 10  # of the latest sessions; the others are not read, however many there are

@@ -85,14 +85,14 @@ def windows(
     window: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
 ) -> dict[int, list[LocatedMessage]]:
     """Return each message with those within `window_size` positions of it, the nearest first."""
-    places = {(one.session_id, one.message.position): one for one in window.values()}
+    places = {(located.session_id, located.message.position): located for located in window.values()}
     steps = sorted(range(-window_size, window_size + 1), key=abs)
-    found = {}
+    nearest = {}
     for message_id in ids:
         hit = window[message_id]
         around = [places.get((hit.session_id, hit.message.position + step)) for step in steps]
-        found[message_id] = [one for one in around if one is not None]
-    return found
+        nearest[message_id] = [located for located in around if located is not None]
+    return nearest
 
 
 def fit_budget(

@@ -23,7 +23,7 @@ from search_index import NO_INDEX, Document, SearchIndex, UnindexedMessages
 _M = MessageRow.__table__.c
 _QUOTABLE = and_(*QUOTABLE)
 LOADED = 1_000  # messages in one statement
-BATCH = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
+BATCH_MESSAGES = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
 _NOTE = (
     update(MessageRow.__table__)
@@ -62,7 +62,12 @@ HAS_UNINDEXED = exists().where(_IS_UNINDEXED)
 """True if a `generation` of an `owner`'s index lacks a change."""
 
 _DOCUMENT = _M.id, _M.session_id, _M.role, _M.created_at, _M.content, _M.name
-_BATCH = select(*_DOCUMENT, _QUOTABLE.label("quotable"), _M.erased_at).where(_IS_UNINDEXED).order_by(_M.id).limit(BATCH)
+_BATCH = (
+    select(*_DOCUMENT, _QUOTABLE.label("quotable"), _M.erased_at)
+    .where(_IS_UNINDEXED)
+    .order_by(_M.id)
+    .limit(BATCH_MESSAGES)
+)
 _DOCUMENTS = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
 _ID = cast(_M.id, String)
 _UNINDEXED = select(  # one row, however many there are
@@ -148,7 +153,7 @@ class Indexing:
             self._facts.count_recalls(tx, noted)
             tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
-        return len(noted), len(noted) + len(batch.deleted_ids) == BATCH or replaced
+        return len(noted), len(noted) + len(batch.deleted_ids) == BATCH_MESSAGES or replaced
 
     def remove_erased(self, job: Job) -> None:
         """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
@@ -167,7 +172,7 @@ class Indexing:
                 rows = tx.execute(
                     select(MessageRow.id, MessageRow.indexed_in, _QUOTABLE).where(MessageRow.owner_id == owner.id)
                 ).all()
-            current = {message_id for message_id, _, said in rows if said}
+            current = {message_id for message_id, _, quotable in rows if quotable}
             noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
             unnoted = {message_id for message_id, _, _ in rows} - noted
             yield Verified(

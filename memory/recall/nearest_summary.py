@@ -22,7 +22,7 @@ from models.messages import Excerpt
 from search_index import PreparedQuery, SearchIndex
 
 SUMMARIES_MAX = 100  # of the newest that a turn searches
-ROOM_MIN = 25  # tokens below which no line fits
+LINE_TOKENS_MIN = 25  # tokens below which no line fits
 
 _S = SessionRow.__table__.c
 _SESSIONS = select(*COLUMNS).outerjoin(*NEWEST).where(_S.id.in_(bindparam("sessions", expanding=True)), ~PRIVATE)
@@ -55,7 +55,7 @@ def find_summaries(
 def nearest_summary(summaries: Sequence[Excerpt], shown: Collection[str], room: int) -> tuple[Excerpt, ...]:
     """Return the first of the `summaries` whose session is not `shown`, if it takes at most `room` tokens."""
     best = next((one for one in summaries if one.session_id not in shown), None)
-    fits = best is not None and room >= ROOM_MIN and words_cost(best) <= room
+    fits = best is not None and room >= LINE_TOKENS_MIN and words_cost(best) <= room
     return (best,) if best is not None and fits else ()
 
 

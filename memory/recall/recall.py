@@ -155,7 +155,7 @@ class Recall:
             found = self._find_latest(tx, scope, query)
         found = found._replace(plan=final)
         if final.latest:
-            found = found._replace(endings=self._find_endings(tx, scope, min(plan.budget, endings.TOKENS_MAX)))
+            found = found._replace(endings=self._find_endings(tx, scope, min(plan.budget, endings.ENDINGS_TOKENS_MAX)))
         elif found.query is not None and flags.summaries and not by_session:
             limit = self.settings.recall_limit + 1  # so that one is left of a session that no excerpt is of
             summaries = find_summaries(tx, self.search.index, scope, found.query, limit)
@@ -255,9 +255,9 @@ class Recall:
         if matches.index_lost:
             self.search.index_again(scope.owner_id)
         window = {
-            message_id: one
-            for message_id, one in matches.window.items()
-            if one.message.remembered or one.session_id == scope.session_row_id
+            message_id: located
+            for message_id, located in matches.window.items()
+            if located.message.remembered or located.session_id == scope.session_row_id
         }
         hits, empty = list(matches.hits), empty_exchanges(window)
         if found.query is not None:

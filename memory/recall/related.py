@@ -17,7 +17,7 @@ from sqlalchemy import select
 from memory.access.owners import get_session
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_writes import valid_at
-from memory.knowledge.graph import LINKED, READ_MAX
+from memory.knowledge.graph import LINKED, LINKED_FACTS_MAX
 from memory.recall.endings import PRIVATE
 from memory.recall.search import facts_and_summaries
 from models import Database, FactRow, SessionRow, Transaction
@@ -26,10 +26,10 @@ from models.owners import Caller
 from search_index import Query, SearchIndex
 
 SUMMARIES = 50  # of the nearest that are compared
-NEAR = 0.5  # from which a summary is near
+SUMMARY_FIT_MIN = 0.5  # from which a summary is near
 NAMED_MAX = 8  # entities that are named for one session
 _LINKS = select(FactRow.session_id, FactRow.links).where(*LINKED, valid_at(None), FactRow.session_id.is_not(None))
-_LINKS = _LINKS.order_by(FactRow.id.desc()).limit(READ_MAX)
+_LINKS = _LINKS.order_by(FactRow.id.desc()).limit(LINKED_FACTS_MAX)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RelatedSessions:
             topic = own.text.partition("\n")[0].partition(": ")[2]
             prepared = self.index.prepare(Query(topic, SUMMARIES, alone=True))
             hits = self.index.rank_texts(prepared, [one.document for one in summaries.values()])
-            near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= NEAR}
+            near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
             near.pop(session.id, None)
         with self.database.read() as tx:
             rows = tx.execute(

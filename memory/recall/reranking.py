@@ -35,10 +35,13 @@ _TOLD = (
 )
 
 
-def request_of(question: str, said: Sequence[LocatedMessage]) -> ModelRequest:
+def request_of(question: str, messages: Sequence[LocatedMessage]) -> ModelRequest:
     """Return the request; its messages count from 1."""
-    shown = [one.message._replace(content=tokens.truncate(one.message.content, MESSAGE_TOKENS)) for one in said]
-    lines = [f"[{number}] {one.created_at:%Y-%m-%d} {message_line(one)}" for number, one in enumerate(shown, 1)]
+    lines = [
+        f"[{number}] {message.created_at:%Y-%m-%d} "
+        + message_line(message._replace(content=tokens.truncate(message.content, MESSAGE_TOKENS)))
+        for number, (message, *_) in enumerate(messages, 1)
+    ]
     blocks = block("question", [escape(tokens.truncate(question, QUESTION_TOKENS))]), block("messages", lines)
     request = request_for(_TOLD, blocks, SCHEMA)
     return replace(request, stream=True)  # a request for a whole answer can only be stopped once that has begun

@@ -33,7 +33,7 @@ from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Quer
 
 log = logging.getLogger(__name__)
 
-READ_MAX = 2_000  # facts, or summaries, of an owner that are searched, the newest first
+SEARCHED_ROWS_MAX = 2_000  # facts, or summaries, of an owner that are searched, the newest first
 SUMMARY_MESSAGES_MAX = 3  # of its session that come with a summary
 SUMMARY_RANKED_MAX = 500  # messages of the owner among which those are looked for
 
@@ -125,7 +125,7 @@ class FactOrSummary(NamedTuple):
 
 
 def facts_and_summaries(
-    tx: Transaction, kind: str, owner_id: int, session_row_id: int | None, limit: int = READ_MAX
+    tx: Transaction, kind: str, owner_id: int, session_row_id: int | None, limit: int = SEARCHED_ROWS_MAX
 ) -> list[FactOrSummary]:
     """Return the newest valid facts or summaries of an owner, or of one session, by `kind`."""
     query = _KINDS[kind]
@@ -238,27 +238,30 @@ class Search:
     ) -> list[SearchResult]:
         """Return the best matching facts or summaries, each with the messages that it comes from."""
         query = replace(prepared.query, role=None, about=None, alone=True)
-        texts = {one.id: one for one in facts_and_summaries(tx, kind, scope.owner_id, query.session_id)}
-        documents = [one.document for one in texts.values()]
+        texts = {derived.id: derived for derived in facts_and_summaries(tx, kind, scope.owner_id, query.session_id)}
+        documents = [derived.document for derived in texts.values()]
         hits = self.index.rank_texts(prepared._replace(query=query), documents)
-        found = [texts[hit.message_id] for hit in hits]
+        best_texts = [texts[hit.message_id] for hit in hits]
         if kind == "summary":
             of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)
             matches = find_matches(tx, self.index, scope, prepared._replace(query=of_session), generation, 0)
             loaded = matches.window
             source_ids = [
-                [hit.message_id for hit in matches.hits if hit.session_id == one.session_row_id] for one in found
+                [hit.message_id for hit in matches.hits if hit.session_id == derived.session_row_id]
+                for derived in best_texts
             ]
         else:
-            source_ids = [[one.source] if one.source is not None else [] for one in found]
+            source_ids = [[derived.source] if derived.source is not None else [] for derived in best_texts]
             loaded = load_windows(tx, scope.owner_id, [id for ids in source_ids for id in ids], 0)
         results = []
-        for one, hit, ids in zip(found, hits, source_ids, strict=True):
+        for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
             messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
             best = messages[0] if messages else None
-            highlights = self.index.highlights(prepared, one.text)
-            session_title = one.session_id, one.title
-            results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *session_title, kind, one.text))
+            highlights = self.index.highlights(prepared, derived.text)
+            session_title = derived.session_id, derived.title
+            results.append(
+                SearchResult(best, hit.score, hit.why, highlights, messages, *session_title, kind, derived.text)
+            )
         return results
 
     def index_again(self, owner_id: int) -> None:

@@ -201,13 +201,13 @@ class _Grammar:
         if text.isascii() and not (self._spaced and self._hint.search(text.lower())):
             return
         for match in self._name.finditer(text):
-            said = _said(match)
+            groups = _said(match)
             if self._never_after and self._never_after.search(text, max(match.start() - _BEFORE, 0), match.start()):
                 continue
-            if _UNDATED.isdisjoint(said) and self._lies_ahead(text, *match.span()):
+            if _UNDATED.isdisjoint(groups) and self._lies_ahead(text, *match.span()):
                 continue
             try:
-                span = self._span(Calendar(now, zone), said)
+                span = self._span(Calendar(now, zone), groups)
             except (ValueError, OverflowError):  # a date the calendar doesn't have
                 continue
             if span:
@@ -220,38 +220,38 @@ class _Grammar:
         verb = verbs[-1] if verbs else self._verbs.search(_SENTENCE.split(text[end : end + _CLAUSE], maxsplit=1)[0])
         return verb is not None and not verb["past"]
 
-    def _span(self, calendar: Calendar, said: Said) -> Span | None:
+    def _span(self, calendar: Calendar, groups: Said) -> Span | None:
         times = self._times
-        shift = times.shifts.get(said.get("shift", ""), 0)
-        if "named" in said:
-            return calendar.period(*times.named[said["named"]])
-        if "unit" in said:
-            unit = times.units[said["unit"]]
-            least, most = times.numbers.get(said.get("count", "")) or (int(said.get("count", 1)),) * 2
-            if "ago" in said:
+        shift = times.shifts.get(groups.get("shift", ""), 0)
+        if "named" in groups:
+            return calendar.period(*times.named[groups["named"]])
+        if "unit" in groups:
+            unit = times.units[groups["unit"]]
+            least, most = times.numbers.get(groups.get("count", "")) or (int(groups.get("count", 1)),) * 2
+            if "ago" in groups:
                 return calendar.ago(least, most, unit)
-            return calendar.lately(most, unit) if "past" in said else calendar.period(unit, shift)
-        if "weekday" in said and "day" not in said:
-            weekday = times.weekdays[said["weekday"]]
-            whose_week = "shift" in said and (shift == 0 or not times.last_is_latest)
+            return calendar.lately(most, unit) if "past" in groups else calendar.period(unit, shift)
+        if "weekday" in groups and "day" not in groups:
+            weekday = times.weekdays[groups["weekday"]]
+            whose_week = "shift" in groups and (shift == 0 or not times.last_is_latest)
             return calendar.weekday_of(weekday, shift) if whose_week else calendar.weekday(weekday)
-        make = partial(self._in_year, calendar, said)
-        if "year" in said:
-            year = said["year"]
+        make = partial(self._in_year, calendar, groups)
+        if "year" in groups:
+            year = groups["year"]
             return make(int(year) if year.isdigit() else calendar.today.year + times.years[year])
         return calendar.yearly(make, over=shift < 0)
 
-    def _in_year(self, calendar: Calendar, said: Said, year: int) -> Span:
+    def _in_year(self, calendar: Calendar, groups: Said, year: int) -> Span:
         times = self._times
-        if "month" not in said:
+        if "month" not in groups:
             return calendar.months(year, 1, 12)
-        month = times.months.get(said["month"]) or int(said["month"])
-        if "day" in said:
-            day = times.days.get(said["day"]) or int(said["day"])
+        month = times.months.get(groups["month"]) or int(groups["month"])
+        if "day" in groups:
+            day = times.days.get(groups["day"]) or int(groups["day"])
             first = date(year, day, month) if month > 12 else date(year, month, day)
             return calendar.days(first, first + DAY)
-        if "part" in said:
-            begins, ends = times.parts[said["part"]]
+        if "part" in groups:
+            begins, ends = times.parts[groups["part"]]
             first, last = date(year, month, begins), first_of(year, month + 1)
             return calendar.days(first, min(first + DAY * (ends - begins + 1), last))
         return calendar.months(year, month)
@@ -287,8 +287,8 @@ def _compiled(template: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
 
 def _said(match: re.Match[str]) -> Said:
     """Return the groups of the phrase that matched, in small letters."""
-    groups = {name.rpartition("_")[0]: said for name, said in match.groupdict().items() if said is not None}
-    return {name: " ".join(said.lower().split()) for name, said in groups.items()}
+    groups = {name.rpartition("_")[0]: text for name, text in match.groupdict().items() if text is not None}
+    return {name: " ".join(text.lower().split()) for name, text in groups.items()}
 
 
 _GRAMMARS = [_Grammar(language, language.times) for language in LANGUAGES if language.times]

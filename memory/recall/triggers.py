@@ -18,14 +18,13 @@ from datetime import datetime, tzinfo
 from typing import NamedTuple
 
 from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, vocabulary
-from memory.recall.times import time_ranges
+from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
-READ_CHARS = 2000
 SMALL_TALK_CHARS = 300  # no longer text is small talk
 KEYWORDS_SHOWN = 5  # in a reason
 ALONE_WORDS = 3  # words to look for, in a question that says by itself what it is about, or in a talk of something
-NEAR = 8  # words of a message in which a pronoun is what it is about
+PRONOUN_WORDS_MAX = 8  # words of a message in which a pronoun is what it is about
 
 # Shares of RECALL_TOKENS.  What is recalled stands after the part of a prompt that providers bill as cached, so a
 # message that tells more than it asks gets less.  On LoCoMo, after other words, its questions find more than all of it.
@@ -220,7 +219,7 @@ def _pronouns(text: str, analysis: Analysis, *, is_small_talk: bool) -> Iterator
 
     In small talk "that" points at nothing.
     """
-    if text.count(" ") >= NEAR:
+    if text.count(" ") >= PRONOUN_WORDS_MAX:
         return
     person = _PERSON.search(text)
     if person and not _PEOPLE.search(text[: person.start()]):
@@ -259,13 +258,13 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
     """
     text = _NOISE.sub(" ", text) if _MARKS.search(text) else text
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     shouting, determined, end = text.isupper(), False, 0
     for match in _TOKEN.finditer(text):
         between, end = text[end : match.start()], match.end()
         if match["unspaced"]:
             for pair in _unspaced(match[0]):
-                found.setdefault(pair.casefold(), pair)
+                words.setdefault(pair.casefold(), pair)
             determined = False
             continue
         word = match[0][:MAX_TERM]
@@ -279,9 +278,9 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
         idle = lower in _IDLE_WORDS or (lower in _GENERIC_VERBS and not determined)
         determined = lower in _DETERMINERS
         if lower not in _TIME_WORDS and (name or not idle):
-            found.setdefault(lower, word)
+            words.setdefault(lower, word)
     # English stop words are left out of texts in any language, since people mix it into theirs.
-    return [word for word in found.values() if analysis.terms(word) and (analysis is _ENGLISH or _ENGLISH.terms(word))]
+    return [word for word in words.values() if analysis.terms(word) and (analysis is _ENGLISH or _ENGLISH.terms(word))]
 
 
 def _unspaced(run: str) -> Iterator[str]:

@@ -98,8 +98,8 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
 
 def find(tx: Transaction | Connection, message_id: int) -> Message | None:
     """Find the message of this id, unless it was replaced or erased."""
-    found = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
-    return None if found is None else Message._make(found)
+    row = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
+    return None if row is None else Message._make(row)
 
 
 def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
@@ -174,13 +174,13 @@ def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: 
     reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *QUOTABLE)).first()
     question = None
     if reply is not None:
-        said = (
+        before_reply = (
             MessageRow.session_id == row.id,
             MessageRow.role == "user",
             MessageRow.position < reply.position,
             *CURRENT,
         )
-        question = tx.execute(MESSAGES.where(*said).order_by(MessageRow.position.desc()).limit(1)).first()
+        question = tx.execute(MESSAGES.where(*before_reply).order_by(MessageRow.position.desc()).limit(1)).first()
     if reply is None or question is None or question.refused is not None:
         raise NotFound(
             "exchange_not_found",
@@ -188,11 +188,11 @@ def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: 
             "or it was replaced, erased or refused by a model server. Nothing was stored.",
             param="message_id",
         )
-    found = Exchange(row, Message._make(question), Message._make(reply))
-    if not (found.message.remembered and found.reply.remembered):
+    exchange = Exchange(row, Message._make(question), Message._make(reply))
+    if not (exchange.message.remembered and exchange.reply.remembered):
         raise InvalidRequest(
             "not_remembered",
             "This exchange is not to be remembered, so nothing can be made of it. Nothing was stored.",
             param="message_id",
         )
-    return found
+    return exchange

@@ -176,8 +176,8 @@ class Sessions:
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
             query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=newest_first)
-            found = [Message._make(one) for one in tx.execute(query)]
-        return page_of(found, limit, lambda message: (message.position,))
+            messages = [Message._make(columns) for columns in tx.execute(query)]
+        return page_of(messages, limit, lambda message: (message.position,))
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
         """List the messages around one, oldest first, with cursors for `messages` to go on either way.
@@ -222,16 +222,16 @@ class Sessions:
             return self._append(tx, row, drafts)
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
-        known = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
+        existing = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
         new: dict[str | int, MessageDraft] = {}
         for place, draft in enumerate(drafts):
-            if draft.external_id not in known:
+            if draft.external_id not in existing:
                 new.setdefault(draft.external_id or place, draft)
         fresh = list(new.values()) if row.is_remembered else [draft.unremembered() for draft in new.values()]
         stored = append(tx, row, fresh, self.now())
         if new:
             self.enqueue_follow_ups(tx, row, index_delay=0.0)
-        ids = known | {key: message.id for key, message in zip(new, stored, strict=True)}
+        ids = existing | {key: message.id for key, message in zip(new, stored, strict=True)}
         message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
         return Appended(self.info(row), message_ids, created=len(new))
 
@@ -256,8 +256,8 @@ class Sessions:
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """Find or create the caller's session of this id.  Raises NotFound when it is someone else's."""
-        known = find_session(tx, caller, session_id) if session_id is not None else None
-        return known or self.make(tx, caller, session_id)
+        row = find_session(tx, caller, session_id) if session_id is not None else None
+        return row or self.make(tx, caller, session_id)
 
     def enqueue_follow_ups(
         self,
@@ -307,14 +307,14 @@ class Sessions:
 
 def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str | int | None, int]:
     """Find the ids of the session's messages with these external ids, erased messages included."""
-    known: dict[str | int | None, int] = {}
+    existing: dict[str | int | None, int] = {}
     for start in range(0, len(external_ids), 500):  # databases limit the values of one statement
-        some = {form: one for one in external_ids[start : start + 500] for form in (one, tombstone(one))}
+        some = {form: name for name in external_ids[start : start + 500] for form in (name, tombstone(name))}
         query = select(MessageRow.external_id, MessageRow.id).where(
             MessageRow.session_id == row.id, MessageRow.external_id.in_(some)
         )
-        known.update({some[key]: message_id for key, message_id in tx.execute(query) if key})
-    return known
+        existing.update({some[key]: message_id for key, message_id in tx.execute(query) if key})
+    return existing
 
 
 def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
@@ -339,5 +339,5 @@ _TOPIC = SummaryRow.sections["topic"].as_string()
 
 
 def _first_words(tx: Transaction, row: SessionRow) -> str:
-    said = select(MessageRow.content).where(MessageRow.session_id == row.id, *QUOTABLE, MessageRow.role == "user")
-    return title_from(tx.scalar(said.order_by(MessageRow.position).limit(1)) or "")
+    contents = select(MessageRow.content).where(MessageRow.session_id == row.id, *QUOTABLE, MessageRow.role == "user")
+    return title_from(tx.scalar(contents.order_by(MessageRow.position).limit(1)) or "")

@@ -22,7 +22,7 @@ from models.jobs import Job, JobRequest
 from models.messages import MessageDraft
 from models.sections import SECTIONS, Excluded, Sections
 
-BATCH = 500  # rows that one transaction reads
+BATCH_ROWS = 500  # rows that one transaction reads
 QUIET = 5.0  # seconds after the last change of an owner until their index is made anew
 NOTHING_ELSE = "…"  # in the place of a message of thoughts alone
 
@@ -54,8 +54,8 @@ def clean_sections(sections: Sections) -> Sections:
         elif section.kind == "items":
             cleaned[section.name] = tuple(filter(None, map(without_thoughts, value)))
         else:
-            options = (Excluded(without_thoughts(one.option), without_thoughts(one.reason)) for one in value)
-            cleaned[section.name] = tuple(one for one in options if one.option)
+            options = (Excluded(without_thoughts(option.option), without_thoughts(option.reason)) for option in value)
+            cleaned[section.name] = tuple(option for option in options if option.option)
     return Sections(**cleaned)
 
 
@@ -74,10 +74,10 @@ class Cleaning:
         reached = {"messages": 0, "summaries": 0, **(job.payload or {})}
         query, clean, name = _MESSAGES, self._clean_messages, "messages"
         with self.database.read() as tx:
-            batch = tx.execute(query.limit(BATCH), {"after": reached[name]}).all()
+            batch = tx.execute(query.limit(BATCH_ROWS), {"after": reached[name]}).all()
             if not batch:
                 query, clean, name = _SUMMARIES, _clean_summaries, "summaries"
-                batch = tx.execute(query.limit(BATCH), {"after": reached[name]}).all()
+                batch = tx.execute(query.limit(BATCH_ROWS), {"after": reached[name]}).all()
         if not batch:
             return False
         of_session: dict[int, list[Any]] = defaultdict(list)

@@ -46,8 +46,8 @@ def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str 
 
     The question alone would mix the conversations of people who begin with the same greeting.
     """
-    asked = next((place for place, one in enumerate(sent) if one.role == "user"), len(sent))
-    answer = next((one for one in sent[asked:] if one.role == "assistant"), None)
+    asked = next((place for place, key in enumerate(sent) if key.role == "user"), len(sent))
+    answer = next((key for key in sent[asked:] if key.role == "assistant"), None)
     if answer is None:
         return None
     parts = (caller.tenant, caller.user_id, sent[asked].words, answer.words, answer.calls)
@@ -64,7 +64,7 @@ def find_session_of(
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.
     """
-    sent = [one.key for one in client.conversation.messages]
+    sent = [message.key for message in client.conversation.messages]
     begun = conversation_fingerprint(caller, sent)
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
@@ -76,7 +76,7 @@ def find_session_of(
         query = for_update(tx, query, OwnerRow, SessionRow, TurnRow)
         rows = [row for row, turn in tx.execute(query).unique() if _is_again(turn, client, arrived_at)]
     best: tuple[bool, int] = (False, 0)
-    found: SessionRow | None = None
+    match: SessionRow | None = None
     for row in rows:
         line = list(_line(tx, row).values())
         shared = common_prefix(line, sent)
@@ -85,8 +85,8 @@ def find_session_of(
             all_sent and (begun or client.is_declared_retry) if not leases.is_free(row) else all_sent or caller.user_id
         )
         if meant and (all_sent, shared) > best:
-            best, found = (all_sent, shared), row
-    return found
+            best, match = (all_sent, shared), row
+    return match
 
 
 def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
@@ -103,7 +103,7 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
     line = list(_line(tx, row, LATEST).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
         return False
-    question = next((one.words for one in reversed(line) if one.role == "user"), "")
+    question = next((key.words for key in reversed(line) if key.role == "user"), "")
     return bool(question) and asked != question and question in asked and line[-1].words in asked
 
 
@@ -140,18 +140,20 @@ def sync_transcript(
     sent = client.conversation.messages
     line = _line(tx, row, _compared(tx, row, client))
     ids, before = list(line), row.message_count - len(line)  # so many messages come before these
-    plan = reconcile(list(line.values()), [one.key for one in sent], is_retry=is_retry, is_complete=client.is_complete)
+    plan = reconcile(
+        list(line.values()), [message.key for message in sent], is_retry=is_retry, is_complete=client.is_complete
+    )
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
     new, is_replaced = sent[plan.new :], plan.keep < len(line)
     if is_replaced:
         new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
-    drafts = [one.draft if row.is_remembered else one.draft.unremembered() for one in new]
+    drafts = [message.draft if row.is_remembered else message.draft.unremembered() for message in new]
     stored: list[Message] = []
     if is_replaced:
         position = before + plan.keep + 1 - (plan.new == len(sent))
         stored = [replace_messages(tx, row, position, drafts[0], settings, now)]
     stored += append(tx, row, drafts[len(stored) :], now)
-    as_sent |= {message.id: one for message, one in zip(stored, new, strict=True)}
+    as_sent |= {message.id: as_new for message, as_new in zip(stored, new, strict=True)}
     last = stored[-1] if stored else find(tx, ids[-1])
     assert last is not None
     return last, as_sent

@@ -115,12 +115,12 @@ def reconcile(
     if shared < len(line):
         if _ends_with(line, len(line), sent):
             return _once_more(len(line), sent)
-        no_history = not any(one.role == "assistant" for one in sent) and (not shared or len(sent) == 1)
+        no_history = not any(key.role == "assistant" for key in sent) and (not shared or len(sent) == 1)
         if no_history and not is_complete:
             return _only_new(line, sent, is_retry=is_retry)
     beginnings: dict[str, list[int]] = defaultdict(list)  # the places in the line where texts begin in one way
-    for place, one in enumerate(line[shared:], shared):
-        beginnings[_beginning(one)].append(place)
+    for place, key in enumerate(line[shared:], shared):
+        beginnings[_beginning(key)].append(place)
     at, new, alike, places = 0, 0, shared, dict[int, int]()
     while True:
         places |= {at + step: new + step for step in range(alike)}
@@ -144,9 +144,9 @@ def common_prefix(
     """Return how many messages, at `most`, are the same in both from there on."""
     length = 0
     while length != most and at + length < len(line) and new + length < len(sent):
-        stored, one = line[at + length], sent[new + length]
+        stored, key = line[at + length], sent[new + length]
         newest = new + length == len(sent) - 1
-        if not one.matches(stored) or (newest and stored.erased):
+        if not key.matches(stored) or (newest and stored.erased):
             break
         length += 1
     return length
@@ -156,17 +156,17 @@ def common_run(line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int, 
     """Return how long the two are alike from there; 0 if that does not tell: it takes an answer, and not alone."""
     length = common_prefix(line, sent, at, new, STRETCH_MAX)
     pairs = zip(sent[new : new + length], line[at : at + length], strict=True)
-    alike = [one for one, stored in pairs if not stored.erased]
+    alike = [key for key, stored in pairs if not stored.erased]
     tells = len(alike) > 1 or at + length == len(line)
-    return length if tells and any(one.role != "user" for one in alike) else 0
+    return length if tells and any(key.role != "user" for key in alike) else 0
 
 
 def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool) -> MergePlan:
     asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
-    known = _ends_with(line, asked, sent) and all(
-        one.answers == stored.answers for one, stored in zip(sent, line[asked - len(sent) :], strict=False)
+    is_stored = _ends_with(line, asked, sent) and all(
+        key.answers == stored.answers for key, stored in zip(sent, line[asked - len(sent) :], strict=False)
     )
-    if known and (is_retry or asked == len(sent) or any(one.role == "tool" for one in sent)):
+    if is_stored and (is_retry or asked == len(sent) or any(key.role == "tool" for key in sent)):
         return _once_more(asked, sent)
     return MergePlan(len(line), 0)
 
@@ -176,13 +176,13 @@ def _ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey])
     first = end - len(sent)
     if first < 0 or line[end - 1].erased:
         return False
-    return all(one.matches(stored) for one, stored in zip(sent, line[first:end], strict=True))
+    return all(key.matches(stored) for key, stored in zip(sent, line[first:end], strict=True))
 
 
 def _once_more(end: int, sent: Sequence[MessageKey]) -> MergePlan:
     return MergePlan(end, len(sent), {end - len(sent) + place: place for place in range(len(sent))})
 
 
-def _beginning(one: MessageKey) -> str:
+def _beginning(key: MessageKey) -> str:
     """Return what even a shortened answer has in common with the whole one."""
-    return one.words[: SHORTENED_MIN // 2]
+    return key.words[: SHORTENED_MIN // 2]

@@ -69,12 +69,12 @@ class Transcript:
         """Read the conversation in a request's `messages`."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
-        for one in map(_without_thoughts, raw):
-            draft = _draft(one)
+        for item in map(_without_thoughts, raw):
+            draft = _draft(item)
             if draft is None:
-                waiting.append(one)
+                waiting.append(item)
             else:
-                messages.append(TranscriptMessage(one, draft, tuple(waiting)))
+                messages.append(TranscriptMessage(item, draft, tuple(waiting)))
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
@@ -89,7 +89,7 @@ class Transcript:
     @property
     def asked(self) -> str:
         """Return what the person said last; "" when there is nothing of theirs."""
-        return next((one.draft.content for one in reversed(self.messages) if one.draft.role == "user"), "")
+        return next((message.draft.content for message in reversed(self.messages) if message.draft.role == "user"), "")
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ def answered(extra: Raw | None) -> str | None:
 def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
     """Return the calls of tools that a message has beside its words."""
     calls = (extra or {}).get("tool_calls")
-    found = []
+    tool_calls = []
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             name, arguments = text_in(function.get("name")), text_in(function.get("arguments"))
-            found.append(ToolCall(text_in(call.get("id")), name, arguments, call.get("extra_content")))
-    return tuple(found)
+            tool_calls.append(ToolCall(text_in(call.get("id")), name, arguments, call.get("extra_content")))
+    return tuple(tool_calls)
 
 
 def _without_thoughts(raw: Raw) -> Raw:
@@ -234,9 +234,9 @@ def client_messages(
     elif memory:
         messages = [ChatMessage("system", memory)]
     for message in stored:
-        one = sent.get(message.id)
-        messages += map(_plain, one.before if one is not None else ())
-        shown = _shown(message, one)
+        as_sent = sent.get(message.id)
+        messages += map(_plain, as_sent.before if as_sent is not None else ())
+        shown = _shown(message, as_sent)
         if recalled and message.id == newest.id and message.role == "user":
             shown = _extended(shown, before=recalled)
         messages.append(shown)
@@ -247,7 +247,7 @@ def unmodified(conversation: Transcript, without: Collection[TranscriptMessage] 
     """Return the client's messages as they came, `without` some of them."""
     if not without:
         return tuple(map(_plain, conversation.raw))
-    left_out = {id(one.raw) for one in without}
+    left_out = {id(message.raw) for message in without}
     return tuple(_in_sequence([_plain(raw) for raw in conversation.raw if id(raw) not in left_out]))
 
 
@@ -272,7 +272,10 @@ def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
         elif message.content.strip():
             raw = {name: value for name, value in (message.raw or {}).items() if name != "tool_calls"}
             out.append(ChatMessage(message.role, message.content, raw=raw))
-        out += [_quoted(one) if one.role == "tool" and one.tool_call_id not in wanted else one for one in following]
+        out += [
+            _quoted(other) if other.role == "tool" and other.tool_call_id not in wanted else other
+            for other in following
+        ]
     return out
 
 

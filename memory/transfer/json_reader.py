@@ -19,7 +19,7 @@ import ijson
 VALUE_COST_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
 PART_BYTES_MAX = 1 << 22
 ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
-DEPTH_MAX = 100
+JSON_DEPTH_MAX = 100
 _BUFFER_BYTES = 1 << 18  # its events are in memory at once; with a smaller one ijson reads a long text many times
 _BOM = b"\xef\xbb\xbf"
 
@@ -138,7 +138,7 @@ class _Document:
         while True:
             builder.event(event, value)
             depth += event.startswith("start") - event.startswith("end")
-            if depth > DEPTH_MAX:
+            if depth > JSON_DEPTH_MAX:
                 raise NotJson("it is nested too deeply")
             if depth == 0:
                 return builder.value
