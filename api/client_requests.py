@@ -15,14 +15,13 @@ from typing import Any
 from flask import Response, request
 from marshmallow import ValidationError, fields
 
-from api.identity import caller, idempotency_key
+from api.identity import caller, header, idempotency_key, person_named, storable, text_of_name
 from api.resource import LIMITED
 from api.streaming import ReplyEncoder, answer_turn
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest
 from memory.turn.request import TurnRequest, TurnStarted
-from models.owners import USER_CHARS
-from schemas.fields import ID, PARTS_MAX, UNSTORABLE, describe
+from schemas.fields import ID, PARTS_MAX, describe
 
 Object = Mapping[str, Any]
 
@@ -108,7 +107,6 @@ def turn_named(id: str) -> tuple[str, int]:
 
 
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
-PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 CLIENT_LOCK_TIMEOUT_SECONDS = (
@@ -139,25 +137,22 @@ def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
     if parameters.get("model") == MAIN:
         del parameters["model"]
     conversation, stream = Transcript.read(parameters.pop("messages")), bool(parameters.pop("stream"))
-    session = _text(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
+    session = text_of_name(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
         parameters["metadata"] = {name: value for name, value in theirs.items() if name != "session_id"}
         if not parameters["metadata"]:
             del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
     session_header = next(filter(header, SESSION_HEADERS), None)
     session = header(session_header) if session_header else session
-    people = (*map(header, PERSON_HEADERS), _text(parameters.get("safety_identifier")), _text(parameters.get("user")))
-    person = next(filter(None, people), "")
-    session_id = _storable(session, fits=ID.fullmatch(session) is not None) if session else None
-    person_fits = len(person) <= USER_CHARS and not UNSTORABLE.search(person)
-    user_id = _storable(person, fits=person_fits) if person else None
+    session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
+    user_id = person_named(parameters)
     fingerprint = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
     return TurnRequest(
         caller(user_id),
         message=conversation.asked,
         session_id=session_id,
         stream=stream,
-        model=_text(parameters.get("model")) or None,
+        model=text_of_name(parameters.get("model")) or None,
         idempotency_key=idempotency_key(),
         on_disconnect="interrupt" if stream else "finish",
         lock_timeout=CLIENT_LOCK_TIMEOUT_SECONDS,
@@ -170,27 +165,6 @@ def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
         ),
     )
-
-
-def header(name: str) -> str:
-    """Return a header's text. WSGI decodes it as Latin-1, but clients send UTF-8."""
-    value = request.headers.get(name, "")
-    try:
-        return value.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return value.strip()
-
-
-def _text(value: Any) -> str:
-    """Return a name in a body, also when it is a number, as some programs number their users."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return ""
-    return str(value).strip()
-
-
-def _storable(name: str, *, fits: bool) -> str:
-    """Return a name that can be stored: its hash where it does not fit."""
-    return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def answer(turn: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]) -> Response:

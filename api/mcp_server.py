@@ -26,8 +26,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from pydantic import ValidationError
 
 from api.bodies import check_values
-from api.client_requests import PERSON_HEADERS, header
-from api.identity import caller, need_scope
+from api.identity import PERSON_HEADERS, caller, header, need_scope
 from api.mcp_tools import TOOLS, session_uri
 from api.resource import current_engine
 from memory.access.keys import Principal
@@ -36,7 +35,8 @@ from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from memory.quoting import normalize
 from memory.users import require_memory
 from models.keys import READ
-from models.owners import USER_CHARS, Caller
+from models.owners import Caller
+from schemas.fields import USER_ID_CHARS_MAX
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
 PAGE_RESOURCES = 50
@@ -205,8 +205,8 @@ def answer(user_id: str | None) -> Response:
         return Response(status=202)
     g.mcp_id = message.id
     user_id = user_id or next(filter(None, map(header, ("X-User-Id", *PERSON_HEADERS))), None)
-    if len(user_id or "") > USER_CHARS:
-        raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_CHARS} characters. Nothing was done.")
+    if len(user_id or "") > USER_ID_CHARS_MAX:
+        raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS_MAX} characters. Nothing was done.")
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
     server = McpServer(current_engine(), g.principal, caller(user_id), _can_ask(message) if g.mcp_modern else False)

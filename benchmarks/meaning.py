@@ -40,7 +40,7 @@ from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
-from memory.quoting import excerpt_block
+from memory.recall.excerpts import excerpt_block
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from models import OwnerRow

@@ -1,4 +1,4 @@
-"""Remembered text is data.  This is the one module that puts it into a prompt; nothing else escapes or quotes.
+"""Remembered text is data.  This one module has the rules by which all others escape and quote it for a prompt.
 
 Guarantee: remembered text cannot close the block it is quoted in, open another block, start a line of its own, name
 another speaker, or contain a mark of a server's chat template.  Angle brackets and ampersands are escaped, also those
@@ -19,10 +19,9 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime
 from functools import lru_cache
-from urllib.parse import quote
 
 from models.facts import Fact
-from models.messages import Excerpt, Message
+from models.messages import Message
 from models.sections import Sections
 
 GAP = "..."  # stands for messages that are left out
@@ -184,27 +183,6 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
         said, last = message.created_at.date(), message.position
         yield f"{number}{'' if said == on else f'{said} '}{message_line(message)}"
         on = said
-
-
-def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
-    """Return an excerpt as a block that names the day of its last message, and where it stands.
-
-    page: the address of Recap's page; with it the block also links to the message there.
-    """
-    messages, gist = excerpt.messages, excerpt.gist
-    updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
-    told = list(map(escape, gist.lines)) if gist is not None else []
-    message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
-    lines = "\n".join([*told, *([GAP] if told and messages else ()), *message_lines(messages, updated)])
-    return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
-
-
-def address(session_id: str, message_id: int | None, page: str) -> str:
-    """Return the attributes that say where a message stands: its URI and, with a `page`, its link."""
-    session = quote(session_id, safe="", errors="surrogatepass")
-    message = f"/messages/{message_id}" if message_id is not None else ""
-    uri = f' uri="recap://sessions/{session}{message}"'
-    return uri + (f' url="{attribute(page)}/#/{session}{message.removeprefix("/messages")}"' if page else "")
 
 
 def to_prompt_message(message: Message) -> tuple[str, str]:

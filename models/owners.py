@@ -11,8 +11,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
-USER_CHARS = 256
-
 
 class OwnerRow(Base):
     """Owner: a tenant's user, a session that was made without a user, or the tenant itself.

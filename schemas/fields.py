@@ -10,11 +10,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import RAISE, Schema, ValidationError, fields, post_load, pre_load, validate
 
-from models.owners import USER_CHARS
-
 WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
 MODEL_CHARS = 256  # of a model's name
+USER_ID_CHARS_MAX = 256
 UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
 INT32_MAX = 2**31 - 1
@@ -53,7 +52,7 @@ class UserId(Text):
 
     def __init__(self, **kwargs: Any) -> None:
         described = describe("The person whose data it is, by the application's own name for them.")
-        super().__init__(validate=validate.Length(1, USER_CHARS), metadata=described, **kwargs)
+        super().__init__(validate=validate.Length(1, USER_ID_CHARS_MAX), metadata=described, **kwargs)
 
 
 class UtcDateTime(fields.AwareDateTime):

@@ -34,7 +34,7 @@ from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, KeyRow, for_update
 from models.keys import SCOPES
-from models.owners import USER_CHARS
+from schemas.fields import USER_ID_CHARS_MAX
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
 HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key
@@ -161,8 +161,8 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     """Raise InvalidRequest for values that no request could carry, or no column could hold."""
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
-    elif user_id is not None and not (1 <= len(user_id) <= USER_CHARS and user_id.isprintable()):
-        problem, param = f"A user_id is 1 to {USER_CHARS} characters that can be printed.", "user_id"
+    elif user_id is not None and not (1 <= len(user_id) <= USER_ID_CHARS_MAX and user_id.isprintable()):
+        problem, param = f"A user_id is 1 to {USER_ID_CHARS_MAX} characters that can be printed.", "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
         problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
     elif len(label) > LABEL_CHARS or not label.isprintable():

@@ -1,4 +1,4 @@
-"""Languages as data: each is one TOML file beside this module, named by its ISO code.
+"""Languages as data: each is one TOML file in `phrases`, named by its ISO code.
 
 Code asks for a pattern or a table and gets that of all languages together, since people mix them.
 """
@@ -14,7 +14,7 @@ from memory.languages.language import Language, Times, load, tables
 from search_index import analysis
 from search_index.analysis import Analysis
 
-LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("*.toml"))))
+LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
 
 __all__ = [
     "LANGUAGES",

@@ -16,8 +16,8 @@ from typing import Any
 from sqlalchemy import bindparam, exists, select
 
 from memory import tokens
-from memory.quoting import excerpt_block, one_line
-from memory.recall.excerpts import truncate_message
+from memory.quoting import one_line
+from memory.recall.excerpts import excerpt_block, truncate_message
 from memory.sessions.messages import MESSAGES, VISIBLE
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Excerpt, Gist, Message

@@ -1,4 +1,4 @@
-"""From messages that were found to excerpts a prompt can show: windows around them, merged, within a token budget.
+"""From messages that were found to excerpts as a prompt shows them: windows, merged, within a token budget.
 
 The best hits fill the budget, short ones before long ones that are little better; a window gives up its edges before
 its hit.  What is found of one session is one excerpt, since its tags cost as much as a message.
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
+from urllib.parse import quote
 
 from sqlalchemy import and_, bindparam, or_, select, true
 
 from memory import tokens
-from memory.quoting import GAP, message_line
+from memory.quoting import GAP, attribute, escape, message_line, message_lines
 from memory.sessions.messages import COLUMNS, QUOTABLE
 from models import MessageRow, SessionRow, Transaction
 from models.messages import Excerpt, Message
@@ -163,3 +164,24 @@ def line_tokens(line: str, *, first: bool, same_day: bool = True) -> int:
     if first:
         return tokens.estimate(f"{_FRAME}{line}") + 1
     return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1
+
+
+def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
+    """Return an excerpt as a block that names the day of its last message, and where it stands.
+
+    page: the address of Recap's page; with it the block also links to the message there.
+    """
+    messages, gist = excerpt.messages, excerpt.gist
+    updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
+    told = list(map(escape, gist.lines)) if gist is not None else []
+    message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
+    lines = "\n".join([*told, *([GAP] if told and messages else ()), *message_lines(messages, updated)])
+    return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
+
+
+def address(session_id: str, message_id: int | None, page: str) -> str:
+    """Return the attributes that say where a message stands: its URI and, with a `page`, its link."""
+    session = quote(session_id, safe="", errors="surrogatepass")
+    message = f"/messages/{message_id}" if message_id is not None else ""
+    uri = f' uri="recap://sessions/{session}{message}"'
+    return uri + (f' url="{attribute(page)}/#/{session}{message.removeprefix("/messages")}"' if page else "")

@@ -13,8 +13,8 @@ from dataclasses import replace
 from sqlalchemy import bindparam, select
 
 from memory import tokens
-from memory.quoting import address, excerpt_block
 from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
+from memory.recall.excerpts import address, excerpt_block
 from memory.recall.gate import OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
 from models import SessionRow, Transaction

@@ -21,7 +21,8 @@ from memory import tokens
 from memory.engine import Engine
 from memory.errors import InvalidRequest
 from memory.llm import ChatMessage, ModelRequest
-from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, to_prompt_message
+from memory.quoting import block, example_lines, fact_line, format_time, to_prompt_message
+from memory.recall.excerpts import excerpt_block
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import client_messages, unmodified
 from memory.turn.begin import begin_turn

@@ -18,7 +18,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from config import Settings
 from memory import tokens
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt
-from memory.quoting import block, escape, excerpt_block, normalize, one_line
+from memory.quoting import block, escape, normalize, one_line
+from memory.recall.excerpts import excerpt_block
 from memory.recall.recall import QUERY_CHARS, Recall
 from memory.recall.search import SearchScope
 from memory.turn.request import RecallToolCall
