@@ -112,7 +112,7 @@ class Person:
         recall, key = self.engine.recall, self.scope.owner_key
         plan = recall.plan(text, key, self.now, UTC, mode="auto", budget=budget)
         generation = self.engine.index.generation(key)
-        with self.engine.database.read() as tx:
+        with self.engine.database.connect() as tx:
             found = recall.find(tx, self.scope, plan, generation)
         return recall.select(found, plan).excerpts
 

@@ -35,7 +35,7 @@ from sqlalchemy import (
     case,
     delete,
     func,
-    literal,
+    literal_column,
     or_,
     select,
     union_all,
@@ -181,13 +181,16 @@ _NOTE_TAKEN = Upsert(
 def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
     """Return a statement that reads for each kind when its next job is due, and its first and last lease expire."""
 
+    def constant(word: str) -> ColumnElement[str]:  # parameters, five for each kind, would be most of the work
+        return literal_column(f"'{word}'")
+
     def find(kind: str, state: str, value: Any) -> Any:
-        return select(value).where(_J.kind == kind, _J.state == state).scalar_subquery()
+        return select(value).where(_J.kind == constant(kind), _J.state == constant(state)).scalar_subquery()
 
     return union_all(
         *(
             select(
-                literal(kind),
+                constant(kind),
                 find(kind, "pending", func.min(_J.run_at)),
                 find(kind, "running", func.min(_J.lease_until)),
                 find(kind, "running", func.max(_J.lease_until)),
@@ -325,7 +328,7 @@ class JobQueue:
     def _find_pending(self, kinds: tuple[str, ...]) -> dict[str, datetime]:
         """Put back jobs whose lease has expired; return when the next job is due, of each kind that has one."""
         now = self._now()
-        with self._database.read() as tx:
+        with self._database.connect() as tx:
             rows = tx.execute(_due_by_kind(kinds)).all()
         for kind, _, first, last in rows:
             if first is not None and not now < first <= last <= now + 2 * _LEASE:
@@ -362,9 +365,11 @@ class JobQueue:
         def work() -> None:
             _survive(partial(self.run, job))  # if its end can't be stored, its lease runs out
             with self._lock:
+                is_full = self._free[job.kind] == 0
                 self._free[job.kind] += 1
                 self._threads.discard(thread)
-            self._woken.set()
+            if is_full:  # others of this kind may have had to wait
+                self._woken.set()
 
         thread = threading.Thread(target=work, name=f"recap-jobs-{job.kind}", daemon=True)
         with self._lock:
@@ -379,7 +384,7 @@ class JobQueue:
         return self._claim(_CLAIM_NEXT, {"of_kind": kind})
 
     def _claim(self, statement: Executable, params: dict[str, Any]) -> Job | None:
-        with self._database.write(durable=False) as tx:  # after a power cut the job is claimed again
+        with self._database.begin(durable=False) as tx:  # after a power cut the job is claimed again
             now = self._now()
             times = {"now": now, "until": now + _LEASE, "in_future": now + CLOCK_SECONDS}
             row = tx.execute(statement, {**params, **times, "token": secrets.token_hex(16)}).first()
@@ -428,27 +433,28 @@ class JobQueue:
         """
         now, outcome = self._now(), "done"
         leased = {"job": job.id, "token": job.lease_token}
-        values: dict[str, Any] = {
-            "state": "pending",
-            "updated_at": now,
-            "lease_token": None,  # nosec B105 # no password
-            "lease_until": None,
-        }
-        values["round"] = _next_round(job.kind, job.tenant, job.owner_id)
-        if error is None:
-            values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
-        else:
-            given_up, abandoned = job.attempts >= ATTEMPTS and not waits, error == ABANDONED
-            outcome = "dead" if given_up else "abandoned" if abandoned else "retried"
-            pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
-            values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}
-            values |= {"error": error} if given_up or not abandoned else {}
-        with self._database.write(durable=False) as tx:  # after a power cut the job runs once more
+        with self._database.begin(durable=False) as tx:  # after a power cut the job runs once more
             is_done = error is None and not more
             if is_done and tx.execute(_DELETE_DONE, {**leased, "revision": job.revision}).first():
                 return outcome
+            values: dict[str, Any] = {
+                "state": "pending",
+                "updated_at": now,
+                "lease_token": None,  # nosec B105 # no password
+                "lease_until": None,
+                "round": _next_round(job.kind, job.tenant, job.owner_id),
+            }
+            if error is None:
+                values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
+            else:
+                given_up, abandoned = job.attempts >= ATTEMPTS and not waits, error == ABANDONED
+                outcome = "dead" if given_up else "abandoned" if abandoned else "retried"
+                pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
+                values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}
+                values |= {"error": error} if given_up or not abandoned else {}
             put_back = _PUT_BACK.where(_J.lease_until <= now) if is_expired else _PUT_BACK
             changed = tx.execute(put_back.values(values), leased).first()
+        self._woken.set()  # it may be due soon
         return outcome if changed else "done"  # cancelled, erased, or another worker's by now
 
     def _put_back_abandoned(self, kind: str, latest: datetime) -> None:

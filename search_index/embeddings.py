@@ -22,7 +22,8 @@ from search_index.caches import cached
 NO_VECTOR = b""
 UNIT = 1 << 15  # the length of a unit vector in a sum of whole numbers
 _PIECE = 256  # rows
-TOKENS_CACHED = 4_096  # whose vectors are kept
+WORDS_CACHED = 2_048  # whose vectors are kept
+WORD_CHARS = 32  # of the longest that is kept: addresses, and texts without spaces, seldom come again
 _CHARACTERS = 2_000  # of a text that are read; a mean over more says less
 
 
@@ -68,23 +69,26 @@ class WordLlamaEmbedder:
     def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
         """Return the sum of each text's token vectors.
 
-        It points where `WordLlama.embed` does.
+        It points where `WordLlama.embed` does, but for texts with line ends or several spaces in a row.
         """
         sums = np.zeros((len(texts), self.dimensions), np.float32)
-        tokenizer, _ = _wordllama()
         for total, text in zip(sums, texts, strict=True):
-            tokens = tokenizer.encode(text, add_special_tokens=False).ids
-            vectors = np.frombuffer(b"".join(map(_token_vector, tokens)), np.float16).reshape(-1, self.dimensions)
-            np.add.reduce(vectors.astype(np.float32), axis=0, out=total)
+            vectors = b"".join(_word_vector(word) if len(word) <= WORD_CHARS else _sum(word) for word in text.split())
+            np.add.reduce(np.frombuffer(vectors, np.float32).reshape(-1, self.dimensions), axis=0, out=total)
         return sums
 
 
-@cached(TOKENS_CACHED)
-def _token_vector(token: int) -> bytes:
-    _, vectors = _wordllama()
-    token = min(token, vectors.get_shape()[0] - 1)
-    row: NDArray[np.float16] = vectors[token : token + 1]
-    return row.tobytes()
+def _sum(word: str) -> bytes:
+    """Return the sum of the vectors of a word's tokens; none of its tokens depends on the words beside it."""
+    tokenizer, vectors = _wordllama()
+    last = vectors.get_shape()[0] - 1
+    total = np.zeros(WordLlamaEmbedder.dimensions, np.float32)
+    for token in tokenizer.encode(word, add_special_tokens=False).ids:
+        total += vectors[min(token, last)]
+    return total.tobytes()
+
+
+_word_vector = cached(WORDS_CACHED)(_sum)
 
 
 @lru_cache(maxsize=1)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from memory.access.owners import owner_and_session
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_writes import FACTS, in_scope, valid_at
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRow, Transaction
+from models import Database, FactRow
 from models.facts import SELF, Fact, Relation
 from models.owners import Caller
 from schemas.facts import GRAPH_STEPS_MAX
@@ -91,7 +91,7 @@ class Graph:
         return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
 
 
-def sources_about(tx: Transaction, owner_id: int, text: str) -> dict[int, float]:
+def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:
     """Return the ids of messages whose links lead to what a text of the person names, each with its weight.
 
     A link of what is named weighs 1; each step further halves it.  No step leads through the person, to whom all is

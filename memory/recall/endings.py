@@ -13,13 +13,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import Connection, bindparam, exists, select
 
 from memory import tokens
 from memory.quoting import one_line
 from memory.recall.excerpts import excerpt_block, truncate_message
 from memory.sessions.messages import MESSAGES, VISIBLE
-from models import MessageRow, SessionRow, SummaryRow, Transaction
+from models import MessageRow, SessionRow, SummaryRow
 from models.messages import Excerpt, Gist, Message
 from models.sections import Sections
 
@@ -54,7 +54,7 @@ _LAST = (
 )
 
 
-def latest_endings(tx: Transaction, owner_id: int, session_row_id: int, budget: int, page: str) -> tuple[Excerpt, ...]:
+def latest_endings(tx: Connection, owner_id: int, session_row_id: int, budget: int, page: str) -> tuple[Excerpt, ...]:
     """Return how the owner's latest conversations but this one ended, in at most `budget` tokens.
 
     page: the address of Recap's page, see `excerpt_block`.
@@ -67,7 +67,7 @@ def latest_endings(tx: Transaction, owner_id: int, session_row_id: int, budget: 
 
 
 def own_ending(
-    tx: Transaction, session_row_id: int, shown: Collection[int], budget: int, page: str
+    tx: Connection, session_row_id: int, shown: Collection[int], budget: int, page: str
 ) -> tuple[Excerpt, ...]:
     """Return the last messages of a session that are not `shown` anyway, in at most `budget` tokens."""
     messages = _last(tx, session_row_id, shown)
@@ -90,7 +90,7 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
     return Gist(row.id, row.summary_id, row.updated_at, clipped, in_full)
 
 
-def read_gists(tx: Transaction, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:
+def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:
     """Return the gists of excerpts with the ids and titles of their sessions, by the row ids of these.
 
     stored: row id of the session, id of the summary, and whether it was told in full.  What was erased is left out.
@@ -108,7 +108,7 @@ def _excerpt(row: Any, rank: int, *, in_full: bool) -> Excerpt:
     return Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist_of(row, in_full=in_full))
 
 
-def _last(tx: Transaction, session_row_id: int, shown: Collection[int] = ()) -> tuple[Message, ...]:
+def _last(tx: Connection, session_row_id: int, shown: Collection[int] = ()) -> tuple[Message, ...]:
     """Return the last messages of a session, each cut."""
     rows = tx.execute(_LAST, {"session": session_row_id, "shown": list(shown)}).all()
     return tuple(truncate_message(Message._make(row), found=False) for row in reversed(rows))

@@ -11,12 +11,12 @@ from datetime import date, datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
-from sqlalchemy import and_, bindparam, or_, select, true
+from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.quoting import GAP, attribute, escape, message_line, message_lines
 from memory.sessions.messages import COLUMNS, QUOTABLE
-from models import MessageRow, SessionRow, Transaction
+from models import MessageRow, SessionRow
 from models.messages import Excerpt, Message
 from search_index import Hit
 
@@ -52,7 +52,7 @@ class LocatedMessage(NamedTuple):
     title: str
 
 
-def load_windows(tx: Transaction, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
+def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
     """Load the owner's messages with these `ids` and their neighbours, by id, in their order.
 
     window_size: positions on either side of a message that its neighbours have.
@@ -68,7 +68,7 @@ def load_windows(tx: Transaction, owner_id: int, ids: Sequence[int], window_size
 
 
 def find_latest(
-    tx: Transaction, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
+    tx: Connection, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """Return the ids of the latest messages of an owner, or of one session, in any of the `spans`."""
     within = [

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import String, and_, bindparam, case, cast, exists, func, null, or_, select, update
+from sqlalchemy import Connection, String, and_, bindparam, case, cast, exists, func, null, or_, select, update
 
 from memory.knowledge.facts import Facts
 from memory.sessions.messages import QUOTABLE
-from models import Database, JobRow, MessageRow, OwnerRow, Transaction
+from models import Database, JobRow, MessageRow, OwnerRow
 from models.jobs import Job
 from search_index import NO_INDEX, Document, SearchIndex, UnindexedMessages
 
@@ -58,9 +58,6 @@ _IS_UNINDEXED = or_(
     _OF_OWNER & (_M.indexed_in < bindparam("generation")),
     _OF_OWNER & (_M.indexed_in > bindparam("generation")),
 )
-HAS_UNINDEXED = exists().where(_IS_UNINDEXED)
-"""True if a `generation` of an `owner`'s index lacks a change."""
-
 _DOCUMENT = _M.id, _M.session_id, _M.role, _M.created_at, _M.content, _M.name
 _BATCH = (
     select(*_DOCUMENT, _QUOTABLE.label("quotable"), _M.erased_at)
@@ -70,30 +67,42 @@ _BATCH = (
 )
 _DOCUMENTS = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
 _ID = cast(_M.id, String)
-_UNINDEXED = select(  # one row, however many there are
-    func.aggregate_strings(case((_QUOTABLE, _ID)), ","),
-    func.aggregate_strings(case((_QUOTABLE, null()), else_=_ID), ","),
+UNINDEXED = select(
+    func.aggregate_strings(case((_QUOTABLE, _ID)), ",").label("unindexed"),
+    func.aggregate_strings(case((_QUOTABLE, null()), else_=_ID), ",").label("deleted"),
     func.max(case((_M.indexed_in.is_not(None), 1), else_=0)).label("was_indexed"),
-    select(exists().where(_J.kind == "index", _J.key == bindparam("key"))).scalar_subquery().label("has_job"),
+    exists().where(_J.kind == "index", _J.key == cast(bindparam("owner"), String)).label("has_index_job"),
 ).where(_IS_UNINDEXED)
+"""Selects what a `generation` of an `owner`'s index does not have, as one row for `to_unindexed`."""
 
 
-def find_unindexed(tx: Transaction, owner_id: int, generation: str) -> tuple[UnindexedMessages, bool]:
-    """Find what this generation of the owner's index does not have, and whether the index was lost.
+class Unindexed(NamedTuple):
+    """Messages that an index does not have, and whether it was lost, so that it must be made again."""
 
-    It was lost if another generation had some of the messages, and no job is there that would index them again.
+    messages: UnindexedMessages
+    index_lost: bool
+
+
+def find_unindexed(tx: Connection, owner_id: int, generation: str) -> Unindexed:
+    """Find what this generation of the owner's index does not have.
 
     Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
     """
-    params = {"owner": owner_id, "key": str(owner_id), "generation": generation}
-    ids, deleted_ids, was_indexed, has_job = tx.execute(_UNINDEXED, params).one()
+    return to_unindexed(tx, tx.execute(UNINDEXED, {"owner": owner_id, "generation": generation}).one())
+
+
+def to_unindexed(tx: Connection, row: Any) -> Unindexed:
+    """Return what a row of UNINDEXED tells; the texts are read in `tx` when a search wants them.
+
+    The index was lost if another generation had some of the messages, and no job is there that would index them again.
+    """
 
     def load(ids: Sequence[int]) -> list[Document]:
         pieces = (ids[at : at + LOADED] for at in range(0, len(ids), LOADED))
         return [Document(*row) for piece in pieces for row in tx.execute(_DOCUMENTS, {"ids": piece})]
 
-    ids, deleted_ids = (list(map(int, joined.split(","))) if joined else [] for joined in (ids, deleted_ids))
-    return UnindexedMessages(ids, deleted_ids, load), bool(was_indexed and not has_job)
+    ids, deleted_ids = (list(map(int, joined.split(","))) if joined else [] for joined in (row.unindexed, row.deleted))
+    return Unindexed(UnindexedMessages(ids, deleted_ids, load), bool(row.was_indexed and not row.has_index_job))
 
 
 @dataclass(frozen=True)

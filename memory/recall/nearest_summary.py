@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from memory import tokens
 from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
 from memory.recall.excerpts import address, excerpt_block
 from memory.recall.gate import OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
-from models import SessionRow, Transaction
+from models import SessionRow
 from models.messages import Excerpt
 from search_index import PreparedQuery, SearchIndex
 
@@ -29,7 +29,7 @@ _SESSIONS = select(*COLUMNS).outerjoin(*NEWEST).where(_S.id.in_(bindparam("sessi
 
 
 def find_summaries(
-    tx: Transaction, index: SearchIndex, scope: SearchScope, prepared: PreparedQuery, limit: int
+    tx: Connection, index: SearchIndex, scope: SearchScope, prepared: PreparedQuery, limit: int
 ) -> list[Excerpt]:
     """Return lines of the summaries of other sessions that fit a query, best first."""
     summaries = {

@@ -15,6 +15,8 @@ from datetime import UTC, datetime, tzinfo
 from itertools import compress
 from typing import NamedTuple
 
+from sqlalchemy import Connection
+
 from config import Settings
 from memory.languages import analysis_in
 from memory.llm.json_answers import MiniModel
@@ -26,7 +28,6 @@ from memory.recall.search import ALL_KINDS, Matches, Search, SearchFlags, Search
 from memory.recall.statements import empty_exchanges, statements
 from memory.recall.triggers import MessageReading, RecallPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
-from models import Transaction
 from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
 
@@ -126,7 +127,7 @@ class Recall:
 
     def find(
         self,
-        tx: Transaction,
+        tx: Connection,
         scope: SearchScope,
         plan: PreparedPlan,
         generation: str,
@@ -198,7 +199,7 @@ class Recall:
         index = self.search.index
         prepared = index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
         generation = index.generation(scope.owner_key)
-        with self.search.database.read() as tx:
+        with self.search.database.connect() as tx:
             found = (
                 self._find(tx, scope, prepared, generation, flags)
                 if query.text
@@ -207,7 +208,7 @@ class Recall:
         return self._select(found, scope, budget, None)
 
     def _find(
-        self, tx: Transaction, scope: SearchScope, prepared: PreparedQuery, generation: str, flags: SearchFlags
+        self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, generation: str, flags: SearchFlags
     ) -> Found:
         """Search, and load the windows and marks of the hits."""
         spare = SPARE * (1 + flags.unhelpful)
@@ -226,7 +227,7 @@ class Recall:
         marks = marks_on(tx, scope.owner_id, hit_ids) if flags.unhelpful and hit_ids else ()
         return Found(RecallPlan("", ""), scope, prepared, matches, marks)
 
-    def _find_latest(self, tx: Transaction, scope: SearchScope, query: Query) -> Found:
+    def _find_latest(self, tx: Connection, scope: SearchScope, query: Query) -> Found:
         """Load the latest messages of the query's times."""
         spans: Spans = query.times or [(query.after, query.before)]
         session = self._session_of(scope)
@@ -235,7 +236,7 @@ class Recall:
         window = load_windows(tx, scope.owner_id, ids, self.settings.recall_window)
         return Found(RecallPlan("", ""), scope, None, Matches(hits, window))
 
-    def _find_endings(self, tx: Transaction, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
+    def _find_endings(self, tx: Connection, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
         """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
         page, session = self.settings.public_url, scope.session_row_id or 0
         if self.settings.recall_scope == "session":

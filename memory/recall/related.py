@@ -61,7 +61,7 @@ class RelatedSessions:
             session = get_session(tx, caller, session_id)
             owner_id = session.owner_id
             shared = _shared(tx, owner_id, session.id)
-            summaries = {one.id: one for one in facts_and_summaries(tx, "summary", owner_id, None)}
+            summaries = {one.id: one for one in facts_and_summaries(tx.connection(), "summary", owner_id, None)}
         near: dict[int, float] = {}
         own = next((one for one in summaries.values() if one.session_row_id == session.id), None)
         if own is not None and len(summaries) > 1:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from sqlalchemy import null, select
+from sqlalchemy import Connection, null, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import owner_and_session
@@ -22,14 +22,14 @@ from memory.knowledge.graph import sources_about
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import LocatedMessage, load_windows, windows
-from memory.recall.indexing import find_unindexed
+from memory.recall.indexing import Unindexed, find_unindexed
 from memory.recall.times import time_ranges
-from models import Database, FactRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models import Database, FactRow, OwnerRow, SessionRow, SummaryRow
 from models.jobs import JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.sections import Sections
-from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex, UnindexedMessages
+from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex
 
 log = logging.getLogger(__name__)
 
@@ -70,13 +70,13 @@ class SearchResult(NamedTuple):
 class SearchFlags(NamedTuple):
     """Which kinds of rows an owner may have; what is False is not looked for.
 
-    unindexed: messages that the index does not hold.
+    unindexed: messages that the index does not hold; None: not read yet.
     """
 
     links: bool = True
     unhelpful: bool = True
     summaries: bool = True
-    unindexed: bool = True
+    unindexed: Unindexed | None = None
 
 
 ALL_KINDS = SearchFlags()
@@ -125,7 +125,7 @@ class FactOrSummary(NamedTuple):
 
 
 def facts_and_summaries(
-    tx: Transaction, kind: str, owner_id: int, session_row_id: int | None, limit: int = SEARCHED_ROWS_MAX
+    tx: Connection, kind: str, owner_id: int, session_row_id: int | None, limit: int = SEARCHED_ROWS_MAX
 ) -> list[FactOrSummary]:
     """Return the newest valid facts or summaries of an owner, or of one session, by `kind`."""
     query = _KINDS[kind]
@@ -140,7 +140,7 @@ def facts_and_summaries(
 
 
 def find_matches(  # noqa: PLR0913 - one search: where, for what, and around what
-    tx: Transaction,
+    tx: Connection,
     index: SearchIndex,
     scope: SearchScope,
     prepared: PreparedQuery,
@@ -155,14 +155,12 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
     Messages about the neighbours of an entity that the query names count as hits.
     """
     owner_id, owner_key = scope.owner_id, scope.owner_key
-    unindexed, index_lost = UnindexedMessages(), False
-    if flags.unindexed or generation == NO_INDEX:
-        unindexed, index_lost = find_unindexed(tx, owner_id, generation)
+    unindexed, index_lost = flags.unindexed or find_unindexed(tx, owner_id, generation)
     if flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
     try:
-        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx.connection())
+        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
         every, _ = find_unindexed(tx, owner_id, NO_INDEX)
@@ -215,7 +213,7 @@ class Search:
         prepared = self.index.prepare(replace(query, **filters), owner.index_key)
         scope = SearchScope(owner.id, owner.index_key)
         generation = self.index.generation(owner.index_key)
-        with self.database.read() as tx:
+        with self.database.connect() as tx:
             if kind != "message":
                 return self._find_derived(tx, scope, prepared, kind, generation)
             matches = find_matches(tx, self.index, scope, prepared, generation, window)
@@ -234,7 +232,7 @@ class Search:
         return results
 
     def _find_derived(
-        self, tx: Transaction, scope: SearchScope, prepared: PreparedQuery, kind: str, generation: str
+        self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, kind: str, generation: str
     ) -> list[SearchResult]:
         """Return the best matching facts or summaries, each with the messages that it comes from."""
         query = replace(prepared.query, role=None, about=None, alone=True)

@@ -12,14 +12,14 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, select
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from memory.access.owners import owner_and_session
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
-from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
+from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow
 from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Put
@@ -78,7 +78,7 @@ class Unhelpful:
                 )
             put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{found[0].session_id}", {})
             item = documents.write(tx, owner_id, put, self.now(), sources=[asked.id, *hits])
-            return marks(tx, _I.id == item.id)[0]
+            return marks(tx.connection(), _I.id == item.id)[0]
 
     def page(
         self, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int
@@ -92,11 +92,11 @@ class Unhelpful:
             wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
             if message_id is not None:
                 wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
-            found = marks(tx, _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
+            found = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
         return page_of(found, limit, lambda one: (one.id,))
 
 
-def marks(tx: Transaction, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
+def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
     """Return the marks whose items are these, newest first."""
     found = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
@@ -106,6 +106,6 @@ def marks(tx: Transaction, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]
     return found
 
 
-def marks_on(tx: Transaction, owner_id: int, message_ids: Collection[int]) -> list[UnhelpfulExcerpt]:
+def marks_on(tx: Connection, owner_id: int, message_ids: Collection[int]) -> list[UnhelpfulExcerpt]:
     """Return the owner's marks that rest on any of these messages."""
     return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(documents.resting_on(message_ids)))

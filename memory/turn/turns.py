@@ -321,7 +321,7 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
     ids = [message_id for item in stored for message_id in item["messages"]]
     rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *QUOTABLE))
     there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
-    gists = read_gists(tx, [item["gist"] for item in stored if "gist" in item])
+    gists = read_gists(tx.connection(), [item["gist"] for item in stored if "gist" in item])
     found = []
     for item in stored:
         gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
