@@ -14,7 +14,7 @@ from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.errors import Forbidden, Unauthenticated, user_not_found
 from memory.ops import logs
-from models.keys import ADMIN
+from models.keys import ADMIN, CHAT, READ
 from models.owners import Caller
 from schemas.fields import UNSTORABLE, USER_ID_CHARS_MAX
 
@@ -24,7 +24,7 @@ METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 
 def need_scope(principal: Principal, scope: str) -> None:
     """Raise Forbidden when the principal's key lacks a scope."""
-    if scope != ANY_SCOPE and scope not in principal.scopes:
+    if scope != ANY_SCOPE and not principal.has_scope(scope):
         own = " and ".join(f"`{name}`" for name in sorted(principal.scopes))
         raise Forbidden(
             "scope_missing",
@@ -160,15 +160,34 @@ def whole_tenant() -> Caller:
     return caller(None)
 
 
+def is_only_tenant() -> bool:
+    """Return whether no other tenant has a key."""
+    return not current_engine().keys.tenants - {g.principal.tenant}
+
+
 def whole_server() -> None:
     """Raise Forbidden for a change for all tenants, if there is another than the caller's."""
     whole_tenant()
-    if current_engine().keys.tenants - {g.principal.tenant}:
+    if not is_only_tenant():
         raise Forbidden(
             "several_tenants",
             "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
             "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
         )
+
+
+def permissions() -> dict[str, bool]:
+    """Return what the request's key may do; what it may not would be refused."""
+    principal: Principal = g.principal
+    change = principal.has_scope(ADMIN)
+    tenant = change and principal.user_id is None
+    return {
+        "chat": principal.has_scope(CHAT),
+        "read": principal.has_scope(READ),
+        "change": change,
+        "tenant": tenant,
+        "server": tenant and is_only_tenant(),
+    }
 
 
 def idempotency_key() -> str | None:

@@ -81,8 +81,8 @@ class McpServer:
 
     def list_tools(self, _: mcp.PaginatedRequestParams | None = None) -> mcp.ListToolsResult:
         """List the tools that the key has the scope for."""
-        scopes = self.principal.scopes
-        return mcp.ListToolsResult(tools=[entry.tool for entry in TOOLS.values() if entry.scope in scopes])
+        tools = [entry.tool for entry in TOOLS.values() if self.principal.has_scope(entry.scope)]
+        return mcp.ListToolsResult(tools=tools)
 
     def call_tool(self, params: mcp.CallToolRequestParams) -> mcp.CallToolResult | mcp.InputRequiredResult:
         """Return the tool's answer, or what was wrong with the call, for the model to read. Raises Refused.
@@ -207,9 +207,10 @@ def answer(user_id: str | None) -> Response:
     user_id = user_id or next(filter(None, map(header, ("X-User-Id", *PERSON_HEADERS))), None)
     if len(user_id or "") > USER_ID_CHARS_MAX:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS_MAX} characters. Nothing was done.")
+    person = caller(user_id)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
-    server = McpServer(current_engine(), g.principal, caller(user_id), _can_ask(message) if g.mcp_modern else False)
+    server = McpServer(current_engine(), g.principal, person, _can_ask(message) if g.mcp_modern else False)
     result = _result(server, message, version).model_dump(by_alias=True, exclude_none=True)
     if g.mcp_modern:
         result["_meta"] = {mcp.SERVER_INFO_META_KEY: _implementation().model_dump(exclude_none=True)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.identity import caller
+from api.identity import caller, permissions
 from api.resource import ANY_SCOPE, ApiBlueprint, current_engine
 from memory import users
 from memory.erasing import erasing
@@ -133,8 +133,8 @@ def cancel_backlog(user_id: str) -> Any:
 
 @blueprint.get("/me", returns=Me, scope=ANY_SCOPE)
 def whoami() -> Any:
-    """Read the tenant, the person and the scopes of the request's key
+    """Read the tenant, the person and the scopes of the request's key, and what it may do
 
     On a server without keys, every caller has the tenant `default` and all scopes.
     """
-    return g.principal
+    return {**vars(g.principal), "may": permissions()}

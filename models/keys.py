@@ -13,7 +13,8 @@ CHAT, READ, ADMIN = "chat", "read", "admin"
 
 
 SCOPES = {
-    CHAT: "take turns: chat, the OpenAI protocol, make sessions, append messages",
+    CHAT: "take turns: chat, the OpenAI protocol, make sessions, append messages; with one person's key also all that "
+    "concerns this person's own memory: read, change, export, erase",
     READ: "look at what is remembered",
     ADMIN: "everything else: change, erase, export, import, prompts, jobs",
 }

@@ -49,6 +49,14 @@ class Me(Schema):
     tenant = fields.String()
     user_id = fields.String(allow_none=True, metadata=describe("The one person the key belongs to; null: any person."))
     scopes = fields.Function(
-        lambda principal: [scope for scope in SCOPES if scope in principal.scopes],
+        lambda me: [scope for scope in SCOPES if scope in me["scopes"]],
         metadata=describe("The scopes of the key, of `chat`, `read` and `admin`."),
+    )
+    may = fields.Dict(
+        keys=fields.String(),
+        values=fields.Boolean(),
+        metadata=describe(
+            "What the key may do: `chat`; `read` what is remembered; `change`, export and erase it; change what holds "
+            "for everyone of the `tenant`, as prompts and retention; set the model of the `server`."
+        ),
     )

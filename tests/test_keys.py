@@ -205,6 +205,70 @@ def test_a_key_may_do_what_its_scope_says_and_nothing_else(app: Flask, scope: st
     assert allowed > 1
 
 
+FOR_EVERYONE = {
+    "PUT /api/prompts/{name}",
+    "DELETE /api/prompts/{name}",
+    "PUT /api/profile/schema",
+    "GET /api/retention",
+    "PUT /api/retention",
+    "GET /api/model-server",
+    "PUT /api/model-server",
+    "DELETE /api/model-server",
+    "POST /api/model-server/test",
+}
+MAY = dict.fromkeys(("chat", "read", "change", "tenant", "server"), True)
+
+
+def test_a_persons_own_key_that_may_chat_may_do_all_that_is_theirs(app: Flask) -> None:
+    client, _ = made(app, user_id="ada", scopes=["chat"])
+    refused = set()
+    for call in calls(client):
+        method, path = call.split(" ")
+        address = re.sub(r"\{(\w+_id)\}|\{\w+\}", "1", path.replace("{user_id}", "ada"))
+        body = {"text": "x", "schema": {}, "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+        for json in ({}, body, {"text": "x"}, {"schema": {}}):
+            answer = client.open(address, method=method, json=json if method != "GET" else None)
+            if answer.status_code == 403:
+                assert error(answer, 403)["code"] == "key_of_one_person", call
+                refused.add(call)
+    assert refused == FOR_EVERYONE
+
+
+def test_she_corrects_and_erases_what_is_hers_and_nothing_of_others(app: Flask) -> None:
+    ada, bob = made(app, user_id="ada", scopes=["chat"])[0], made(app, user_id="bob", scopes=["chat"])[0]
+    append(ada, "tea", [said("I like sencha.")])
+    fact = good(ada.post("/api/facts", json={"text": "Likes sencha"}))
+    for refused in (bob.patch(f"/api/facts/{fact['id']}", json={"pinned": True}), bob.delete("/api/sessions/tea")):
+        error(refused, 404)
+    failed(bob.delete("/api/users/ada"), 404, "user_not_found")
+    assert good(ada.patch(f"/api/facts/{fact['id']}", json={"text": "Likes gyokuro"}))["text"] == "Likes gyokuro"
+    good(ada.put("/api/sessions/tea/summary", json={"sections": {"topic": "Tea"}}))
+    good(ada.put("/api/instructions/tone", json={"text": "Be brief."}))
+    good(ada.patch("/api/users/ada", json={"remember": True}))
+    assert "gyokuro" in ada.get("/api/users/ada/export").text
+    good(ada.delete("/api/users/ada"))
+    assert good(ada.get("/api/facts"))["items"] == []
+    reader, _ = made(app, user_id="ada", scopes=["read"])
+    failed(reader.post("/api/facts", json={"text": "Likes tea"}), 403, "scope_missing")
+
+
+@pytest.mark.parametrize(
+    ("scopes", "user_id", "may"),
+    [
+        (["chat"], None, {"chat"}),
+        (["chat", "read"], None, {"chat", "read"}),
+        (["read"], "ada", {"read"}),
+        (["chat"], "ada", {"chat", "read", "change"}),
+        (["admin"], "ada", {"change"}),
+        (["admin"], None, {"change", "tenant"}),
+    ],
+)
+def test_the_api_says_what_a_key_may_do(app: Flask, scopes: list[str], user_id: str | None, may: set[str]) -> None:
+    made(app, "another")
+    client, _ = made(app, scopes=scopes, user_id=user_id)
+    assert {name for name, allowed in good(client.get("/api/me"))["may"].items() if allowed} == may
+
+
 def test_a_route_without_a_mark_asks_for_admin(app: Flask) -> None:
     """As one would be that is added beside the blueprints."""
     app.add_url_rule("/forgotten", "forgotten", lambda: "everything", methods=["GET"])
@@ -231,10 +295,11 @@ def test_a_bound_key_is_its_persons_without_naming_them(app: Flask) -> None:
 
 
 def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
-    everything = {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"]}
+    everything = {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"], "may": MAY}
     assert good(app.test_client().get("/api/me")) == everything
     bound, _ = made(app, "acme", user_id="ada", scopes=["read", "chat"])
-    assert good(bound.get("/api/me")) == {"tenant": "acme", "user_id": "ada", "scopes": ["chat", "read"]}
+    may = {**MAY, "tenant": False, "server": False}
+    assert good(bound.get("/api/me")) == {"tenant": "acme", "user_id": "ada", "scopes": ["chat", "read"], "may": may}
     failed(app.test_client().get("/api/me"), 401, "api_key_missing")
 
 

@@ -357,13 +357,16 @@ def test_a_page_of_another_site_is_refused_also_with_a_key(make_app: MakeApp) ->
 
 def test_a_key_may_use_the_tools_of_its_scopes(app: Flask) -> None:
     names = {}
-    for scope in ("chat", "read", "admin"):
+    for scope in ("read", "admin"):
         client = with_key(app, engine_of(app).keys.create("acme", "ada", [scope])[0])
         names[scope] = {tool["name"] for tool in good(rpc(client, "tools/list"))["result"]["tools"]}
         wrong, text = told(client, "add_memory", text="Likes tea", quote="I like tea")
         assert wrong == (scope != "admin") == ("needs a key with the scope `admin`" in text)
         assert rpc(client, "resources/list").status_code == (200 if scope == "read" else 403)
-    assert names == {"chat": set(), "read": READING, "admin": set(TOOLS) - READING}
+    assert names == {"read": READING, "admin": set(TOOLS) - READING}
+    for user_id, tools in ((None, set()), ("ada", set(TOOLS))):
+        client = with_key(app, engine_of(app).keys.create("acme", user_id, ["chat"])[0])
+        assert {tool["name"] for tool in good(rpc(client, "tools/list"))["result"]["tools"]} == tools
 
 
 def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app: Flask, tea: FlaskClient) -> None:

@@ -33,7 +33,7 @@ from config import ApiKey, Settings, SettingsError
 from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, KeyRow, for_update
-from models.keys import SCOPES
+from models.keys import CHAT, SCOPES
 from schemas.fields import USER_ID_CHARS_MAX
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
@@ -56,6 +56,13 @@ class Principal:
     user_id: str | None = None
     scopes: frozenset[str] = frozenset(SCOPES)
     key: str | None = None
+
+    def has_scope(self, scope: str) -> bool:
+        """Return whether the key may make calls of a scope.
+
+        A person's own key that may chat may manage all that is theirs. Calls for everyone refuse it in any case.
+        """
+        return scope in self.scopes or (self.user_id is not None and CHAT in self.scopes)
 
 
 ANONYMOUS = Principal("default")  # the caller where no key is required
