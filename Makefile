@@ -3,10 +3,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PROGRAMS ?= .venv-programs
 CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
-.PHONY: help run test test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
+.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
 	bench-references bench-prefix bench-store bench-consolidation bench-answers plots setup clean
 
 help:  ## List the targets
@@ -28,6 +29,14 @@ test-faults: $(VENV)/.dev  ## Run the tests of crashes and load, and of the benc
 
 test-cluster: $(VENV)/.dev  ## Kill nodes behind nginx, and PostgreSQL, under 60 clients; needs nginx and redis-server; eight minutes
 	$(BIN)/pytest -s -v -p no:cacheprovider --timeout 0 -m faults tests/faults/test_cluster.py
+
+test-programs: $(VENV)/.dev  ## Drive the programs of others that docs/clients.md lists, in environments of their own, and write its table; needs Node
+	$(PYTHON) -m venv $(PROGRAMS)
+	$(PYTHON) -m venv $(PROGRAMS)-llama-index
+	$(PROGRAMS)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/programs/requirements.txt
+	$(PROGRAMS)-llama-index/bin/python -m pip install --quiet --disable-pip-version-check -r tests/programs/requirements-llama-index.txt
+	cd tests/programs && npm ci --ignore-scripts --loglevel=error
+	$(BIN)/python -m tests.programs --venv $(PROGRAMS) --write $(OPTIONS)
 
 check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure code, and that the documentation is complete
 	$(BIN)/ruff format --check .
@@ -111,4 +120,4 @@ $(VENV)/.docs: requirements.txt requirements-docs.txt | $(VENV)/bin/python
 	@touch $@
 
 clean:  ## Remove everything that make created, except the data
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/clients/node_modules
+	rm -rf $(VENV) $(PROGRAMS) $(PROGRAMS)-llama-index .pytest_cache .mypy_cache .ruff_cache .hypothesis tests/clients/node_modules tests/programs/node_modules
