@@ -113,12 +113,16 @@ class SQLiteFile:
 
     def _begin(self, connection: Connection) -> None:
         """Begin as the connection's options say: `begin` is the statement; a writer also sets `synchronous`."""
-        options = connection.get_execution_options()
-        synchronous = options.get("synchronous")
+        options, driver = connection.get_execution_options(), connection.connection.driver_connection
+        assert driver is not None
+        begin, synchronous = options.get("begin"), options.get("synchronous")
         if synchronous is not None and connection.info.get("synchronous", "FULL") != synchronous:
-            connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
+            driver.execute(f"PRAGMA synchronous = {synchronous}")
             connection.info["synchronous"] = synchronous
-        connection.exec_driver_sql(options.get("begin", "BEGIN"))
+        if begin is None:
+            driver.execute("BEGIN")  # it touches no file, so nothing can fail
+        else:
+            connection.exec_driver_sql(begin)
 
     def _handle_error(self, context: ExceptionContext) -> None:
         """Remember damage; drop connections that were opened on a read-only disk which can be written again."""

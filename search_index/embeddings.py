@@ -80,8 +80,7 @@ class WordLlamaEmbedder:
 
 def _sum(word: str) -> bytes:
     """Return the sum of the vectors of a word's tokens; none of its tokens depends on the words beside it."""
-    tokenizer, vectors = _wordllama()
-    last = vectors.get_shape()[0] - 1
+    tokenizer, vectors, last = _wordllama()
     total = np.zeros(WordLlamaEmbedder.dimensions, np.float32)
     for token in tokenizer.encode(word, add_special_tokens=False).ids:
         total += vectors[min(token, last)]
@@ -92,8 +91,8 @@ _word_vector = cached(WORDS_CACHED)(_sum)
 
 
 @lru_cache(maxsize=1)
-def _wordllama() -> tuple[Any, Any]:
-    """Return the tokenizer, and the mapped vectors of its tokens.
+def _wordllama() -> tuple[Any, Any, int]:
+    """Return the tokenizer, the mapped vectors of its tokens, and the number of the last one.
 
     The package itself is not imported: it copies all vectors, and needs an HTTP client for files that the wheel has.
     """
@@ -116,7 +115,8 @@ def _wordllama() -> tuple[Any, Any]:
     tokenizer.no_padding()
     tokenizer.model = BPE(model["vocab"], merges, cache_capacity=0, **options)
     file = safe_open(folder / "weights" / "l2_supercat_256.safetensors", framework="np")
-    return tokenizer, file.get_slice("embedding.weight")
+    vectors = file.get_slice("embedding.weight")
+    return tokenizer, vectors, vectors.get_shape()[0] - 1
 
 
 def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:

@@ -197,8 +197,7 @@ class SearchIndex:
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
-        tail = self._tail(owner, waiting, unindexed)
-        candidates = self._candidates((owner, generation, commit), segments, tail, waiting, unindexed.deleted_ids)
+        candidates = self._candidates(owner, (generation, commit), segments, waiting, unindexed)
         if candidates is None:
             return []
         candidates = candidates.without(exclude)
@@ -239,22 +238,25 @@ class SearchIndex:
 
     def _candidates(
         self,
-        index: Hashable,
+        owner: str,
+        commit: Hashable,
         segments: Sequence[Segment],
-        tail: Tail,
         waiting: Ints,
-        deleted_ids: Sequence[int],
+        unindexed: UnindexedMessages,
     ) -> Candidates | None:
         """Return the messages of the index and the tail; what is in both counts once.  None: there are none.
 
-        index: the owner, the generation and the commit.
+        commit: of the index, with its generation.
         """
-        every = [*segments, *(run.segment for run in tail.runs)]
-        key = index, tuple(map(id, every)), waiting.tobytes(), tuple(deleted_ids)
+        key = owner, commit, tuple(map(id, segments)), waiting.tobytes(), tuple(unindexed.deleted_ids)
         candidates: Candidates | None = self._arranged.get(key)
-        if candidates is None and every:
+        if candidates is not None:
+            return candidates
+        tail = self._tail(owner, waiting, unindexed)
+        every = [*segments, *(run.segment for run in tail.runs)]
+        if every:
             ids = np.concatenate([np.zeros(0, np.int64), *(segment.rows["id"] for segment in segments)])
-            gone = np.concatenate([waiting, np.array(deleted_ids, np.int64)])
+            gone = np.concatenate([waiting, np.array(unindexed.deleted_ids, np.int64)])
             hidden = np.isin(ids, gone) if len(gone) else np.zeros(len(ids), bool)
             candidates = Candidates.of(every, np.concatenate([hidden, tail.hidden(waiting)]))
             self._arranged.put(key, candidates, candidates.nbytes)
@@ -301,7 +303,8 @@ class SearchIndex:
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
-        speakers = [term for term in prepared.terms if (candidates.speaker == term_hash(term)).any()]
+        has_speakers = candidates.speaker.any()
+        speakers = [term for term in prepared.terms if has_speakers and (candidates.speaker == term_hash(term)).any()]
         space = self._space_of(prepared)
         if space is not None and space.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text

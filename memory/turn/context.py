@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true
+from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true, union_all
 
 from config import Settings
 from memory import conversation_types, examples, instructions, tokens
@@ -71,10 +71,11 @@ _VERSION = (
     .where(_LATER.c.item_id == _I.id)
     .where(or_(_LATER.c.created_at <= bindparam("head_at"), _LATER.c.author != MODEL))
 )
+_NAMESPACES = union_all(*(select(literal(name)) for name in (_INSTRUCTIONS, _PROFILE, _TYPES)))
 _DOCUMENTS = (
     select(_I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
     .join(_V, _V.c.item_id == _I.id)
-    .where(_I.owner_id.in_(OWNER_AND_TENANT), _I.namespace.in_([_INSTRUCTIONS, _PROFILE, _TYPES]))
+    .where(_I.owner_id.in_(OWNER_AND_TENANT), _I.namespace.in_(_NAMESPACES))
     .where(_V.c.version == _VERSION.scalar_subquery())
     .subquery()
 )
