@@ -26,6 +26,7 @@ from gunicorn.http import errors, get_parser, wsgi
 from gunicorn.workers.gthread import ThreadWorker
 
 from api.errors import REFUSED, unreadable
+from app import engine_of
 from config import Settings
 from memory.errors import InvalidRequest
 
@@ -106,6 +107,11 @@ class Worker(ThreadWorker):
             for conn in (*self.pending_conns, *self.keepalived_conns):
                 conn.timeout = min(conn.timeout, time.monotonic() + 1)
         super().murder_pending()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """End streams of events, which nothing else would: their readers come back to another process."""
+        engine_of(self.wsgi).events.stop()
+        super().handle_exit(sig, frame)
 
     def handle(self, conn: Any) -> Any:
         """Serve a connection that has data, new or kept alive."""

@@ -16,6 +16,7 @@ from api import (
     chat,
     conversation_types,
     errors,
+    events,
     examples,
     facts,
     feedback,
@@ -35,6 +36,7 @@ from api import (
     store,
     summaries,
     users,
+    webhooks,
 )
 from api.resource import EXTENSION, Int64
 from memory.engine import Engine
@@ -51,6 +53,7 @@ _RESOURCES = (
     *(facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint, profile.blueprint),
     *(examples.blueprint, users.blueprint, retention.blueprint, instructions.blueprint),
     *(conversation_types.blueprint, feedback.blueprint, prompts.blueprint, model_server.blueprint, jobs.blueprint),
+    *(events.blueprint, webhooks.blueprint),
     *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),
 )
 

@@ -25,7 +25,7 @@ from models.owners import Caller
 
 log = logging.getLogger(__name__)
 
-RATE_LIMITER = "recap-limits"  # in `app.extensions`: the RateLimiter
+RATE_LIMITER, CONCURRENCY = "recap-limits", "recap-concurrency"  # in `app.extensions`: the two limiters
 USUAL = "6000 per minute"  # where RATE_LIMIT is empty
 WRONG_KEYS = RateLimitItemPerMinute(20)  # a person mistypes a few, a program that guesses makes thousands
 LOCAL = "local"  # the network of this machine
@@ -128,6 +128,8 @@ def _network(address: str | None) -> str:
 SPARE = 8  # threads that slow calls leave, a quarter where there are few, and half of it for reads alone
 RETRY_SECONDS = 2.0  # until somebody's turn may be over
 AGAIN = "Nothing was done. Send this again after as many seconds as Retry-After says."
+STREAMS_SHARE = 4  # streams of events hold a thread for an hour, so one thread of so many is theirs
+STREAMS_OF_CALLER = 4  # in a process, of a person or of those who listen to a whole tenant
 AT_END = "recap.at_end"  # in the WSGI environment: an ExitStack of what to do when the answer is over
 
 
@@ -153,6 +155,15 @@ class ConcurrencyLimiter:
     def acquire_for(self, caller: Caller) -> None:
         """Count this request for its person as well. Raises LimitReached."""
         self._acquire_within(caller, self._settings.turns_per_person, "This person", "TURNS_PER_PERSON")
+
+    def acquire_stream(self, caller: Caller) -> None:
+        """Count this request as a stream of events as well, until it ends. Raises RecapError, LimitReached."""
+        if not self._acquire(f"stream {caller}", STREAMS_OF_CALLER):
+            text = f"There are {STREAMS_OF_CALLER} streams of these events already, the most at once. {AGAIN}"
+            raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
+        if not self._acquire("streams", self._settings.threads // STREAMS_SHARE):
+            text = f"A quarter of WEB_THREADS can be streams of events, and all of them are. {AGAIN}"
+            raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
 
     def _acquire_within(self, counted_as: str | Caller, maximum: int, subject: str, setting: str) -> None:
         if maximum and not self._acquire(counted_as, maximum):

@@ -35,7 +35,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from api.bodies import WholeRequest
 from api.errors import REFUSED, RequestInfo, unreadable
 from api.identity import ANTHROPIC_KEY, authenticate
-from api.limits import AT_END, RATE_LIMITER, ConcurrencyLimiter, RateLimiter, with_end
+from api.limits import AT_END, CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter, with_end
 from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
 from memory.ops import logs
@@ -76,7 +76,7 @@ def register(app: Flask, engine: Engine) -> None:
         wsgi_app = ProxyFix(wsgi_app, x_for=settings.trusted_proxies, x_proto=0)
     app.wsgi_app = wsgi_app  # type: ignore[method-assign]
     limits = app.extensions[RATE_LIMITER] = RateLimiter(settings)
-    concurrency = ConcurrencyLimiter(settings)
+    concurrency = app.extensions[CONCURRENCY] = ConcurrencyLimiter(settings)
 
     @app.before_request
     def before_request() -> None:

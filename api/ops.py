@@ -44,6 +44,7 @@ def ready() -> tuple[dict[str, Any], int]:
         "jobs": report.jobs,
         "jobs_late": report.late,
         "embeddings": report.embeddings,
+        "webhooks": report.webhooks,
         "rate_limits": limits.storage_down(),
     }
     return {name: value for name, value in body.items() if value is not None}, 200 if report.ready else 503

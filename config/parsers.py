@@ -6,6 +6,7 @@ message never repeats a secret.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -134,6 +135,17 @@ def encryption_key(raw: str) -> str:
 def names(raw: str) -> tuple[str, ...]:
     """`gpt-4o,gpt-4o-mini`."""
     return tuple(dict.fromkeys(part.strip() for part in raw.split(",") if part.strip()))
+
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def networks(raw: str) -> tuple[Network, ...]:
+    """`10.1.0.0/16,127.0.0.1`."""
+    try:
+        return tuple(map(ipaddress.ip_network, names(raw)))
+    except ValueError as error:
+        raise ValueError(f"it takes networks as 10.1.0.0/16,127.0.0.1 ({error})") from None
 
 
 def public_url(raw: str) -> str:

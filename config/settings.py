@@ -113,6 +113,10 @@ class Settings(BaseModel):
     """The address at which people open Recap's page, as `https://recap.example.com`. With it recalled excerpts link to
     their messages there, so that a model can cite them. Empty: no links."""
 
+    webhook_networks: Annotated[tuple[parsers.Network, ...], _from_text(parsers.networks)] = ()
+    """Networks that webhooks may reach although they are not public, also without TLS, as `10.1.0.0/16,127.0.0.1`.
+    Empty: only public addresses, by https, so that nobody who may make a webhook looks into your network."""
+
     openai_api_key: str = Field("", repr=False)
     """The key for the model server. OPENAI_API_KEY_FILE names a file that holds it instead."""
 
@@ -123,8 +127,8 @@ class Settings(BaseModel):
     """The main model, which writes the replies."""
 
     encryption_key: Annotated[str, AfterValidator(parsers.encryption_key)] = Field("", repr=False)
-    """What the model server's key is encrypted with when an administrator sets it on the page, as Fernet of the package
-    cryptography makes it. Keep it apart from backups. Empty: no key can be stored."""
+    """What the model server's key, when an administrator sets it on the page, and the secrets of webhooks are encrypted
+    with, as Fernet of the package cryptography makes it. Keep it apart from backups. Empty: neither can be stored."""
 
     openai_models: Annotated[tuple[str, ...], _from_text(parsers.names)] = ()
     """The models that people may choose for a chat, as `gpt-4o,gpt-4o-mini`. OPENAI_MODEL is always one of them. Empty:

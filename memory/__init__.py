@@ -17,9 +17,11 @@ knowledge   facts, summaries and the profile
 sessions    threads of messages, and which of them a prompt shows word for word
 conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key
+webhooks    addresses that are told of events: registered, and delivered to
 job_listing, jobs    work that happens after the reply, its order and its list
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one
+events      what happened, read from the rows it left
 prompts, access    instructions by name; whose data it is, and how much of it
 quoting, paging, ops    remembered text in a prompt; pages of a list; logs, figures, backups
 errors, tokens, languages    what can go wrong; estimates; words and patterns, one file a language

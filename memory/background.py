@@ -11,6 +11,8 @@ from memory.sessions.thoughts import Cleaning
 
 SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
 
+WEBHOOK_WORKERS = 4  # each waits for a receiver
+
 
 def register_jobs(engine: Engine) -> None:
     """Register the handler of every kind of job."""
@@ -24,4 +26,7 @@ def register_jobs(engine: Engine) -> None:
     queue.register("profile", engine.profiles.run)
     queue.register("feedback", engine.feedback.run)
     queue.register("consolidation", engine.consolidation.run)
+    queue.register("webhook", engine.webhooks.run, WEBHOOK_WORKERS)
+    queue.register("events", engine.events.expire)
+    queue.watch(engine.webhooks.dispatch)
     queue.register("thoughts", Cleaning(engine.database, queue).run)

@@ -20,6 +20,7 @@ from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.conversation_types import ConversationTypes
+from memory.events import Events
 from memory.examples import Examples
 from memory.feedback import Feedback
 from memory.hidden_messages import HiddenMessages
@@ -54,6 +55,7 @@ from memory.recall.search import Search
 from memory.recall.unhelpful import Unhelpful
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
+from memory.webhooks.webhooks import Webhooks
 from models import Database
 from models.messages import Message
 from models.sections import Sections
@@ -96,9 +98,11 @@ class Engine:
             embedder=embedder,
             analysis=analysis_in(settings.search_language),
         )
+        self.events = events = Events(database, now)
         self.leases = leases = Leases(database, now)
         self.job_queue = job_queue = JobQueue(database, leases, now, metrics)
         self.jobs = Jobs(database, now)
+        self.webhooks = Webhooks(settings, database, events, job_queue, now)
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = Keys(settings.api_keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
@@ -167,6 +171,7 @@ class Engine:
 
     def stop(self, timeout: float = STOP_SECONDS) -> None:
         """Let running jobs end, at most `timeout` seconds. Others wait in the table."""
+        self.events.stop()
         self.job_queue.stop(timeout)
         self.leases.close()
         self.model_server.close()

@@ -135,6 +135,13 @@ class ModelError(RecapError):
         return error
 
 
+class DeliveryFailed(RecapError):
+    """Receiver of a webhook that does not take an event now."""
+
+    def __init__(self, webhook_id: int, reason: str) -> None:
+        super().__init__("delivery_failed", f"Webhook {webhook_id}: {reason}.", status=502)
+
+
 class SummaryRefused(ModelError):
     """Answer of the mini model that can't replace the last good summary."""
 

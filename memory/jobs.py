@@ -14,6 +14,7 @@ Invariants:
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import sqlite3
 import threading
@@ -43,7 +44,8 @@ from sqlalchemy import (
 )
 
 from config.parsers import When
-from memory.errors import RecapError
+from memory.errors import DeliveryFailed, RecapError
+from memory.events import tell
 from memory.leases import LEASE_SECONDS, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
@@ -56,6 +58,7 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work
+WATCH_SECONDS = 1.0  # the shortest pause between calls of the watcher
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
 CONTENDED_SECONDS = 0.05  # until the next look when another process claims the job that is due
 FAILED_LOOK_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
@@ -235,6 +238,12 @@ class JobQueue:
         self._by_commit = False  # whether a commit has woken the looker
         self._looked_at: datetime | None = None
         self._stopping = False
+        self._watcher: Callable[[], None] = lambda: None
+        self._watched_at = -math.inf
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher` before each look for due jobs: it may enqueue some."""
+        self._watcher = watcher
 
     def register(self, kind: str, handler: Handler, workers: int = 1) -> None:
         """Let `handler` run jobs of this kind. workers: how many run at once in a process."""
@@ -301,6 +310,7 @@ class JobQueue:
     ) -> int:
         """Run every job that is due. Call `each` with a job and its error; return how many ran."""
         count = 0
+        self._watcher()
         while job := next(filter(None, map(self.claim_next, self._find_pending(tuple(kinds or self._handlers)))), None):
             each(job, self.run(job))
             count += 1
@@ -351,6 +361,9 @@ class JobQueue:
         now, wait = self._now(), POLL_SECONDS
         clock_set_back = self._looked_at is not None and now < self._looked_at
         self._looked_at = now
+        if time.monotonic() - self._watched_at >= WATCH_SECONDS:
+            self._watched_at = time.monotonic()
+            _survive(self._watcher)
         for kind, soonest in self._find_pending(tuple(self._free)).items():
             if soonest > now and not clock_set_back:
                 wait = min(wait, (soonest - now).total_seconds())
@@ -418,7 +431,7 @@ class JobQueue:
             return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, False
         except (RecapError, EmbeddingUnavailable) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
-            return False, _reason(failure), isinstance(failure, EmbeddingUnavailable)
+            return False, _reason(failure), isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
             return False, _reason(failure), False
@@ -454,6 +467,8 @@ class JobQueue:
                 values |= {"error": error} if given_up or not abandoned else {}
             put_back = _PUT_BACK.where(_J.lease_until <= now) if is_expired else _PUT_BACK
             changed = tx.execute(put_back.values(values), leased).first()
+            if changed and outcome == "dead" and job.owner_id is not None:
+                tell(tx, "job.failed", [(job.owner_id, {"job_id": job.id, "kind": job.kind})], now)
         self._woken.set()  # it may be due soon
         return outcome if changed else "done"  # cancelled, erased, or another worker's by now
 

@@ -2,6 +2,7 @@
 
 from models.base import Base, Refusal, UTCDateTime
 from models.database import Database, Transaction, Upsert, engine_options, for_update, has_row_locks, retry_on_conflict
+from models.events import EventRow
 from models.facts import FactRevisionRow, FactRow
 from models.jobs import JobRow, QueueRow
 from models.keys import KeyRow
@@ -14,3 +15,4 @@ from models.sessions import SessionRow
 from models.store import ItemRow, ItemSourceRow, ItemVersionRow
 from models.summaries import SummaryRow
 from models.turns import TurnRow
+from models.webhooks import LaneRow, WebhookRow

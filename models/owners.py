@@ -32,6 +32,7 @@ class OwnerRow(Base):
     consolidated_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact compared
     facts_revision: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")  # another after each change
     consolidated_at: Mapped[datetime | None]  # when the mini model was last asked for it
+    listened_at: Mapped[datetime | None]  # of a tenant: when a stream of events was last opened
 
     @property
     def user_id(self) -> str | None:

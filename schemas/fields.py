@@ -200,7 +200,8 @@ class Receipt(Schema):
         fields.String(),
         metadata=describe(
             "Empty when no byte is left. Otherwise `search_index` or `database_files` still hold traces, because they "
-            "were in use, or because single messages and facts are collected for some seconds. A job removes them."
+            "were in use, or because single messages and facts are collected for some seconds. A job removes them. "
+            "`events`: the event that the person was erased names them, and is kept for a week."
         ),
     )
     erased_at = UtcDateTime()

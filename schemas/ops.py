@@ -23,4 +23,7 @@ class Ready(Live):
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
     jobs_late = fields.String(metadata=describe("Only present when jobs are due and nothing runs them; says why."))
     embeddings = fields.String(metadata=describe("Only present while the embedding server fails; says why."))
+    webhooks = fields.String(
+        metadata=describe("Only present while webhooks are disabled because they failed; says so.")
+    )
     rate_limits = fields.String(metadata=describe("Only present while RATE_LIMIT_STORAGE is unreachable; says so."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "OTEL_EXPORTER_OTLP_ENDPOINT": ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
     "LOG_FORMAT": ("JSON", "json"),
     "PUBLIC_URL": ("https://recap.example.com/", "https://recap.example.com"),
+    "WEBHOOK_NETWORKS": ("10.1.0.0/16, ::1", (ip_network("10.1.0.0/16"), ip_network("::1"))),
     "CONVERSATION_TYPES": ("OFF", "off"),
 }
 
@@ -135,6 +137,7 @@ BAD = [
     ("FACT_WEIGHTS", "importance", "importance: input should be a valid number"),
     ("METRICS_KEY", "too-short", "at least 16"),
     ("PUBLIC_URL", "recap.example.com", "https://recap.example.com"),
+    ("WEBHOOK_NETWORKS", "10.1.0.1/16", "networks as 10.1.0.0/16"),
     ("PUBLIC_URL", 'https://recap.example.com/"><b', "address of Recap's page"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
 ]

@@ -174,6 +174,7 @@ NOT_JUST_LOOKING = {
     "GET /api/archives/{archive_id}",
     "GET /api/model-server",
     "GET /api/retention",
+    "GET /api/webhooks",
 }
 
 

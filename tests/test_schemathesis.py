@@ -42,6 +42,8 @@ def test_every_call_answers_as_it_is_documented(shared_app: Flask, mode: Generat
             suppress_health_check=list(HealthCheck),
         )
         def send(case: schemathesis.Case) -> None:
+            if case.path == "/api/events":
+                case.query = {**(case.query or {}), "seconds": 0}  # or the stream lasts an hour
             answer = case.call()
             for check in SOUND:
                 try:

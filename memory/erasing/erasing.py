@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, delete, or_, select
 
 from memory import examples
-from memory.access.owners import get_session, get_user
+from memory.access.owners import find_owner, get_session, get_user
 from memory.engine import Engine
 from memory.errors import NotFound, RecapError
+from memory.events import KEPT, tell
 from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history
 from memory.recall import unhelpful
@@ -54,7 +55,7 @@ from models.store import Delete
 
 GATHER_SECONDS = 5.0
 KILLED_SECONDS = 30.0  # until another process does the jobs that this one is about to run
-SEARCH_INDEX, DATABASE_FILES = "search_index", "database_files"  # what may be `pending`
+SEARCH_INDEX, DATABASE_FILES, EVENTS = "search_index", "database_files", "events"  # what may be `pending`
 RECEIPT = (
     *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions"),
     *("items", "item_versions", "archives", "jobs", "index_documents"),
@@ -81,6 +82,7 @@ class Erased(NamedTuple):
     rows: Counter[str]
     index_key: str
     tenant: str
+    is_told: bool = False  # in an event, which names the person
 
 
 def erase_user(engine: Engine, caller: Caller) -> Receipt:
@@ -172,7 +174,7 @@ def erase_rows(engine: Engine, tx: Transaction, row: SessionRow) -> Erased:
     """Delete the session's row; foreign keys delete everything in it."""
     key, messages = f"{row.owner_id}/{row.id}", select(MessageRow.id).where(MessageRow.session_id == row.id)
     rows = _count_cascade(tx, SessionRow.id == row.id, FactRow.session_id == row.id, JobRow.session_id == row.id)
-    delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)))
+    delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)), engine.now())
     rows += forget_messages(tx, messages, engine.now())
     _enqueue_clearing(engine, tx, row.tenant, key, owner=row.owner.index_key, session=row.id)
     tx.execute(delete(SessionRow).where(SessionRow.id == row.id))
@@ -189,8 +191,20 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
     rows["item_versions"] = count_of(tx, select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)))
     rows["archives"] = count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id))
     _enqueue_clearing(engine, tx, owner.tenant, owner.index_key, owner=owner.index_key)
+    is_told = owner.kind == "user" and _tell(engine, tx, owner)
     tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
-    return Erased(rows, owner.index_key, owner.tenant)
+    return Erased(rows, owner.index_key, owner.tenant, is_told)
+
+
+def _tell(engine: Engine, tx: Transaction, person: OwnerRow) -> bool:
+    """Tell those who listen to the whole tenant that a person is erased, if anybody does."""
+    tenant = find_owner(tx, Caller(person.tenant))
+    told = [(tenant.id, {"user_id": person.name})] if tenant is not None else []
+    if not tell(tx, "person.erased", told, engine.now()):
+        return False
+    kept = JobRequest("events", person.id, person.tenant, delay=KEPT.total_seconds() + 1.0)
+    engine.job_queue.enqueue(tx, kept)
+    return True
 
 
 def erase_empty_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
@@ -241,7 +255,8 @@ def _finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
         engine.job_queue.run_now(*job)
     with engine.database.read() as tx:
         left = {tuple(job) for job in tx.execute(select(JobRow.kind, JobRow.key).where(JobRow.owner_id.is_(None)))}
-    return receipt_of(engine, erased.rows, tuple(name for job, name in jobs.items() if job in left), **named)
+    pending = (*(name for job, name in jobs.items() if job in left), *((EVENTS,) if erased.is_told else ()))
+    return receipt_of(engine, erased.rows, pending, **named)
 
 
 def _count_cascade(

@@ -67,7 +67,7 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     revisions = count_of(tx, select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(facts)))
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
-    delete_with_history(tx, facts)
+    delete_with_history(tx, facts, now)
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
     erased["turns"] = _empty_turn(tx, message)
     summaries = _made_from(tx, row, message)

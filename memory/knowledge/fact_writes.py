@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, delete, insert, or_, select, update
 
+from memory.events import tell
 from memory.knowledge.entities import strip_possessive
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, named_in, stems, words_of
 from memory.knowledge.supersession import find_superseded
@@ -240,7 +241,7 @@ def add_proposed(
     return counts, corrected
 
 
-def delete_with_history(tx: Transaction, fact_ids: Iterable[int]) -> None:
+def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime) -> None:
     """Delete facts and their revisions; revalidate the facts that they alone corrected.
 
     Of several facts that were merged into a deleted one, the newest takes its place.
@@ -263,6 +264,7 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int]) -> None:
     tx.flush()
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
+    tell(tx, "fact.forgotten", [(fact.owner_id, {"fact_id": fact.id}) for fact in deleted.values()], now)
 
 
 def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:

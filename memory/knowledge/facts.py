@@ -197,7 +197,7 @@ class Facts:
             nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
             replace_texts_in_newest(tx, of_owner, nothing, "erasure", self._settings, self._now())
             remove_values(tx, owner_id, facts, self._now())
-        delete_with_history(tx, chain)
+        delete_with_history(tx, chain, self._now())
         return len(ids), {"facts": len(chain), "fact_revisions": revisions}
 
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:

@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
 from config.servers import OPENAI_URL
+from memory.access.encryption import HOW, Undecryptable, decrypt, encrypt
 from memory.errors import Conflict, InvalidRequest, ModelError
 from memory.llm import ModelRequest, StreamEnd, TextDelta
 from memory.llm.model_check import ModelCheck, check_models
@@ -42,9 +43,7 @@ BY_ENVIRONMENT = (
     "and restart, or remove both to set the model server here."
 )
 NO_ENCRYPTION_KEY = (
-    "The key of a model server is only stored encrypted, and this server has no ENCRYPTION_KEY for that. "
-    'Make one with `.venv/bin/python -c "from cryptography.fernet import Fernet; '
-    'print(Fernet.generate_key().decode())"`, put it into `.env` as ENCRYPTION_KEY, and restart.'
+    f"The key of a model server is only stored encrypted, and this server has no ENCRYPTION_KEY for that. {HOW}"
 )
 UNREADABLE = (
     "The stored key of the model server can't be decrypted, because ENCRYPTION_KEY is missing or another one than it "
@@ -167,10 +166,8 @@ class ModelServer:
             raise Conflict("model_server_not_storable", f"{refusal} Nothing was stored.")
         settings = self._drafted(draft)
         self._checked(settings)
-        from cryptography.fernet import Fernet  # not at the top: it takes memory, and most servers store no key
-
         key = settings.openai_api_key
-        encrypted = Fernet(self._settings.encryption_key).encrypt(key.encode()).decode() if key else ""
+        encrypted = encrypt(self._settings.encryption_key, key) if key else ""
         row = ModelServerRow(
             id=1, base_url=draft.base_url, api_key=encrypted, main=draft.main, mini=draft.mini, updated_at=self._now()
         )
@@ -216,11 +213,9 @@ class ModelServer:
             return self._settings
         if not stored.api_key:
             return self._with(stored, "")
-        from cryptography.fernet import Fernet, InvalidToken
-
         try:
-            key = Fernet(self._settings.encryption_key).decrypt(stored.api_key).decode()
-        except (InvalidToken, ValueError):  # the latter for no ENCRYPTION_KEY
+            key = decrypt(self._settings.encryption_key, stored.api_key)
+        except Undecryptable:
             raise SettingsError(UNREADABLE) from None
         return self._with(stored, key)
 

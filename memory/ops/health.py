@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.errors import DAMAGED, in_short, schema_differs
 from memory.ops import logs
 from memory.ops.metrics import Metrics, ScrapeInfo
-from models import Database, JobRow, Transaction
+from models import Database, JobRow, Transaction, WebhookRow
 from models.errors import DatabaseFault, fault_of
 from models.schema import revision_of
 from search_index import Embedder
@@ -24,6 +24,7 @@ from search_index import Embedder
 log = logging.getLogger(__name__)
 
 FREE_BYTES_MIN = 1 << 20  # with less free on the disk, the database's log can't grow by a large message
+_DISABLED = select(func.count()).where(WebhookRow.problem.is_not(None))
 LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless it is busy with another
 
 
@@ -31,7 +32,8 @@ LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless i
 class HealthReport:
     """State of the database and of the data directory: `ok`, or what is wrong. jobs: the number in each state.
 
-    late: why due jobs are not run. embeddings: why there are none. Turns are taken in spite of both.
+    late: why due jobs are not run. embeddings: why there are none. webhooks: how many are disabled because they
+    failed. Turns are taken in spite of all three.
     migrated: False if the database needs a command before any process can use it.
     """
 
@@ -40,6 +42,7 @@ class HealthReport:
     jobs: dict[str, int]
     late: str | None
     embeddings: str | None
+    webhooks: str | None
     migrated: bool
 
     @property
@@ -64,7 +67,7 @@ class Health:
 
     def check(self) -> HealthReport:
         """Look at what serving needs."""
-        jobs, late, migrated = dict[str, int](), None, True
+        jobs, late, disabled, migrated = dict[str, int](), None, 0, True
         try:
             with self._database.read() as tx:
                 differs = schema_differs(revision_of(tx.connection()))
@@ -72,6 +75,7 @@ class Health:
                 for (_, state), count in _count_jobs(tx).items():
                     jobs[state] = jobs.get(state, 0) + count
                 late = self._why_late(tx)
+                disabled = tx.scalar(_DISABLED) or 0
         except SQLAlchemyError as error:
             if migrated:
                 log.error("the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
@@ -82,7 +86,8 @@ class Health:
             log.warning(late)
         self._late = late is not None
         failing = self._embedder.failure if self._embedder is not None else None
-        return HealthReport(database, _check_folder(self._data_dir), jobs, late, failing, migrated)
+        webhooks = f"{disabled} webhooks were disabled: GET /api/webhooks says why" if disabled else None
+        return HealthReport(database, _check_folder(self._data_dir), jobs, late, failing, webhooks, migrated)
 
     def metrics_text(self, version: str) -> bytes:
         """Return the metrics in Prometheus' text format."""

@@ -1,0 +1,66 @@
+"""Webhooks: addresses that events are posted to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.identity import caller
+from api.resource import ApiBlueprint, current_engine
+from models.keys import ADMIN
+from models.webhooks import WebhookDraft
+from schemas import webhooks as schema
+from schemas.fields import CallerQuery
+
+blueprint = ApiBlueprint("webhooks", "Addresses that events are posted to; docs/events.md has the events.")
+
+_BAD_URL = {422: "The address can't be used, or something else is wrong."}
+
+
+@blueprint.get("/webhooks", query=CallerQuery, returns=schema.WebhookList, scope=ADMIN)
+def list_webhooks(query: dict[str, Any]) -> Any:
+    """List webhooks, each with its last deliveries"""
+    return {"items": current_engine().webhooks.find(caller(query["user_id"]))}
+
+
+@blueprint.post(
+    "/webhooks",
+    body=schema.WebhookCreate,
+    returns=schema.WebhookMade,
+    status=201,
+    errors={409: "The server has no ENCRYPTION_KEY, or there are ten already. Nothing was stored.", **_BAD_URL},
+)
+def create_webhook(body: dict[str, Any]) -> Any:
+    """Make a webhook for the events of a person or, without a `user_id`, of the whole tenant
+
+    It gets what happens from now on, each event at least once, those of one person in order. The answer has the secret
+    that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook is disabled.
+    """
+    draft: WebhookDraft = body["draft"]
+    return current_engine().webhooks.create(caller(body["user_id"]), draft)
+
+
+@blueprint.patch(
+    "/webhooks/<int64:webhook_id>",
+    query=CallerQuery,
+    body=schema.WebhookChange,
+    returns=schema.Webhook,
+    errors=_BAD_URL,
+)
+def change_webhook(query: dict[str, Any], body: dict[str, Any], webhook_id: int) -> Any:
+    """Change, disable or enable a webhook
+
+    A change also has what failed tried again now.
+    """
+    return current_engine().webhooks.change(caller(query["user_id"]), webhook_id, body)
+
+
+@blueprint.delete("/webhooks/<int64:webhook_id>", query=CallerQuery, status=204)
+def delete_webhook(query: dict[str, Any], webhook_id: int) -> None:
+    """Delete a webhook, with what waits for it"""
+    current_engine().webhooks.delete(caller(query["user_id"]), webhook_id)
+
+
+@blueprint.post("/webhooks/<int64:webhook_id>/test", query=CallerQuery, returns=schema.Delivery, slow=True)
+def test_webhook(query: dict[str, Any], webhook_id: int) -> Any:
+    """Post an event of the type `webhook.test`, and see how it went"""
+    return current_engine().webhooks.test(caller(query["user_id"]), webhook_id)

@@ -1,0 +1,426 @@
+"""Events: what happened in memory, for streams and webhooks, in the order of each person.
+
+The log is made when somebody reads it, not when something happens. A message, a version of a summary or a profile and
+a revision of a fact are rows that stay, with ids that grow and never come back: each is its own event, committed with
+what it tells. So a turn writes nothing for events, whether anybody listens or not; every way to store a message tells
+it (turns, imports, clients' transcripts, other processes); erasing a row erases its event; and a listener who was away
+goes on where it stopped. A table of events, written beside the rows, would cost each turn two statements and hold the
+words twice. Only what leaves no row is written as an `EventRow`, in the transaction that does it, and only where the
+tenant has a webhook or had a stream open within KEPT.
+
+Invariants:
+- No event is passed over: what lies before a place is read only when no older transaction can add to it [test_events].
+- Of an owner, events of one kind come in the order of their ids, and kinds are merged by time [test_events].
+- Nothing of an erased person is in the log but that they were erased [test_events].
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import merge
+from itertools import islice
+from operator import gt
+from typing import Any, cast
+
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Select,
+    and_,
+    bindparam,
+    case,
+    column,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    table,
+    union_all,
+    update,
+)
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.access.owners import find_or_make_owner
+from memory.errors import InvalidRequest, RecapError
+from memory.ops import logs
+from models import (
+    Database,
+    EventRow,
+    FactRevisionRow,
+    FactRow,
+    ItemRow,
+    ItemVersionRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    WebhookRow,
+)
+from models.base import UTCDateTime
+from models.events import EVENT_TYPES, Event, Position
+from models.jobs import Job
+from models.owners import Caller
+from models.store import OWN
+
+log = logging.getLogger(__name__)
+
+KEPT = timedelta(days=7)  # of rows that tell only an event
+LISTENED_AGAIN = timedelta(hours=1)  # after which a tenant's `listened_at` is written again
+BATCH = 100  # events that are read at a time
+POLL_SECONDS = 1.0  # between looks for news, by one thread for all streams of the process
+QUIET_SECONDS = 15.0  # without events, after which a stream sends a comment
+SETTLE_SECONDS = 0.5  # that a look waits for transactions that may still add older rows
+START_SECONDS = 15.0  # that a new stream waits for them
+
+_M, _S, _R, _V, _E = (row.__table__.c for row in (MessageRow, SummaryRow, FactRevisionRow, ItemVersionRow, EventRow))
+_F, _I, _O, _SESSION = (row.__table__.c for row in (FactRow, ItemRow, OwnerRow, SessionRow))
+_PROFILE = _I.namespace == f"{OWN}.profile", _I.key == "profile"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Kind of rows that are events.
+
+    rows: joins the tables of the columns. data, words: the columns of an event's data, and those with people's words.
+    """
+
+    mark: str
+    types: tuple[str, ...]
+    rows: Select[Any]
+    id: Any
+    at: Any
+    owner_id: Any
+    type: Any
+    data: Mapping[str, Any]
+    words: Mapping[str, Any]
+
+
+_OF_SESSION = {"session_id": _SESSION.public_id}
+_SOURCES = (
+    _Source(
+        *("m", ("message.stored",), select(_M.id).join(SessionRow).where(_M.erased_at.is_(None))),
+        *(_M.id, _M.created_at, _M.owner_id, literal("message.stored")),
+        {**_OF_SESSION, "message_id": _M.id, "role": _M.role, "position": _M.position, "created_at": _M.created_at},
+        {"content": _M.content, "name": _M.name},
+    ),
+    _Source(
+        *("s", ("summary.updated",), select(_S.id).join(SessionRow)),
+        *(_S.id, _S.created_at, _SESSION.owner_id, literal("summary.updated")),
+        {**_OF_SESSION, "version": _S.version, "through": _S.through, "author": _S.author},
+        {"sections": _S.sections},
+    ),
+    _Source(
+        *("f", ("fact.created", "fact.corrected")),
+        select(_R.id).join(FactRow).outerjoin(SessionRow, _SESSION.id == _F.session_id),
+        *(_R.id, _R.at, _F.owner_id, case((_R.action == "made", "fact.created"), else_="fact.corrected")),
+        {
+            **_OF_SESSION,
+            "fact_id": _R.fact_id,
+            "action": _R.action,
+            "author": _R.author,
+            "category": _R.category,
+            "importance": _R.importance,
+            "pinned": _R.pinned,
+            "scope": _F.scope,
+            "superseded_by": _F.superseded_by,
+        },
+        {"text": _R.text},
+    ),
+    _Source(
+        *("p", ("profile.updated",), select(_V.id).join(ItemRow).where(*_PROFILE)),
+        *(_V.id, _V.created_at, _I.owner_id, literal("profile.updated")),
+        {"version": _V.version, "author": _V.author},
+        {"profile": _V.value},
+    ),
+    _Source(
+        *("e", ("fact.forgotten", "job.failed", "person.erased"), select(_E.id)),
+        *(_E.id, _E.at, _E.owner_id, _E.type),
+        {"more": _E.data},
+        {},
+    ),
+)
+assert len(_SOURCES) == len(Position._fields) and {name for one in _SOURCES for name in one.types} == set(EVENT_TYPES)
+
+_NEWEST = select(*(select(func.coalesce(func.max(source.id), 0)).scalar_subquery() for source in _SOURCES))
+_LOCKS = table("pg_locks", *map(column, ("virtualtransaction", "mode", "database", "relation")))
+_DATABASE: Select[int] = (
+    select(column("oid")).select_from(table("pg_database")).where(column("datname") == func.current_database())
+)
+_WRITERS = select(_LOCKS.c.virtualtransaction).where(
+    _LOCKS.c.mode == "RowExclusiveLock",
+    _LOCKS.c.database == _DATABASE.scalar_subquery(),
+    _LOCKS.c.relation.in_([func.to_regclass(source.id.table.name) for source in _SOURCES]),
+)
+"""On PostgreSQL the transactions that write such rows: it numbers rows before it commits them."""
+
+
+# -- reading the log
+
+
+def of_caller(caller: Caller) -> ColumnElement[bool]:
+    """Return the condition for the owners whose events a caller gets: a person's own, or a tenant's of all."""
+    of_tenant = _O.tenant == caller.tenant
+    return of_tenant if caller.user_id is None else and_(of_tenant, _O.kind == "user", _O.name == caller.user_id)
+
+
+def parse_position(raw: str) -> Position:
+    """Return the place in the log that a text says. Raises InvalidRequest."""
+    parts = raw.split("-")
+    if len(parts) != len(Position._fields) or not all(part.isascii() and part.isdigit() for part in parts):
+        raise InvalidRequest(
+            "bad_event_id", "Send the `id` of an event of this stream, unchanged, or no Last-Event-ID.", param="after"
+        )
+    return Position(*(min(int(part), 2**63 - 1) for part in parts))
+
+
+def read_events(  # noqa: PLR0913
+    tx: Transaction,
+    which: ColumnElement[bool],
+    after: Position,
+    upto: Position,
+    *,
+    types: Collection[str] = (),
+    words: bool = False,
+    limit: int = BATCH,
+) -> tuple[list[Event], Position]:
+    """Return the next events between two places, and the place behind them.
+
+    which: condition for the owners' rows. types: empty for all. words: with what people and models said.
+    """
+    after = Position(*map(min, after, upto))  # rows at its end were erased, or the database is a restored one
+    by_kind: dict[int, list[Any]] = defaultdict(list)
+    if kinds := _kinds(after, upto, types):
+        between = (_between(kind, which, after, upto, types).limit(limit).subquery() for kind in kinds)
+        for row in tx.execute(union_all(*map(select, between))):
+            by_kind[row.kind].append(row)
+    chosen = list(islice(merge(*by_kind.values(), key=lambda row: row.at), limit))
+    described = {kind: _describe(tx, kind, [row.id for row in chosen if row.kind == kind], words) for kind in by_kind}
+    events, position = list[Event](), after
+    for kind, row_id, at in chosen:
+        position = position._replace(**{Position._fields[kind]: row_id})
+        name, data = described[kind][row_id]
+        events.append(Event(f"{_SOURCES[kind].mark}{row_id}", name, at, data, position))
+    return events, position if len(chosen) == limit else upto
+
+
+def find_owners(
+    tx: Transaction, which: ColumnElement[bool], after: Position, upto: Position, types: Collection[str] = ()
+) -> Sequence[int]:
+    """Return the ids of the owners that have events of these types, or any, between two places."""
+    queries = [
+        _between(kind, which, after, upto, types)
+        .with_only_columns(_SOURCES[kind].owner_id.label("owner"))
+        .order_by(None)
+        for kind in _kinds(after, upto, types)
+    ]
+    return tx.scalars(select(union_all(*queries).subquery().c.owner).distinct()).all() if queries else ()
+
+
+def _kinds(after: Position, upto: Position, types: Collection[str]) -> list[int]:
+    """Return the kinds of rows to look at, by their numbers."""
+    return [
+        kind
+        for kind, source in enumerate(_SOURCES)
+        if after[kind] < upto[kind] and (not types or not set(types).isdisjoint(source.types))
+    ]
+
+
+def _between(
+    kind: int, which: ColumnElement[bool], after: Position, upto: Position, types: Collection[str]
+) -> Select[Any]:
+    """Return a query for the rows of a kind: its number, the row's id and time. It reads no rows before `after`."""
+    source = _SOURCES[kind]
+    owned = select(_O.id).where(_O.id == source.owner_id, which).exists()  # no join: it would begin at the owner
+    rows = source.rows.with_only_columns(literal(kind).label("kind"), source.id.label("id"), source.at.label("at"))
+    rows = rows.where(source.id > after[kind], source.id <= upto[kind], owned).order_by(source.id)
+    return rows.where(source.type.in_(types)) if types and len(source.types) > 1 else rows
+
+
+def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> dict[int, tuple[str, dict[str, Any]]]:  # noqa: FBT001
+    """Return the type and the data of events by the ids of their rows."""
+    source = _SOURCES[kind]
+    columns = {**source.data, **(source.words if words else {})}
+    query = source.rows.with_only_columns(
+        *(source.id, source.type, _O.kind, _O.name), *(column.label(f"data_{name}") for name, column in columns.items())
+    )
+    rows = tx.execute(query.join(OwnerRow, _O.id == source.owner_id).where(source.id.in_(ids)))
+    described = {}
+    for row_id, type_name, owner_kind, name, *values in rows:
+        data = dict(zip(columns, values, strict=True))
+        user_id = name if owner_kind == "user" else None
+        described[row_id] = type_name, {"user_id": user_id, **data.pop("more", {}), **data}
+    return described
+
+
+# -- writing what leaves no row
+
+_TENANT, _LISTENER = OwnerRow.__table__.alias().c, OwnerRow.__table__.alias().c
+_LISTENS = or_(
+    _LISTENER.listened_at > bindparam("since", type_=UTCDateTime()),
+    select(WebhookRow.id).where(WebhookRow.owner_id == _LISTENER.id).exists(),
+)
+_OWN_OR_TENANTS = or_(_LISTENER.id == _O.id, and_(_LISTENER.tenant == _O.tenant, _LISTENER.kind == "tenant"))
+_TELL = insert(EventRow.__table__).from_select(
+    ["owner_id", "type", "data", "at"],
+    select(
+        _O.id,
+        bindparam("event_type", type_=_E.type.type),
+        bindparam("event_data", type_=JSON()),
+        bindparam("event_at", type_=UTCDateTime()),
+    ).where(_O.id == bindparam("owner"), select(_LISTENER.id).where(_OWN_OR_TENANTS, _LISTENS).exists()),
+)
+
+
+def tell(
+    tx: Transaction | Connection, type: str, owners: Sequence[tuple[int, Mapping[str, Any]]], at: datetime
+) -> bool:
+    """Store an event of each owner, with its data, if anybody listens; return whether one was stored.
+
+    Older ones than KEPT go. The data has no words and no names but those of a person who is erased.
+    """
+    rows = [
+        {"owner": owner_id, "event_type": type, "event_data": {**data}, "event_at": at, "since": at - KEPT}
+        for owner_id, data in owners
+    ]
+    is_told = bool(rows) and cast(CursorResult[Any], tx.execute(_TELL, rows)).rowcount > 0
+    if is_told:
+        remove_old(tx, at)
+    return is_told
+
+
+def remove_old(tx: Transaction | Connection, now: datetime) -> None:
+    """Delete the rows of events that are older than KEPT."""
+    tx.execute(delete(EventRow.__table__).where(_E.at <= now - KEPT))
+
+
+# -- listening
+
+
+class Events:
+    """Follows the log. One thread of the process looks for news, and only while a stream is open."""
+
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+        self._database, self._now = database, now
+        self._changed = threading.Condition()
+        self._readers = 0
+        self._looker: threading.Thread | None = None
+        self._newest = Position()
+        self._stopping = False
+
+    def newest(self, patience: float = SETTLE_SECONDS) -> Position | None:
+        """Return the end of the log, once no older transaction can add to what is before it.
+
+        None when one goes on for longer than `patience` seconds.
+        """
+        until = time.monotonic() + patience
+        with self._database.read() as tx:
+            newest = Position(*tx.execute(_NEWEST).one())
+        writers = self._writers()
+        while left := writers & self._writers() if writers else None:
+            if time.monotonic() >= until:
+                return None
+            writers = left
+            time.sleep(0.02)
+        return newest
+
+    def _writers(self) -> set[str]:
+        """Return the transactions that write rows of the log; SQLite has one at a time, whose rows come last."""
+        if self._database.engine.dialect.name == "sqlite":
+            return set()
+        with self._database.read() as tx:
+            return set(tx.scalars(_WRITERS))
+
+    def follow(
+        self, caller: Caller, *, after: Position | None, types: Collection[str], words: bool, seconds: float
+    ) -> Generator[Event | Position]:
+        """Yield the place where the stream begins, then events as they come, and its place again when there are none.
+
+        after: where the reader was before; None for the end of the log. It ends after `seconds`, and when the process
+        stops. Raises RecapError before it yields anything.
+        """
+        which, until = of_caller(caller), time.monotonic() + seconds
+        self._note_listener(caller.tenant)
+        newest = self.newest(START_SECONDS)
+        if newest is None:
+            raise RecapError("server_busy", "The database is busy. Send this again.", status=503, retry_after=2.0)
+        position = Position(*map(min, after or newest, newest))  # a restored database has fewer rows than it had
+        yield position
+        with self._reading():
+            while True:
+                while position != newest:
+                    with self._database.read() as tx:
+                        events, position = read_events(tx, which, position, newest, types=types, words=words)
+                    yield from events
+                if self._stopping or time.monotonic() >= until:
+                    return
+                newest = self._wait(position, min(QUIET_SECONDS, until - time.monotonic()))
+                if newest == position:
+                    yield position
+
+    def stop(self) -> None:
+        """End all streams within a second: their readers come back to another process, or to the next one."""
+        self._stopping = True
+
+    def _wait(self, known: Position, seconds: float) -> Position:
+        """Return the end of the log when it lies behind the known one, and the known one after some seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or any(map(gt, self._newest, known)), seconds)
+            return Position(*map(max, self._newest, known))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Have news looked for within the block."""
+        with self._changed:
+            self._readers += 1
+            if self._looker is None or not self._looker.is_alive():
+                self._looker = threading.Thread(target=self._look, name="recap-events", daemon=True)
+                self._looker.start()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._readers -= 1
+
+    def _look(self) -> None:
+        """Look for news until nobody reads, or the process stops."""
+        while True:
+            try:
+                newest = self.newest()
+            except SQLAlchemyError as error:
+                log.error("events: the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
+                newest = None
+            with self._changed:
+                if newest is not None:
+                    self._newest = newest
+                self._changed.notify_all()
+                if not self._readers or self._stopping:
+                    self._looker = None
+                    return
+            time.sleep(POLL_SECONDS)
+
+    def _note_listener(self, tenant: str) -> None:
+        """Have events that leave no row written for this tenant from now on."""
+        with self._database.read() as tx:
+            known = select(_O.id).where(_O.tenant == tenant, _O.kind == "tenant")
+            if tx.scalar(known.where(_O.listened_at > self._now() - LISTENED_AGAIN)) is not None:
+                return
+        with self._database.write() as tx:
+            owner = find_or_make_owner(tx, Caller(tenant), self._now())
+            tx.execute(update(OwnerRow.__table__).where(_O.id == owner.id).values(listened_at=self._now()))
+
+    def expire(self, _job: Job) -> None:
+        """Run the job that deletes events when they are old. Idempotent."""
+        with self._database.write() as tx:
+            remove_old(tx, self._now())

@@ -1,0 +1,79 @@
+"""Webhooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, fields, post_load, validate
+
+from models.events import EVENT_TYPES
+from models.webhooks import WebhookDraft
+from schemas.events import TYPES
+from schemas.fields import CallerQuery, Input, Items, Text, UtcDateTime, describe, list_of, one_of
+
+URL_CHARS = 2000
+
+
+class WebhookChange(Input):
+    """Changes of a webhook."""
+
+    url = Text(
+        validate=validate.Length(1, URL_CHARS),
+        metadata=describe("Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS."),
+    )
+    types = Items(one_of(*EVENT_TYPES), len(EVENT_TYPES), metadata=describe(f"Empty: all. {TYPES}"))
+    words = fields.Boolean(metadata=describe("With what people and models said."))
+    enabled = fields.Boolean(metadata=describe("`true` delivers everything since it was disabled."))
+
+
+class WebhookCreate(CallerQuery):
+    """Webhook to make. Without a `user_id` it gets the events of the whole tenant."""
+
+    url = Text(
+        required=True, validate=validate.Length(1, URL_CHARS), metadata=WebhookChange._declared_fields["url"].metadata
+    )
+    types = Items(one_of(*EVENT_TYPES), len(EVENT_TYPES), load_default=(), metadata=describe(f"Empty: all. {TYPES}"))
+    words = fields.Boolean(load_default=False, metadata=describe("With what people and models said."))
+
+    @post_load
+    def _draft(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        user_id = data.pop("user_id")
+        return {"user_id": user_id, "draft": WebhookDraft(**{**data, "types": tuple(data["types"])})}
+
+
+class Delivery(Schema):
+    """Try to deliver an event."""
+
+    event_id = fields.String()
+    type = fields.String()
+    at = fields.String(metadata={"format": "date-time"})
+    status = fields.Integer(allow_none=True, metadata=describe("Of HTTP; null when no answer came."))
+    error = fields.String(allow_none=True, metadata=describe("Why it counts as failed; null: it was delivered."))
+    seconds = fields.Float()
+
+
+class Webhook(Schema):
+    """Webhook. Its secret is shown once, when it is made."""
+
+    id = fields.Integer()
+    user_id = fields.String(allow_none=True, metadata=describe("Null: it gets the events of the whole tenant."))
+    url = fields.String()
+    types = fields.List(fields.String(), metadata=describe("Empty: all."))
+    words = fields.Boolean()
+    enabled = fields.Boolean()
+    failing_since = UtcDateTime(allow_none=True, metadata=describe("Since then no delivery has succeeded."))
+    problem = fields.String(allow_none=True, metadata=describe("Why it was disabled by itself."))
+    deliveries = fields.List(fields.Nested(Delivery), metadata=describe("The last tries, newest first."))
+    created_at = UtcDateTime()
+    updated_at = UtcDateTime()
+
+
+class WebhookMade(Webhook):
+    """Webhook that was just made."""
+
+    secret = fields.String(
+        metadata=describe("What deliveries are signed with, by Standard Webhooks; never shown again.")
+    )
+
+
+WebhookList = list_of(Webhook)

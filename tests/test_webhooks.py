@@ -1,0 +1,446 @@
+"""Webhooks: signed, at least once, in the order of each person, and only to addresses that they may reach."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from cryptography.fernet import Fernet
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import select, update
+
+from app import engine_of
+from config import Settings
+from memory.engine import utc_now
+from memory.webhooks import sending
+from memory.webhooks.webhooks import FAILING_MAX, WEBHOOKS_MAX
+from models import JobRow, WebhookRow
+from models.events import Event, Position
+from tests.conftest import MakeApp
+from tests.http import append, error, good, said
+from tests.processes import Api, eventually, migrated_server
+from tests.test_auth import with_key
+
+KEY = Fernet.generate_key().decode()
+ADA = {"user_id": "ada"}
+EVENT = Event("m1", "message.stored", utc_now(), {}, Position())
+LOOPBACK = Settings.from_env({"WEBHOOK_NETWORKS": "127.0.0.0/8"}, None).webhook_networks
+
+
+class Receiver:
+    """An HTTP server on loopback that keeps what was posted, and answers with `status`, or as `fails` says."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        self.requests: list[tuple[dict[str, str], bytes]] = []
+        self.status, self.headers = 204, dict[str, str]()
+        self.fails: Any = lambda event: False
+        self.drips = False
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.requests.append(({name.lower(): value for name, value in self.headers.items()}, body))
+                if receiver.drips:
+                    self._drip()
+                self.send_response(500 if receiver.fails(json.loads(body)) else receiver.status)
+                for name, value in receiver.headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+
+            def _drip(self) -> None:
+                try:
+                    while True:
+                        self.wfile.write(b"H")
+                        time.sleep(0.05)
+                except OSError:
+                    pass
+
+            do_GET = do_POST
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if context is not None:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        self.url = f"http{'s' if context else ''}://127.0.0.1:{self.server.server_port}/hook"
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for _, body in self.requests]
+
+    def of(self, user: str | None) -> list[Any]:
+        """The ids of the messages of a person, as they came."""
+        return [event["data"]["message_id"] for event in self.events if event["data"]["user_id"] == user]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.server.shutdown()
+    receiver.server.server_close()
+
+
+@pytest.fixture
+def app(make_app: MakeApp) -> Flask:
+    return make_app(encryption_key=KEY, webhook_networks=LOOPBACK)
+
+
+def make(client: FlaskClient, receiver: Receiver, **more: Any) -> Any:
+    return good(client.post("/api/webhooks", json={"url": receiver.url, **more}))
+
+
+def deliver(app: Flask) -> None:
+    """Do the jobs of webhooks, also those that wait for a pause."""
+    engine = engine_of(app)
+    for _ in range(3):
+        with engine.database.write() as tx:
+            tx.execute(update(JobRow).where(JobRow.kind == "webhook").values(run_at=engine.now()))
+        engine.job_queue.run_due(["webhook"])
+
+
+def webhook(client: FlaskClient) -> Any:
+    (only,) = good(client.get("/api/webhooks"))["items"]
+    return only
+
+
+def verify(secret: str, headers: dict[str, str], body: bytes) -> bool:
+    """What Standard Webhooks has a receiver do."""
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return hmac.compare_digest(expected, headers["webhook-signature"])
+
+
+# -- what arrives
+
+
+def test_an_event_arrives_signed(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    made = make(client, receiver, words=True)
+    append(client, "tea", [said("I like sencha.")], **ADA)
+    deliver(app)
+    ((headers, body),) = receiver.requests
+    event = json.loads(body)
+    assert (event["type"], event["data"]["content"], event["id"]) == ("message.stored", "I like sencha.", "m1")
+    assert headers["webhook-id"] == event["id"] and headers["content-type"] == "application/json"
+    assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
+    assert verify(made["secret"], headers, body)
+    assert not verify(made["secret"], headers, body + b" ")
+    (delivery,) = webhook(client)["deliveries"]
+    assert (delivery["event_id"], delivery["status"], delivery["error"]) == ("m1", 204, None)
+
+
+def test_the_standards_own_example_is_signed_alike() -> None:
+    """From github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md."""
+    secret, message_id, at = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330
+    signature = sending.sign(secret, message_id, at, b'{"test": 2432232314}')
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_the_secret_is_shown_once_and_stored_encrypted(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    secret = make(client, receiver)["secret"]
+    assert secret.startswith("whsec_") and "secret" not in webhook(client)
+    assert "secret" not in good(client.patch("/api/webhooks/1", json={"words": True}))
+    data = engine_of(app).settings.data_dir
+    assert not [path for path in data.rglob("*") if path.is_file() and secret[6:].encode() in path.read_bytes()]
+
+
+def test_without_an_encryption_key_none_is_made(make_app: MakeApp, receiver: Receiver) -> None:
+    client = make_app(webhook_networks=LOOPBACK).test_client()
+    refused = error(client.post("/api/webhooks", json={"url": receiver.url}), 409)
+    assert refused["code"] == "webhook_not_storable" and "ENCRYPTION_KEY" in refused["message"]
+
+
+def test_words_and_types_are_as_it_asks(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver, types=["fact.created"])
+    append(client, "tea", [said("I like SENTINEL.")], **ADA)
+    good(client.post("/api/facts", json={**ADA, "text": "Likes SENTINEL"}))
+    deliver(app)
+    assert [event["type"] for event in receiver.events] == ["fact.created"]
+    assert b"SENTINEL" not in receiver.requests[0][1]
+
+
+def test_it_gets_what_happens_from_then_on(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    append(client, "tea", [said("Before")], **ADA)
+    make(client, receiver)
+    append(client, "tea", [said("After")], **ADA)
+    deliver(app)
+    deliver(app)
+    assert receiver.of("ada") == [2]
+
+
+# -- at least once, in order
+
+
+def test_a_failing_receiver_gets_each_event_later_and_in_order(
+    app: Flask, client: FlaskClient, receiver: Receiver
+) -> None:
+    make(client, receiver)
+    receiver.fails = lambda event: event["data"]["message_id"] == 2 and len(receiver.of("ada")) < 5
+    for number in range(4):
+        append(client, "tea", [said(f"Message {number}")], **ADA)
+    append(client, "bobs", [said("Hello")], user_id="bob")
+    deliver(app)
+    assert receiver.of("bob") == [5], "another person's events do not wait"
+    assert webhook(client)["failing_since"] is None or 3 not in receiver.of("ada")
+    for _ in range(3):
+        deliver(app)
+    came = receiver.of("ada")
+    assert came[:2] == [1, 2] and list(dict.fromkeys(came)) == [1, 2, 3, 4] and came.count(2) > 1
+    assert came == sorted(came)
+    repeated = [headers["webhook-id"] for headers, _ in receiver.requests if headers["webhook-id"] == "m2"]
+    assert len(repeated) == came.count(2), "a repeated event has the same id"
+    assert webhook(client)["failing_since"] is None
+
+
+def test_many_events_are_delivered_each_once(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver)
+    for number in range(3):
+        append(client, f"s{number}", [said(f"Message {at}") for at in range(120)], user_id=f"u{number}")
+    for _ in range(3):
+        deliver(app)
+    for number in range(3):
+        assert receiver.of(f"u{number}") == list(range(120 * number + 1, 120 * number + 121))
+
+
+def test_a_webhook_that_fails_for_long_is_disabled_and_enabled_it_gets_everything(
+    app: Flask, client: FlaskClient, receiver: Receiver
+) -> None:
+    make(client, receiver)
+    receiver.status = 503
+    append(client, "tea", [said("One")], **ADA)
+    deliver(app)
+    engine = engine_of(app)
+    assert webhook(client)["failing_since"] and webhook(client)["enabled"]
+    with engine.database.write() as tx:
+        row = tx.scalars(select(WebhookRow)).one()
+        row.failing_since = engine.now() - FAILING_MAX
+        row.deliveries = [{**one, "at": (engine.now() - timedelta(minutes=5)).isoformat()} for one in row.deliveries]
+    deliver(app)
+    shown = webhook(client)
+    assert not shown["enabled"] and "503" in shown["problem"]
+    assert "1 webhooks were disabled" in good(client.get("/health/ready"))["webhooks"]
+    append(client, "tea", [said("Two")], **ADA)
+    posted = len(receiver.requests)
+    deliver(app)
+    assert len(receiver.requests) == posted and not [
+        job for job in good(client.get("/api/jobs"))["items"] if job["kind"] == "webhook"
+    ]
+    receiver.status = 204
+    shown = good(client.patch("/api/webhooks/1", json={"enabled": True}))
+    assert (shown["enabled"], shown["problem"], shown["failing_since"]) == (True, None, None)
+    deliver(app)
+    assert receiver.of("ada")[-2:] == [1, 2]
+    assert "webhooks" not in good(client.get("/health/ready"))
+
+
+def test_a_receiver_that_is_gone_is_believed(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver)
+    receiver.status = 410
+    append(client, "tea", [said("One")], **ADA)
+    deliver(app)
+    assert not webhook(client)["enabled"] and len(receiver.requests) == 1
+
+
+def test_a_webhook_that_is_deleted_gets_nothing_more(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver)
+    append(client, "tea", [said("One")], **ADA)
+    assert client.delete("/api/webhooks/1").status_code == 204
+    deliver(app)
+    assert receiver.requests == [] and good(client.get("/api/webhooks"))["items"] == []
+    error(client.delete("/api/webhooks/1"), 404)
+
+
+def test_an_erased_person_is_told_and_nothing_else_of_them(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver, words=True)
+    append(client, "tea", [said("SENTINEL")], **ADA)
+    engine_of(app).webhooks.dispatch()  # their job waits
+    good(client.delete("/api/users/ada"))
+    deliver(app)
+    (event,) = receiver.events
+    assert (event["type"], event["data"]) == ("person.erased", {"user_id": "ada"})
+
+
+def test_a_test_delivery_says_how_it_went(client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver)
+    went = good(client.post("/api/webhooks/1/test"))
+    assert (went["status"], went["error"]) == (204, None)
+    assert receiver.events[0]["type"] == "webhook.test"
+    receiver.status = 404
+    assert good(client.post("/api/webhooks/1/test"))["error"] == "it answered 404"
+    assert webhook(client)["failing_since"] is None, "a test disables nothing"
+    assert len(webhook(client)["deliveries"]) == 2
+
+
+# -- whose
+
+
+def test_owners_are_apart(app: Flask, receiver: Receiver) -> None:
+    keys = engine_of(app).keys
+    whose = {"acme": ("acme", None), "ada": ("acme", "ada"), "bob": ("acme", "bob"), "globex": ("globex", None)}
+    clients = {name: with_key(app, keys.create(*pair)[0]) for name, pair in whose.items()}
+    ids = {name: make(client, receiver)["id"] for name, client in clients.items()}
+    seen = {name: [one["id"] for one in good(client.get("/api/webhooks"))["items"]] for name, client in clients.items()}
+    assert seen == {
+        "acme": [ids["acme"], ids["ada"], ids["bob"]],
+        **{name: [ids[name]] for name in ("ada", "bob", "globex")},
+    }
+    for stranger in ("bob", "globex"):
+        for method, path in (("patch", ""), ("delete", ""), ("post", "/test")):
+            call = getattr(clients[stranger], method)
+            error(call(f"/api/webhooks/{ids['ada']}{path}", **({"json": {}} if method == "patch" else {})), 404)
+    error(clients["ada"].post("/api/webhooks", json={"url": receiver.url, "user_id": "bob"}), 404)
+    append(clients["ada"], "adas", [said("Hello")])
+    append(clients["globex"], "theirs", [said("Hello")], user_id="ada")
+    receiver.requests.clear()
+    deliver(app)
+    told = sorted(event["data"]["session_id"] for event in receiver.events)
+    assert told == ["adas", "adas", "theirs"], "Ada's webhook and her tenant's, and the other tenant's own"
+    chats = with_key(app, keys.create("acme", None, ["chat", "read"])[0])
+    error(chats.get("/api/webhooks"), 403)
+
+
+def test_a_persons_webhook_goes_with_the_person(client: FlaskClient, receiver: Receiver) -> None:
+    make(client, receiver, user_id="ada")
+    good(client.delete("/api/users/ada"))
+    assert good(client.get("/api/webhooks"))["items"] == []
+
+
+def test_there_is_an_end_to_how_many(client: FlaskClient, receiver: Receiver) -> None:
+    for _ in range(WEBHOOKS_MAX):
+        make(client, receiver)
+    assert error(client.post("/api/webhooks", json={"url": receiver.url}), 409)["code"] == "too_many_webhooks"
+    make(client, receiver, user_id="ada")
+
+
+# -- where to
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://example.com/x", "ftp://example.com/x", "https://", "example.com", "https://ada:secret@example.com/"),
+        *("https://127.0.0.1/x", "https://10.1.2.3/", "https://192.168.1.1/", "https://169.254.169.254/latest"),
+        *("https://[::1]/", "https://[fe80::1]/", "https://[fd00:ec2::254]/", "https://[::ffff:10.0.0.1]/"),
+        *("https://[64:ff9b::a9fe:a9fe]/", "https://[2002:7f00:1::]/", "https://0.0.0.0/", "https://224.0.0.1/"),
+        *("https://100.64.0.1/", "https://exämple.com/", "https://example.com/#part", "https://example.com:99999/"),
+    ],
+)
+def test_an_address_that_may_not_be_reached_is_refused(make_app: MakeApp, url: str) -> None:
+    client = make_app(encryption_key=KEY).test_client()
+    assert error(client.post("/api/webhooks", json={"url": url}), 422)["code"] == "bad_webhook_url"
+
+
+@pytest.mark.parametrize("url", ["https://example.com/x?y=z", "https://8.8.8.8/", "https://[2606:4700::1111]:8443/"])
+def test_a_public_address_is_taken(make_app: MakeApp, url: str) -> None:
+    client = make_app(encryption_key=KEY).test_client()
+    assert good(client.post("/api/webhooks", json={"url": url}))["url"] == url
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_a_private_address_is_not_connected_to(make_app: MakeApp, receiver: Receiver, host: str) -> None:
+    allowed = make_app(encryption_key=KEY, webhook_networks=LOOPBACK).test_client()
+    url = receiver.url.replace("127.0.0.1", host)
+    good(allowed.post("/api/webhooks", json={"url": url}))
+    client = make_app(encryption_key=KEY).test_client()  # the operator takes the leave away
+    assert "is not public" in good(client.post("/api/webhooks/1/test"))["error"] and receiver.requests == []
+
+
+def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> None:
+    """A name server that answers with a public address first, and then with a private one, leads nowhere."""
+    answers = iter(["127.0.0.1", "10.0.0.1"])
+    real, asked = sending.socket.getaddrinfo, list[Any]()
+
+    def rebinding(host: Any, *args: Any, **options: Any) -> Any:
+        asked.append(host)
+        return real(next(answers) if host == "rebinding.test" else host, *args, **options)
+
+    monkeypatch.setattr(sending.socket, "getaddrinfo", rebinding)
+    url = receiver.url.replace("127.0.0.1", "rebinding.test")
+    answer = sending.post(url, "whsec_AAAA", EVENT, utc_now(), LOOPBACK)
+    assert (answer.status, answer.error) == (204, None)
+    assert asked.count("rebinding.test") == 1
+    assert receiver.requests[0][0]["host"].startswith("rebinding.test")
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed(client: FlaskClient, receiver: Receiver, status: int) -> None:
+    other = Receiver()
+    make(client, receiver)
+    receiver.status, receiver.headers = status, {"Location": other.url}
+    assert "redirect" in good(client.post("/api/webhooks/1/test"))["error"]
+    assert other.requests == [] and len(receiver.requests) == 1
+    other.server.shutdown()
+
+
+def test_a_receiver_that_answers_drop_by_drop_is_left(
+    client: FlaskClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "DELIVERY_SECONDS", 0.5)
+    make(client, receiver)
+    receiver.drips = True
+    went = good(client.post("/api/webhooks/1/test"))
+    assert "no answer" in went["error"] and went["seconds"] < 3
+
+
+def test_a_certificate_is_checked_for_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    for name, works in (("localhost", True), ("other.example", False)):
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.issue_cert(name).configure_cert(context)
+        receiver = Receiver(context)
+        url = receiver.url.replace("127.0.0.1", "localhost")
+        answer = sending.post(url, "whsec_AAAA", EVENT, utc_now(), LOOPBACK)
+        assert (answer.error is None) == works, answer
+        assert len(receiver.requests) == works
+        receiver.server.shutdown()
+
+
+# -- whole processes
+
+
+@pytest.mark.slow
+def test_a_kill_between_commit_and_delivery_loses_nothing(tmp_path: Path, migrated: Path, receiver: Receiver) -> None:
+    settings = {"ENCRYPTION_KEY": KEY, "WEBHOOK_NETWORKS": "127.0.0.1", "WEB_WORKERS": "2"}
+    with migrated_server(tmp_path, migrated, **settings) as server:
+        server.start()
+        with Api(server) as api:
+            api.post("/api/webhooks", url=receiver.url, types=["message.stored"])
+        stored = 0
+        for cycle in range(4):
+            receiver.status = 503 if cycle == 1 else 204
+            with Api(server) as api:
+                for _ in range(5):
+                    api.append("tea", [said(f"Message {stored}")], user_id="ada")
+                    api.append("bobs", [said(f"Message {stored}")], user_id="bob")
+                    stored += 1
+            time.sleep(0.7 * cycle)
+            server.kill()  # at once after the commit, while it is delivered, and later
+            server.start()
+        receiver.status = 204
+        assert eventually(lambda: len(set(receiver.of("ada"))) == len(set(receiver.of("bob"))) == stored, 60.0)
+        accepted = list(receiver.events)
+        assert len(accepted) >= 2 * stored
+        for user in ("ada", "bob"):
+            first_seen = list(dict.fromkeys(receiver.of(user)))
+            assert first_seen == sorted(first_seen), "each person's events came in order"
+        with Api(server) as api:
+            assert all(hook["enabled"] for hook in api.get("/api/webhooks")["items"])
