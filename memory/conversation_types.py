@@ -94,10 +94,11 @@ class ConversationType:
 class TurnSettings:
     """`type` of a turn's conversation, the type's text in the prefix, and the settings with it.
 
-    prefix_type: the type that the prefix is for, as it was at the last compaction.
+    prefix_type: the type that the prefix is for, as it was at the last compaction. prompt_type: whose text it has.
     """
 
     type: str | None
+    prompt_type: str
     prompt: str
     settings: Settings
     emphasis: Sequence[str] = ()
@@ -198,7 +199,7 @@ class ConversationTypes:
         if "tools" in (of_turn.recall or default, of_prefix.recall or default):
             changed["recall"] = of_prefix.recall or default
         settings = self._settings.model_copy(update=changed) if changed else self._settings
-        return TurnSettings(name, of_prefix.prompt, settings, of_prefix.emphasis, prefix_type)
+        return TurnSettings(name, of_prefix.name, of_prefix.prompt, settings, of_prefix.emphasis, prefix_type)
 
     def _types(self, tx: Transaction, *owners: OwnerRow | None) -> dict[str, ConversationType]:
         """Return the types of these owners, by name; a later owner's take the place of an earlier one's."""

@@ -200,6 +200,29 @@ def _recall(report: Any) -> dict[str, Any]:
     return {**recall, "calls": _recall_call.dump(report.calls, many=True)} if recall["mode"] == "tools" else recall
 
 
+class ShownProfile(Schema):
+    """Part of a profile."""
+
+    version = fields.Integer(metadata=describe("0: none was shown."))
+    values = fields.Function(
+        lambda shown: [{"name": value.name, "value": value.value, **value.source} for value in shown.values],
+        metadata=describe(
+            "Each with `name`, `value` and what it rests on: the `quote`, `session_id` and `position` of a message, "
+            "`since` and `author`."
+        ),
+    )
+
+
+class ShownText(Schema):
+    """Instruction, or text of a type of conversation."""
+
+    kind = one_of("instruction", "type")
+    name = fields.String()
+    version = fields.Integer()
+    text = fields.String()
+    of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
+
+
 class Memory(Schema):
     """Memory that the prompt of a turn showed, and why."""
 
@@ -211,9 +234,13 @@ class Memory(Schema):
         },
         metadata=describe("The version and state of the stored summary, and the version that was shown."),
     )
-    profile = fields.Function(
-        lambda report: {"version": report.profile_version},
-        metadata=describe("The version of the profile that was shown instead of the facts it contains; 0: none."),
+    profile = fields.Nested(
+        ShownProfile, metadata=describe("The part of the profile that was shown, instead of the facts it contains.")
+    )
+    instructions = fields.List(
+        fields.Nested(ShownText),
+        attribute="texts",
+        metadata=describe("The instructions that were shown, and the text of the conversation's type."),
     )
     type = fields.String(allow_none=True, metadata=describe("The type of the conversation, if its words tell one."))
     facts = fields.List(fields.Nested(ShownFact))

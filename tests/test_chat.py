@@ -45,7 +45,8 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
     assert "notice" not in answer  # a real model answers
     assert answer["memory"] == {
         "summary": {"version": 0, "state": "pending", "head_version": 0},
-        "profile": {"version": 0},
+        "profile": {"version": 0, "values": []},
+        "instructions": [],
         "type": None,
         "facts": [],
         "excerpts": [],

@@ -38,7 +38,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/turn/context.py": 30,
     "memory/turn/record.py": 20,
     "memory/turn/turn.py": 14,
-    "memory/turn/turns.py": 18,
+    "memory/turn/turns.py": 13,
 }
 
 LINES_MIN = 40  # of a module; a shorter one is a decision, listed here. Shapes in schemas/ go by their noun

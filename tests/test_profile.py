@@ -214,7 +214,7 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
     assert "- home: Tallinn (said " in new and "- likes: green tea (said " in new
     assert "I live in" not in new and "I love" not in new and "I own two cats." in new
     answer = chat(ada.client, "Well?", session_id="new", user_id="ada")
-    assert answer["memory"]["profile"] == {"version": 1}
+    assert [one["value"] for one in answer["memory"]["profile"]["values"]] == ["Tallinn", "green tea"]
     good(ada.edit({"op": "replace", "path": "/home", "value": "Tartu"}))
     for session in ("new", "t"):
         head = ada.head(session)
@@ -226,7 +226,7 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
 def test_settings_bound_what_is_shown(
     make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory.turn.context.PROFILE_TOKENS", 12)
+    monkeypatch.setattr("memory.knowledge.profile.PROFILE_TOKENS", 12)
     ada = Person(make_app(**at(model_server)), model_server)
     ada.tell("I live in Tallinn.", "I love green tea.")
     ada.update(HOME_AND_TEA)

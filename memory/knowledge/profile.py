@@ -54,6 +54,7 @@ from schemas.profile import OPERATIONS_MAX
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
+PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
 BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads
 
 SCHEMA_BYTES = 16_000
@@ -335,22 +336,23 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: 
 
 @dataclass(frozen=True)
 class ProfileBlock:
-    """Part of a profile that fits a budget of tokens, value by value in the document's order."""
+    """Part of a profile that a prompt's prefix has room for, value by value in the document's order."""
 
+    item_id: int = 0
     version: int = 0
     lines: tuple[str, ...] = ()
     values: tuple[Value, ...] = ()
 
     @classmethod
-    def of(cls, version: int, stored: Any, budget: int) -> ProfileBlock:
-        values, lines = Profile.of(stored).values(), list[str]()
+    def of(cls, item_id: int, version: int, stored: Any) -> ProfileBlock:
+        values, lines, budget = Profile.of(stored).values(), list[str](), PROFILE_TOKENS
         for value in values:
             line = profile_line(value.name, value.value, datetime.fromisoformat(value.source["since"]))
             budget -= tokens.estimate(line)
             if budget < 0:
                 break
             lines.append(line)
-        return cls(version, tuple(lines), tuple(values[: len(lines)]))
+        return cls(item_id, version, tuple(lines), tuple(values[: len(lines)]))
 
     def states(self, fact: Fact) -> bool:
         """Return whether the prompt states a fact already: a value of the same message has half of its words."""

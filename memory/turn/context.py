@@ -42,7 +42,7 @@ from memory.sessions.compaction import summary_state
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.store.documents import join_namespace
 from memory.transcripts.transcript import Transcript
-from memory.turn.request import MemoryReport, Turn, TurnRequest
+from memory.turn.request import MemoryReport, ShownText, Turn, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
 from models.messages import Message
@@ -50,7 +50,6 @@ from models.sections import Sections
 from models.sessions import SessionState
 from models.store import MODEL
 
-PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
@@ -73,7 +72,7 @@ _VERSION = (
 )
 _NAMESPACES = union_all(*(select(literal(name)) for name in (_INSTRUCTIONS, _PROFILE, _TYPES)))
 _DOCUMENTS = (
-    select(_I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
+    select(_I.id.label("item_id"), _I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
     .join(_V, _V.c.item_id == _I.id)
     .where(_I.owner_id.in_(OWNER_AND_TENANT), _I.namespace.in_(_NAMESPACES))
     .where(_V.c.version == _VERSION.scalar_subquery())
@@ -136,7 +135,8 @@ class Prefix:
     text: str
     instructions: str
     is_explained: bool
-    profile_version: int
+    profile: ProfileBlock
+    texts: tuple[ShownText, ...]
     facts: tuple[Fact, ...]
     other_facts: tuple[Fact, ...]
     choice: PrefixChoice | None
@@ -234,7 +234,8 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
         report=MemoryReport(
             summary_version=session.summary_version,
             head_version=session.head_version,
-            profile_version=prefix.profile_version,
+            profile=prefix.profile,
+            texts=prefix.texts,
             type=turn_settings.type,
             state=prefix.state,
             tail_messages=len(kept),
@@ -267,13 +268,20 @@ def _read_prefix(
     rows = tx.execute(_PREFIX, params).all()
     first = rows[0]
     # Of instructions and types with one name the person's own stay rather than the tenant's.
-    instruction_texts = {row.key: str(row.value["text"]) for row in rows if row.namespace == _INSTRUCTIONS}
-    types = {row.key: row.value for row in rows if row.namespace == _TYPES}
-    profiles = [(row.version, row.value) for row in rows if row.namespace == _PROFILE]
-    settings = engine.types.settings_for(session, types, messages, choosing=is_choosing)
+    texts = {row.key: row for row in rows if row.namespace == _INSTRUCTIONS}
+    types = {row.key: row for row in rows if row.namespace == _TYPES}
+    profiles = [(row.item_id, row.version, row.value) for row in rows if row.namespace == _PROFILE]
+    stored_types = {name: row.value for name, row in types.items()}
+    settings = engine.types.settings_for(session, stored_types, messages, choosing=is_choosing)
+    shown_texts = [
+        ShownText.of(row, "instruction", of_tenant=row.owner_id != session.owner_id) for row in texts.values()
+    ]
+    if settings.prompt:
+        row = types[settings.prompt_type]
+        shown_texts.append(ShownText.of(row, "type", of_tenant=row.owner_id != session.owner_id))
     shown_profile = ProfileBlock()
     if profiles and request.remember and engine.settings.profile_mode.mode != "off":
-        shown_profile = ProfileBlock.of(*profiles[-1], PROFILE_TOKENS)
+        shown_profile = ProfileBlock.of(*profiles[-1])
     valid: Sequence[Fact] = ()
     if first.facts and request.remember:
         valid = engine.current_facts.read(tx, session.owner_id, session.id, first.facts_revision or 0)
@@ -297,12 +305,13 @@ def _read_prefix(
         with engine.database.orm(tx) as orm:
             remembered.insert(0, engine.prompts.find(orm, request.caller, "memory").render())
         is_explained = True
-    own = _paragraphs(system, *instruction_texts.values(), settings.prompt)
+    own = _paragraphs(system, *(shown.text for shown in shown_texts))
     prefix = Prefix(
         text=_paragraphs(own, *remembered),
         instructions=own,
         is_explained=is_explained,
-        profile_version=shown_profile.version,
+        profile=shown_profile,
+        texts=tuple(shown_texts),
         facts=facts,
         other_facts=tuple(others.values()),
         choice=choice,

@@ -134,8 +134,12 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
     conversation, unshown = request.transcript.conversation, context.unshown if context is not None else frozenset()
     size = sum(tokens.estimate_message(message.draft.content) for message in conversation.messages)
     full = context.full_history_tokens if context is not None else size + conversation.instruction_tokens
-    report = context.report if context is not None else MemoryReport()
-    report = replace(report, head_version=0, tail_messages=0, recalled=RecallResult((), "off", PASSED_ON))
+    report = MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
+    if context is not None:
+        known = context.report
+        report = replace(
+            report, summary_version=known.summary_version, state=known.state, tail_dropped=known.tail_dropped
+        )
     left_out = [message for message_id, message in turn.sent.items() if message_id in unshown]
     now = engine.now()
     model_request = ModelRequest(

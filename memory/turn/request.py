@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from memory.errors import ModelError
 from memory.examples import Example
+from memory.knowledge.profile import ProfileBlock
 from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.recall.recall import RecallResult
@@ -87,18 +88,37 @@ class RecallToolCall:
 
 
 @dataclass(frozen=True)
+class ShownText:
+    """Text of a document that a prompt showed. kind: `instruction`, or `type` of the conversation."""
+
+    item_id: int
+    version: int
+    kind: Literal["instruction", "type"]
+    name: str
+    text: str
+    of_tenant: bool
+
+    @classmethod
+    def of(cls, row: Any, kind: Literal["instruction", "type"], *, of_tenant: bool) -> ShownText:
+        text = row.value["text" if kind == "instruction" else "prompt"]
+        return cls(row.item_id, row.version, kind, row.key, str(text), of_tenant)
+
+
+@dataclass(frozen=True)
 class MemoryReport:
     """`memory` of a reply.
 
     summary_version, state: the version stored when the turn began, and how it stood.
-    head_version, profile_version: the versions that the prompt showed (0: none).
+    head_version: the version of the summary that the prompt showed (0: none).
+    profile, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
     tail_dropped: messages that did not fit CONTEXT_TOKENS.
     calls: the model's own searches; their words are not stored.
     """
 
     summary_version: int = 0
     head_version: int = 0
-    profile_version: int = 0
+    profile: ProfileBlock = ProfileBlock()
+    texts: tuple[ShownText, ...] = ()
     type: str | None = None
     state: str = "none"
     facts: tuple[Fact, ...] = ()

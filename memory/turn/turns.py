@@ -1,6 +1,4 @@
-"""Turns as rows: which request each one answers, how it ended, what it cost, and what its prompt showed of the memory.
-
-What was shown is stored by ids and scores alone, so what is erased later is gone from here too.
+"""Turns as rows: which request each one answers, how it ended, and what it cost.
 
 Guarantee: a request with the Idempotency-Key of another request is refused, and one sent again finds its own turn.  A
 turn belongs to the line that its message is on: turns of replaced messages are kept, and not listed.
@@ -8,8 +6,7 @@ turn belongs to the line that its message is on: turns of replaced messages are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -19,19 +16,29 @@ from sqlalchemy.orm import aliased
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import Conflict, NotFound
-from memory.examples import shown
-from memory.knowledge.fact_writes import as_fact
 from memory.leases import Lease
 from memory.paging import Page, page_of, rows_of_page
-from memory.recall.endings import read_gists
-from memory.recall.excerpts import truncate_message
-from memory.recall.recall import RecallResult
-from memory.sessions.messages import MESSAGES, QUOTABLE, tombstone
+from memory.sessions.messages import tombstone
 from memory.transcripts.transcript import calls_of
-from memory.turn.request import MemoryReport, RecallToolCall, Turn, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import FactRow, MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, for_update
-from models.facts import Fact, FactScore
-from models.messages import Excerpt, Message
+from memory.turn.explanation import report_of, stored_report
+from memory.turn.request import (
+    MemoryReport,
+    Turn,
+    TurnFinished,
+    TurnRequest,
+    TurnStarted,
+    TurnUsage,
+)
+from models import (
+    MessageRow,
+    OwnerRow,
+    Refusal,
+    SessionRow,
+    Transaction,
+    TurnRow,
+    for_update,
+)
+from models.messages import Message
 from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
 
@@ -207,7 +214,7 @@ def finish(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, 
         "completion_id": finished.started.completion_id,
         "finish_reason": finished.finish_reason,
         "model": finished.model,
-        "memory": _stored_report(finished.started.memory),
+        "memory": stored_report(finished.started.memory),
         "usage": finished.usage.to_stored(),
         "started_at": finished.started.created_at,  # so that a retry shows the same time
         "finished_at": now,
@@ -218,17 +225,20 @@ def finish(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, 
 def find_started(tx: Transaction, message: Message) -> TurnStarted | None:
     """Return how the turn began that has answered `message`."""
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
-    return _started(tx, turn, message.session_id) if turn is not None and turn.memory is not None else None
+    if turn is None or turn.memory is None:
+        return None
+    chosen = {**turn.memory, "profile": [0, 0], "texts": []}  # the prefix is read as it is now
+    return _started(turn, message.session_id, report_of(tx, chosen))
 
 
-def _started(tx: Transaction, turn: TurnRow, session_id: str) -> TurnStarted:
+def _started(turn: TurnRow, session_id: str, memory: MemoryReport) -> TurnStarted:
     return TurnStarted(
         completion_id=turn.completion_id or "",
         session_id=session_id,
         user_message_id=turn.user_message_id,
         model=turn.model or "",
         created_at=turn.started_at,
-        memory=report_of(tx, turn.memory or {}),
+        memory=memory,
     )
 
 
@@ -237,7 +247,7 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
     session = tx.get_one(SessionRow, turn.session_id)
     reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
-        started=_started(tx, turn, session.public_id),
+        started=_started(turn, session.public_id, report_of(tx, turn.memory or {})),
         reply=reply.content,
         reply_message_id=reply.id,
         finish_reason=turn.finish_reason or "stop",
@@ -246,89 +256,3 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
         replayed=True,
         calls=calls_of(reply.extra),
     )
-
-
-# -- what a turn showed of the memory
-
-
-def _stored_report(report: MemoryReport) -> dict[str, Any]:
-    """Return the report as JSON's types, without any remembered words."""
-    return {
-        "summary_version": report.summary_version,
-        "head_version": report.head_version,
-        "profile_version": report.profile_version,
-        "type": report.type,
-        "state": report.state,
-        "tail_messages": report.tail_messages,
-        "tail_dropped": report.tail_dropped,
-        "mode": report.recalled.mode,
-        "reason": report.recalled.reason,
-        "kind": report.recalled.kind,
-        "calls": [
-            {
-                **vars(replace(call, query=None)),
-                "after": call.after and call.after.isoformat(),
-                "before": call.before and call.before.isoformat(),
-            }
-            for call in report.calls
-        ],
-        "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts],
-        "examples": [example.id for example in report.examples],
-        "excerpts": [
-            {
-                "messages": [message.id for message in excerpt.messages],
-                "hits": list(excerpt.hits),
-                "score": round(excerpt.score, 4),
-                "why": {name: round(part, 4) for name, part in excerpt.why.items()},
-                **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
-            }
-            for excerpt in report.recalled.excerpts
-        ],
-    }
-
-
-def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
-    """Return a stored report as it was, with the words that are still there."""
-    calls = [
-        {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
-        for call in stored.get("calls", ())
-    ]
-    return MemoryReport(
-        summary_version=stored["summary_version"],
-        head_version=stored["head_version"],
-        profile_version=stored.get("profile_version", 0),
-        type=stored.get("type"),
-        state=stored["state"],
-        facts=_facts(tx, stored["facts"]),
-        recalled=RecallResult(
-            _excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")
-        ),
-        examples=shown(tx, stored.get("examples", ())),
-        tail_messages=stored["tail_messages"],
-        tail_dropped=stored["tail_dropped"],
-        calls=tuple(RecallToolCall(**call) for call in calls),
-    )
-
-
-def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
-    query = select(FactRow, SessionRow.public_id).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-    rows = tx.execute(query.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
-    there = {row.id: as_fact(row, session_id) for row, session_id in rows}
-    return tuple(replace(there[fact_id], score=FactScore(*score)) for fact_id, *score in stored if fact_id in there)
-
-
-def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:
-    ids = [message_id for item in stored for message_id in item["messages"]]
-    rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *QUOTABLE))
-    there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
-    gists = read_gists(tx.connection(), [item["gist"] for item in stored if "gist" in item])
-    found = []
-    for item in stored:
-        gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
-        shown = [there[message_id] for message_id in item["messages"] if message_id in there]
-        if shown:
-            session_id, title = shown[0][0].session_id, shown[0][1]
-        if shown or gist:
-            messages = tuple(truncate_message(message, found=message.id in item["hits"]) for message, _ in shown)
-            found.append(Excerpt(session_id, title, messages, tuple(item["hits"]), item["score"], item["why"], gist))
-    return tuple(found)

@@ -1,0 +1,134 @@
+"""Explanation of a turn: what its prompt showed of the memory, as it is stored and read again.
+
+Invariant: it is stored by ids, versions and scores alone, so what is erased later is gone from here too
+(test_explanation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+
+from memory.examples import shown
+from memory.knowledge.fact_writes import as_fact
+from memory.knowledge.profile import ProfileBlock
+from memory.recall.endings import read_gists
+from memory.recall.excerpts import truncate_message
+from memory.recall.recall import RecallResult
+from memory.sessions.messages import MESSAGES, QUOTABLE
+from memory.turn.request import MemoryReport, RecallToolCall, ShownText
+from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models.facts import Fact, FactScore
+from models.messages import Excerpt, Message
+
+_VERSIONS = (
+    select(ItemVersionRow.item_id, ItemVersionRow.version, ItemVersionRow.value, ItemRow.key, OwnerRow.kind)
+    .join(ItemRow, ItemRow.id == ItemVersionRow.item_id)
+    .join(OwnerRow, OwnerRow.id == ItemRow.owner_id)
+)
+
+
+def stored_report(report: MemoryReport) -> dict[str, Any]:
+    """Return the report as JSON's types, without any remembered words."""
+    return {
+        "summary_version": report.summary_version,
+        "head_version": report.head_version,
+        "profile": [report.profile.item_id, report.profile.version],
+        "texts": [[shown.item_id, shown.version, shown.kind] for shown in report.texts],
+        "type": report.type,
+        "state": report.state,
+        "tail_messages": report.tail_messages,
+        "tail_dropped": report.tail_dropped,
+        "mode": report.recalled.mode,
+        "reason": report.recalled.reason,
+        "kind": report.recalled.kind,
+        "calls": [
+            {
+                **vars(replace(call, query=None)),
+                "after": call.after and call.after.isoformat(),
+                "before": call.before and call.before.isoformat(),
+            }
+            for call in report.calls
+        ],
+        "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts],
+        "examples": [example.id for example in report.examples],
+        "excerpts": [
+            {
+                "messages": [message.id for message in excerpt.messages],
+                "hits": list(excerpt.hits),
+                "score": round(excerpt.score, 4),
+                "why": {name: round(part, 4) for name, part in excerpt.why.items()},
+                **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
+            }
+            for excerpt in report.recalled.excerpts
+        ],
+    }
+
+
+def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
+    """Return a stored report as it was, with the words that are still there."""
+    calls = [
+        {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
+        for call in stored.get("calls", ())
+    ]
+    profile, texts = _documents(tx, stored)
+    return MemoryReport(
+        summary_version=stored["summary_version"],
+        head_version=stored["head_version"],
+        profile=profile,
+        texts=texts,
+        type=stored.get("type"),
+        state=stored["state"],
+        facts=_facts(tx, stored["facts"]),
+        recalled=RecallResult(
+            _excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")
+        ),
+        examples=shown(tx, stored.get("examples", ())),
+        tail_messages=stored["tail_messages"],
+        tail_dropped=stored["tail_dropped"],
+        calls=tuple(RecallToolCall(**call) for call in calls),
+    )
+
+
+def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock, tuple[ShownText, ...]]:
+    """Return the profile and the other documents of a stored report, in the versions that are still there."""
+    of_profile, of_texts = stored.get("profile", [0, 0]), stored.get("texts", ())
+    ids = {item_id for item_id, *_ in (of_profile, *of_texts) if item_id}
+    rows = tx.execute(_VERSIONS.where(ItemVersionRow.item_id.in_(ids))) if ids else ()
+    there = {(row.item_id, row.version): row for row in rows}
+    texts = [
+        ShownText.of(row, kind, of_tenant=row.kind == "tenant")
+        for item_id, version, kind in of_texts
+        if (row := there.get((item_id, version)))
+    ]
+    profile = there.get(tuple(of_profile))
+    shown = ProfileBlock.of(profile.item_id, profile.version, profile.value) if profile else ProfileBlock()
+    return shown, tuple(texts)
+
+
+def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
+    query = select(FactRow, SessionRow.public_id).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+    rows = tx.execute(query.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
+    there = {row.id: as_fact(row, session_id) for row, session_id in rows}
+    return tuple(replace(there[fact_id], score=FactScore(*score)) for fact_id, *score in stored if fact_id in there)
+
+
+def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:
+    ids = [message_id for item in stored for message_id in item["messages"]]
+    rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *QUOTABLE))
+    there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
+    gists = read_gists(tx.connection(), [item["gist"] for item in stored if "gist" in item])
+    found = []
+    for item in stored:
+        gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
+        shown = [there[message_id] for message_id in item["messages"] if message_id in there]
+        if shown:
+            session_id, title = shown[0][0].session_id, shown[0][1]
+        if shown or gist:
+            messages = tuple(truncate_message(message, found=message.id in item["hits"]) for message, _ in shown)
+            found.append(Excerpt(session_id, title, messages, tuple(item["hits"]), item["score"], item["why"], gist))
+    return tuple(found)
