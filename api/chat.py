@@ -28,7 +28,7 @@ blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
     scope=CHAT,
     turn=True,
     errors={
-        404: "The session does not exist or belongs to someone else, or it has no message `replaces`.",
+        404: "There is no such session for a temporary turn, or it has no message `replaces`.",
         409: "The session is busy; or another request had this Idempotency-Key; or the reply was stopped before its "
         "first word, and the message is kept.",
         413: "The message is too large for a prompt. Nothing was stored.",
@@ -45,7 +45,8 @@ def chat(body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    request = TurnRequest(caller(body.pop("user_id")), **body, idempotency_key=idempotency_key())
+    owner = caller(body.pop("user_id"))
+    request = TurnRequest(owner, **body, idempotency_key=idempotency_key(owner))
     notice = current_engine().model_server.models.notice
     return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
 

@@ -118,7 +118,7 @@ NO_SERVER = "The model server could not be reached, or its answer was not valid.
 
 ERRORS = {
     400: REFUSED,
-    404: "The session or the person belongs to someone else, or the model server does not know the model.",
+    404: "The model server does not know the model.",
     409: "Another request had this Idempotency-Key.",
     429: f"{LIMITED} Or: {REFUSED}",
     502: NO_SERVER,
@@ -145,15 +145,15 @@ def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
     session_header = next(filter(header, SESSION_HEADERS), None)
     session = header(session_header) if session_header else session
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
-    user_id = person_named(parameters)
-    fingerprint = hashlib.sha256(f"{user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
+    owner = caller(person_named(parameters))
+    fingerprint = hashlib.sha256(f"{owner.user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
     return TurnRequest(
-        caller(user_id),
+        owner,
         message=conversation.asked,
         session_id=session_id,
         stream=stream,
         model=text_of_name(parameters.get("model")) or None,
-        idempotency_key=idempotency_key(),
+        idempotency_key=idempotency_key(owner),
         on_disconnect="interrupt" if stream else "finish",
         lock_timeout=CLIENT_LOCK_TIMEOUT_SECONDS,
         transcript=TranscriptRequest(

@@ -122,7 +122,13 @@ PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 
 
 def person_named(parameters: Mapping[str, Any]) -> str | None:
-    """Return whom a client's request names: in a header, else as `safety_identifier` or `user` (`metadata.user_id`)."""
+    """Return whom a client's request names: in a header, else as `safety_identifier` or `user` (`metadata.user_id`).
+
+    A key of one person counts before them: many programs send a name of their own.
+    """
+    own: str | None = g.principal.user_id
+    if own is not None:
+        return own
     in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user")))
     person = next(filter(None, (*map(header, PERSON_HEADERS), *in_body)), "")
     return storable(person, fits=len(person) <= USER_ID_CHARS_MAX and not UNSTORABLE.search(person)) if person else None
@@ -190,13 +196,13 @@ def permissions() -> dict[str, bool]:
     }
 
 
-def idempotency_key() -> str | None:
+def idempotency_key(caller: Caller) -> str | None:
     """Return the request's Idempotency-Key as it is stored.
 
-    An API key of one person has a namespace of its own in the tenant, by a hash. A long value is hashed too.
+    A person has a namespace of their own in the tenant, by a hash. A long value is hashed too.
     """
-    key, own = request.headers.get("Idempotency-Key") or None, g.principal.user_id
-    if key is None or (own is None and len(key) <= IDEMPOTENCY_KEY_CHARS):
+    key = request.headers.get("Idempotency-Key") or None
+    if key is None or (caller.user_id is None and len(key) <= IDEMPOTENCY_KEY_CHARS):
         return key
-    own = own or ""
+    own = caller.user_id or ""
     return hashlib.sha256(f"{len(own)} {own} {key}".encode("utf-8", "surrogatepass")).hexdigest()

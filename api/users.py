@@ -91,8 +91,8 @@ def import_document(query: dict[str, Any]) -> Any:
 
     Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The
     whole document is checked before anything is stored. What is stored already is left as it is, so a call can be
-    repeated safely. A session whose id belongs to someone else gets a new id. No model is called: `POST
-    /api/users/{user_id}/summaries` has what was imported summarised.
+    repeated safely. A session gets a new id where the person has another conversation of that id. No model is called:
+    `POST /api/users/{user_id}/summaries` has what was imported summarised.
     """
     owner = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX

@@ -15,6 +15,8 @@ from models.owners import OwnerRow
 class SessionRow(Base):
     """Session: a thread of messages, what the prefix of its prompts shows, and who is taking a turn in it.
 
+    `public_id` is its owner's: two persons of a tenant may both have a session `main`.
+
     The prefix shows summary version `head_version` (0: none yet) and the facts `head_facts`.  The recent messages,
     which follow it word for word, are those after position `head_through`.  Both change together, at a compaction.  All
     figures are of the active branch.
@@ -22,7 +24,8 @@ class SessionRow(Base):
 
     __tablename__ = "sessions"
     __table_args__ = (
-        UniqueConstraint("tenant", "public_id"),
+        UniqueConstraint("owner_id", "public_id"),
+        Index("ix_sessions_tenant_public_id", "tenant", "public_id"),
         Index("ix_sessions_tenant_updated", "tenant", "updated_at", "id"),
         NEVER_REUSED,
     )
@@ -30,7 +33,7 @@ class SessionRow(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     tenant: Mapped[str] = mapped_column(String(64))
     public_id: Mapped[str] = mapped_column(String(128))
-    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), index=True)
+    owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
     title: Mapped[str] = mapped_column(String(200), default="")
     system_prompt: Mapped[str | None] = mapped_column(Text)
     pinned: Mapped[bool] = mapped_column(default=False)

@@ -154,23 +154,15 @@ def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
     assert done["created"]["messages"] == 0 and len(stored(talk, "tea")) == 4
 
 
-def test_someone_elses_session_keeps_its_id(talk: FlaskClient) -> None:
+def test_anothers_sessions_of_the_same_ids_stay_as_they_are(talk: FlaskClient) -> None:
     before = export(talk)
     for _ in range(2):
         done = good(bring_in(talk, before, "bob"))
-        assert done["renamed"] == {"empty": "empty-2", "home": "home-2", "tea": "tea-2"}
+        assert done["renamed"] == {}
     assert done["created"]["sessions"] == done["created"]["messages"] == 0
-    assert content(export(talk)) == content(before)
-    theirs = export(talk, "bob")
-    assert [session["id"] for session in theirs["sessions"]] == ["empty-2", "home-2", "tea-2"]
-    assert [item["session_id"] for item in theirs["facts"]] == ["home-2", "home-2", "home-2", None]
-    for session in theirs["sessions"]:
-        session["id"] = session["id"].removesuffix("-2")
-    for item in theirs["facts"]:
-        item["session_id"] = item["session_id"] and item["session_id"].removesuffix("-2")
-    for source in theirs["items"][1]["sources"]:
-        source["session_id"] = source["session_id"].removesuffix("-2")
-    assert content(theirs) == content(before)
+    assert content(export(talk)) == content(export(talk, "bob")) == content(before)
+    good(talk.delete("/api/users/ada"))
+    assert content(export(talk, "bob")) == content(before)
 
 
 def test_another_conversation_of_the_same_id_is_left_alone(talk: FlaskClient) -> None:
@@ -180,9 +172,10 @@ def test_another_conversation_of_the_same_id_is_left_alone(talk: FlaskClient) ->
     append(talk, "home", [said("I live in Tallinn.", created_at="2026-03-01T10:00:00.123456Z")])  # nobody's
     for number in range(2):
         done = good(bring_in(talk, before))
-        assert done["renamed"] == {"home": "home-2", "tea": "tea-2"}
+        assert done["renamed"] == {"tea": "tea-2"}
         assert done["created"]["messages"] == (0 if number else 6)
     assert stored(talk, "tea") == [("user", "Something else.")]
+    assert stored(talk, "home") == [("user", "I live in Tallinn.")]
 
 
 def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: FlaskClient) -> None:

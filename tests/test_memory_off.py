@@ -134,7 +134,7 @@ def test_both_are_in_the_export_and_an_import_turns_it_off_and_never_on(client: 
     good(client.patch("/api/users/bob", json={"remember": False}))
     good(client.post("/api/import?user_id=bob", json=document))
     assert good(client.get("/api/users/bob"))["remember"] is False
-    assert good(client.get("/api/sessions/s-2?user_id=bob"))["remember"] is False
+    assert good(client.get("/api/sessions/s?user_id=bob"))["remember"] is False
     switch(client, "person", on=False)
     good(client.post("/api/import?user_id=cyd", json=json.loads(client.get("/api/users/ada/export").text)))
     assert good(client.get("/api/users/cyd"))["remember"] is False

@@ -177,9 +177,10 @@ def test_a_session_whose_answer_does_not_end_keeps_nobody_from_an_answer(
 
 def test_what_is_wrong_with_a_request_is_no_failure_of_memory(client: FlaskClient, server: ModelServer) -> None:
     complete(client, talk("Hello"), user="ada", headers={"Idempotency-Key": "k"})
-    failed(post(client, LIST, user="bob"), 404)  # a session of somebody else's
+    complete(client, talk("Hello"), user="bob")
+    assert failed(post(client, LIST), 400)["code"] == "session_ambiguous"  # of two persons, and none is named
     failed(post(client, LIST, user="ada", headers={"Idempotency-Key": "k"}), 409)  # the key of another request
-    assert len(sent(server)) == 1
+    assert len(sent(server)) == 2
 
 
 def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, server: ModelServer) -> None:

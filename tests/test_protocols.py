@@ -210,12 +210,15 @@ def test_anthropics_package_raises_its_own_errors(
     assert body["request_id"] == unknown.value.request_id
     with pytest.raises(anthropic.BadRequestError, match=r"messages\.0\.content\.0.*document"):
         claude.messages.create(**{**ask, "messages": [user([{"type": "document", "source": {}}])]})
-    client.post("/api/chat", json={"message": "Hello", "session_id": "his", "user_id": "bob"})
-    hers = {"metadata": {"user_id": "ada"}, "extra_headers": in_session("his")}
-    with pytest.raises(anthropic.NotFoundError) as foreign:
-        claude.messages.create(**ask, **hers)
-    body = foreign.value.body
-    assert (body["error"]["type"], body["error"]["code"]) == ("not_found_error", "session_not_found")
+    for person in ("ada", "bob"):
+        client.post("/api/chat", json={"message": "Hello", "session_id": "main", "user_id": person})
+    with pytest.raises(anthropic.BadRequestError) as ambiguous:
+        claude.messages.create(**ask, extra_headers=in_session("main"))
+    body = ambiguous.value.body
+    assert (body["error"]["type"], body["error"]["code"]) == ("invalid_request_error", "session_ambiguous")
+    server.main.queue(Status(404, {"error": {"message": "There is no such model."}}))
+    with pytest.raises(anthropic.NotFoundError, match="no such model"):
+        claude.messages.create(**{**ask, "model": "recap"})
     server.main.queue(Status(429, {"error": {"message": "Slow down."}}, {"Retry-After": "0"}))  # clients retry, not we
     with pytest.raises(anthropic.RateLimitError, match="Slow down"):
         claude.messages.create(**ask)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.http import append, error, good, listings, read_all, said
+from tests.http import append, chat, error, good, listings, read_all, said
+from tests.test_auth import METHODS
 
 # -- making, reading, changing
 
@@ -152,3 +153,68 @@ def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) ->
     append(client, "talk", [said("I am a person.")], user_id="ada")
     assert [item["id"] for item in read_all(client, "/api/sessions", user_id="ada")] == ["talk"]
     assert error(client.delete("/api/users/bob"), 404)["code"] == "user_not_found"
+
+
+# -- ids
+
+
+def test_two_persons_may_give_their_sessions_the_same_id(client: FlaskClient) -> None:
+    for person, drink in (("ada", "coffee"), ("bob", "sencha")):
+        chat(client, f"I drink {drink}", session_id="main", user_id=person, key="1")
+        chat(client, "And water", session_id="main", user_id=person)  # which takes the session by its name
+    for person, drink in (("ada", "coffee"), ("bob", "sencha")):
+        messages = read_all(client, "/api/sessions/main/messages", user_id=person)
+        assert [one["content"] for one in messages if one["role"] == "user"] == [f"I drink {drink}", "And water"]
+    assert [one["user_id"] for one in read_all(client, "/api/sessions")] == ["bob", "ada"]
+    assert error(client.get("/api/sessions/main?user_id=eve"), 404)["code"] == "session_not_found"
+
+
+def test_whose_session_is_meant_has_to_be_said_where_several_persons_have_one(client: FlaskClient) -> None:
+    append(client, "main", [said("I drink coffee")], user_id="ada")
+    append(client, "main", [said("And water")])
+    chat(client, "Hello", session_id="main")
+    assert client.get("/api/sessions/main").json["user_id"] == "ada", "as long as nobody else has one"
+    append(client, "main", [said("I drink sencha")], user_id="bob")
+    before = {person: client.get(f"/api/sessions/main/messages?user_id={person}").json for person in ("ada", "bob")}
+    paths = good(client.get("/openapi.json"))["paths"].items()
+    calls = [
+        (method, path) for path, its in paths if "/sessions/{" in path for method in its if method.upper() in METHODS
+    ]
+    assert len(calls) > 15
+    bodies: dict[str, Any] = {
+        "messages": {"messages": [said("Hello")]},
+        "hide": {"tokens": 0},
+        "summary": {"sections": {"topic": "tea"}},
+        "rollback": {"version": 1},
+        "preview": {"prompt": "summary"},
+        "{session_id}": {"title": "Tea"},
+    }
+    for method, path in calls:
+        address = path.format(session_id="main", message_id=1)
+        body = bodies.get(path.rpartition("/")[2], {}) if method in ("post", "put", "patch") else None
+        refused = error(client.open(address, method=method, json=body), 422)
+        assert (refused["code"], refused["param"]) == ("session_ambiguous", "user_id"), path
+    for path, body in (("chat", {}), ("chat", {"temporary": True}), ("recall", {})):
+        body |= {"session_id": "main", "message": "Hello"}
+        assert error(client.post(f"/api/{path}", json=body), 422)["code"] == "session_ambiguous"
+    for path in ("search?q=drink&", "facts?", "graph?", "jobs?"):
+        assert error(client.get(f"/api/{path}session_id=main"), 422)["code"] == "session_ambiguous"
+    sent = {"model": "any", "messages": [said("Hello")]}
+    answer = client.post("/v1/chat/completions", json=sent, headers={"X-Session-Id": "main"})
+    assert error(answer, 400)["code"] == "session_ambiguous"
+    assert before == {
+        person: client.get(f"/api/sessions/main/messages?user_id={person}").json for person in ("ada", "bob")
+    }
+
+
+def test_a_session_of_nobody_is_reached_by_its_id_whoever_else_has_one(client: FlaskClient) -> None:
+    chat(client, "I drink water", session_id="main")
+    for person in ("ada", "bob"):
+        append(client, "main", [said("I drink coffee")], user_id=person)
+        chat(client, "And tea", session_id="main")
+        found = client.get("/api/sessions/main").json
+        assert found["user_id"] is None
+    assert found["message_count"] == 6
+    good(client.delete("/api/sessions/main"))
+    assert client.get("/api/sessions/main?user_id=ada").json["message_count"] == 1
+    assert error(client.get("/api/sessions/main"), 422)["code"] == "session_ambiguous"

@@ -21,9 +21,9 @@ from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
-from memory.access.owners import find_or_make_owner, find_owner
+from memory.access.owners import find_or_make_owner, find_owner, sessions_named
 from memory.errors import LimitReached
-from models import Database, OwnerRow, SessionRow, SpendingRow, Transaction, Upsert
+from models import Database, OwnerRow, SpendingRow, Transaction, Upsert
 from models.owners import Caller, Usage
 
 log = logging.getLogger(__name__)
@@ -109,9 +109,9 @@ def spent_today(tx: Transaction | Connection, owner_id: int, now: datetime) -> i
 
 
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """Return the id of the caller's user, else of the session's owner; None without a row."""
+    """Return the id of the caller's user, else of the session's owner; None without a row, or with several."""
     if caller.user_id is not None:
         owner = find_owner(tx, caller)
         return owner.id if owner is not None else None
-    query = select(SessionRow.owner_id).where(SessionRow.tenant == caller.tenant, SessionRow.public_id == session_id)
-    return tx.scalar(query)
+    sessions = sessions_named(tx, caller, session_id) if session_id is not None else ()
+    return sessions[0].owner_id if len(sessions) == 1 else None

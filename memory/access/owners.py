@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,11 @@ from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
 _SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
-_BY_PUBLIC_ID = _SESSIONS.where(SessionRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+_BY_PUBLIC_ID = _SESSIONS.where(OwnerRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
+_OWN = _BY_PUBLIC_ID.where(OwnerRow.kind == bindparam("kind"), OwnerRow.name == bindparam("name"))
+_ANYBODYS = (  # a session of nobody first: `session` comes before `user`
+    _BY_PUBLIC_ID.where(SessionRow.tenant == bindparam("tenant")).order_by(OwnerRow.kind, SessionRow.id).limit(2)
+)
 _OWNERS = select(OwnerRow)
 _INSERT = Upsert(OwnerRow, ("tenant", "kind", "name"), lambda _: {"created_at": OwnerRow.created_at})  # changes nothing
 
@@ -70,17 +75,41 @@ def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple
     return query
 
 
+def find_own_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
+    """Return the session of this id that the caller's user has or, when no user is named, nobody."""
+    kind, name = ("session", session_id) if caller.user_id is None else ("user", caller.user_id)
+    named = {"tenant": caller.tenant, "id": session_id, "kind": kind, "name": name}
+    return tx.scalar(for_update(tx, _OWN, OwnerRow, SessionRow), named)
+
+
+def sessions_named(tx: Transaction, caller: Caller, session_id: str) -> Sequence[SessionRow]:
+    """Return the sessions that an id of the caller's may mean: one, none, or two of several persons.
+
+    When no user is named, it is nobody's or else the one that a person of the tenant has.
+    """
+    if caller.user_id is not None:
+        own = find_own_session(tx, caller, session_id)
+        return () if own is None else (own,)
+    query = for_update(tx, _ANYBODYS, OwnerRow, SessionRow)
+    rows = tx.scalars(query, {"tenant": caller.tenant, "id": session_id}).all()
+    return rows[:1] if rows and rows[0].owner.kind == "session" else rows
+
+
 def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
-    """Return the caller's session of this id. Raises NotFound when it is another owner's."""
-    row = tx.scalar(for_update(tx, _BY_PUBLIC_ID, OwnerRow, SessionRow), {"tenant": caller.tenant, "id": session_id})
-    is_own = caller.user_id is None or row is None or (row.owner.kind, row.owner.name) == ("user", caller.user_id)
-    if not is_own:
-        raise session_not_found(session_id)
-    return row
+    """Return the caller's session of this id. Raises InvalidRequest when it can't be told whose is meant."""
+    rows = sessions_named(tx, caller, session_id)
+    if len(rows) > 1:
+        raise InvalidRequest(
+            "session_ambiguous",
+            f"More than one person has a session {session_id!r}, and the request names nobody. Nothing was done; name "
+            "the user whose session is meant.",
+            param="user_id",
+        )
+    return rows[0] if rows else None
 
 
 def get_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
-    """Return the caller's session of this id. Raises NotFound, also when it is another owner's."""
+    """Return the caller's session of this id, as `find_session` does. Raises NotFound when there is none."""
     row = find_session(tx, caller, session_id)
     if row is None:
         raise session_not_found(session_id)
@@ -92,7 +121,7 @@ def owner_and_session(
 ) -> tuple[OwnerRow | None, SessionRow | None]:
     """Return the owner of a session, and the session; or the caller's user (None: nothing was ever stored), and None.
 
-    Raises NotFound for a session that is not the caller's, and InvalidRequest without a session and a user.
+    Raises NotFound for a session that is not the caller's, and InvalidRequest when it can't be told whose is meant.
     """
     if session_id is not None:
         session = get_session(tx, caller, session_id)

@@ -108,7 +108,7 @@ class Sessions:
         *,
         remember: bool = True,
     ) -> SessionInfo:
-        """Create an empty session.  Raises Conflict for an existing id, NotFound when it is someone else's."""
+        """Create an empty session.  Raises Conflict for an existing id."""
         with self.database.write() as tx:
             if session_id is not None and find_session(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
@@ -255,7 +255,7 @@ class Sessions:
         )
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
-        """Find or create the caller's session of this id.  Raises NotFound when it is someone else's."""
+        """Find or create the caller's session of this id."""
         row = find_session(tx, caller, session_id) if session_id is not None else None
         return row or self.make(tx, caller, session_id)
 

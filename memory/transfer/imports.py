@@ -1,8 +1,7 @@
 """Import sessions with their memory, facts, and the store's items.
 
-A session that the person has already continues if it begins with the same messages. If its id is another person's, or
-the conversation is another one, the session gets a new id, the same one each time. No model is called (see
-`memory.knowledge.summaries`).
+A session that the person has already continues if it begins with the same messages. If it is another conversation, the
+session gets a new id, the same one each time. No model is called (see `memory.knowledge.summaries`).
 
 Invariants:
 - Each session is stored whole, in one transaction; the same import a second time changes nothing (test_import).
@@ -21,7 +20,7 @@ from jsonschema import Draft202012Validator
 from sqlalchemy import select
 
 from memory import conversation_types, examples, feedback, instructions
-from memory.access.owners import find_or_make_owner, lock_owner
+from memory.access.owners import find_or_make_owner, find_own_session, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge.fact_writes import mark_changed
@@ -149,15 +148,14 @@ class Import:
         self._owner(tx)
         for number in count(1):
             public_id = record.id if number == 1 else f"{record.id[:120]}-{number}"
-            query = select(SessionRow).where(SessionRow.tenant == self.caller.tenant, SessionRow.public_id == public_id)
-            row = tx.scalar(query)
+            row = find_own_session(tx, self.caller, public_id)
             if row is None:
                 break
             if row.owner_id == self.owner_id:
                 fresh = _new_by_id(tx, row, drafts) if record.by_external_id else _new_at_end(tx, row, drafts)
                 if fresh is not None:
                     return row, fresh, False
-        row = self.engine.sessions.find_or_make(tx, self.caller, public_id)
+        row = self.engine.sessions.make(tx, self.caller, public_id)
         row.title, row.system_prompt = record.title, record.system_prompt
         row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
         row.remember = record.remember

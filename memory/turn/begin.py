@@ -19,7 +19,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Text, and_, bindparam, case, delete, literal_column, or_, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, case, delete, exists, literal_column, or_, select, update
 
 from memory import tokens
 from memory.access.owners import find_session, get_session, lock_session
@@ -60,7 +60,10 @@ _OWNER = [
     select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
     for name in ("kind", "name", "created_at", "remember")
 ]
-_OWN = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == "user", _O.name == bindparam("user"))
+_OF_KIND = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == bindparam("kind"))
+_OWN = _S.c.owner_id == _OF_KIND.where(_O.name == bindparam("name")).scalar_subquery()
+_OTHER = SessionRow.__table__.alias("other").c
+_ONE_OF_SEVERAL = exists().where(_OTHER.tenant == _S.c.tenant, _OTHER.public_id == _S.c.public_id, _OTHER.id != _S.c.id)
 _REPEATED = (
     select(_M.id)  # SQLAlchemy names no tables in what SQLite returns, where `id` would be the message's
     .where(_M.session_id == literal_column("sessions.id"), *CURRENT, _M.hidden_at.is_(None), _M.role == "user")
@@ -83,9 +86,9 @@ _TAKE = (
     .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
 )
 _TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
-_TAKE_BY_NAME = _TAKE.where(_S.c.tenant == bindparam("of_tenant"), _S.c.public_id == bindparam("named")).where(
-    or_(bindparam("user", type_=Text()).is_(None), _S.c.owner_id == _OWN.scalar_subquery())
-)
+_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("named"))  # the session that `find_session` would find
+_TAKE_OF_USER = _TAKE_BY_NAME.where(_OWN)
+_TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
 _TAKE_BACK = (
     update(_S)
     .where(_S.c.id == bindparam("session"))
@@ -246,8 +249,10 @@ def _take(
     if row_id is not None:
         row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
     else:
-        of_caller = {"of_tenant": request.caller.tenant, "user": request.caller.user_id, "named": request.session_id}
-        row = tx.execute(_TAKE_BY_NAME, {**params, **of_caller}).first()
+        named, user_id = request.session_id, request.caller.user_id
+        take, owner = (_TAKE_OF_ANYBODY, ("session", named)) if user_id is None else (_TAKE_OF_USER, ("user", user_id))
+        of_caller = {"of_tenant": request.caller.tenant, "kind": owner[0], "name": owner[1], "named": named}
+        row = tx.execute(take, {**params, **of_caller}).first()
     if row is None:
         return None
     *columns, kind, name, created_at, is_remembered, repeated_id, title = row
@@ -266,7 +271,7 @@ def forgotten(request: TurnRequest) -> TurnRequest:
 def _find_session(
     tx: Transaction, engine: Engine, request: TurnRequest, keyed: TurnRow | None, arrived_at: datetime
 ) -> SessionRow | None:
-    """Return the session of the turn, None if it is new.  Raises NotFound when it is someone else's."""
+    """Return the session of the turn, None if it is new.  Raises NotFound for a replacement in no session."""
     if keyed is not None:
         return tx.get_one(SessionRow, keyed.session_id)
     if request.session_id is not None:
