@@ -39,8 +39,8 @@ from benchmarks.conversation import Conversation, Question
 from benchmarks.harness import (
     RESULTS_FOLDER,
     Command,
+    Connection,
     Figures,
-    Recap,
     Row,
     by_name,
     changed_settings,
@@ -204,10 +204,13 @@ def estimate(questions: Questions, settings: Settings, summaries: bool) -> str:
 
 
 def run(left: Questions, answers: Answers, judge: Judge, settings: Mapping[str, str], summaries: bool) -> None:
-    """Ask the questions, conversation by conversation.  Raises RuntimeError, and errors of httpx2."""
-    with temporary_server(**settings) as server, progress(len(left), "question") as bar:
+    """Ask the questions, conversation by conversation.  Raises RuntimeError and FAILURES."""
+    with (
+        temporary_server(**settings) as server,
+        Connection(server.url) as recap,
+        progress(len(left), "question") as bar,
+    ):
         answers.begin()
-        recap = Recap(server.url)
         for number, (conversation, questions) in enumerate(groupby(left.items(), lambda item: item[1][0])):
             bar.set_postfix_str(conversation.name)
             user = f"person-{number}"
@@ -222,7 +225,7 @@ def run(left: Questions, answers: Answers, judge: Judge, settings: Mapping[str, 
             recap.call("DELETE", f"/api/users/{user}")
 
 
-def _import(recap: Recap, user: str, conversation: Conversation) -> None:
+def _import(recap: Connection, user: str, conversation: Conversation) -> None:
     """Store the sessions without calling a model: neither summaries nor facts are made of them."""
     sessions = [
         {
@@ -234,10 +237,10 @@ def _import(recap: Recap, user: str, conversation: Conversation) -> None:
         for name, messages in conversation.sessions.items()
     ]
     document = {"format": "recap-export", "version": 1, "sessions": sessions}
-    recap.call("POST", "/api/import", params={"user_id": user}, json=document)
+    recap.call("POST", "/api/import", document, user_id=user)
 
 
-def _summarise(recap: Recap, user: str) -> int:
+def _summarise(recap: Connection, user: str) -> int:
     """Have summaries and facts made of all sessions of the user.  Return the tokens of the model calls."""
     recap.call("POST", f"/api/users/{user}/summaries")
     recap.wait_for_jobs(user, "summary")
@@ -245,10 +248,11 @@ def _summarise(recap: Recap, user: str) -> int:
     return tokens
 
 
-def _ask(recap: Recap, user: str, conversation: Conversation, question: Question, judge: Judge) -> Figures:
+def _ask(recap: Connection, user: str, conversation: Conversation, question: Question, judge: Judge) -> Figures:
     """Ask a question in a turn that uses the user's memory and leaves nothing in it, and have the reply judged."""
     system, started = _SYSTEM.format(conversation.asked_at(question)), perf_counter()
-    turn = recap.chat(user, question.text, system_prompt=system, temporary=True)
+    body = {"user_id": user, "message": question.text, "system_prompt": system, "temporary": True}
+    turn = recap.call("POST", "/api/chat", body)
     ms = round(1000 * (perf_counter() - started))
     judgement = judge.judge(question, turn["reply"])
     return {

@@ -1,8 +1,5 @@
 """Turns on one PostgreSQL with 1, 2 and 4 nodes beside SQLite with one node, and a PostgreSQL full of messages.
 
-    python -m benchmarks.cluster                                          # some minutes
-    python -m benchmarks.cluster --nodes --owners 10000 --messages 2000000 --data pg    # hours: only the full one
-
 Turns: the clients send one turn after the other, each in a session of its own person, and turn to the nodes directly.
 Each node is a server of one worker of 32 threads.  The model answers at once.
 
@@ -31,7 +28,6 @@ machines would do: see CPU for that.  docs/scale.md derives what a large install
 from __future__ import annotations
 
 import random
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +37,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.conversation import note
 from benchmarks.harness import (
     Command,
     Figures,
@@ -49,17 +46,12 @@ from benchmarks.harness import (
     changed_settings,
     converse_at_once,
     cpu_seconds,
-    exit_on_failure,
     markdown,
     progress,
-    run_info,
     worker_memory,
 )
 from benchmarks.model import ModelProcess, Script
-from benchmarks.needs import MEASURED, Assumed, measured_in
-from benchmarks.needs import table as needs_table
-from benchmarks.notes import note
-from benchmarks.scale import Filled, Person, median_people, spread
+from benchmarks.scale import MEASURED, Assumed, Filled, Person, measured_in, median_people, needs_table, spread
 from benchmarks.serving import Counters, PostgreSQL, Server, temporary_server, terminable
 
 NODES = (1, 2, 4)
@@ -282,7 +274,6 @@ def measure_filled(run: Run, postgres: PostgreSQL, people: Sequence[Person]) -> 
 
 
 def measure(options: Namespace, results: Figures) -> None:
-    """Add the figures of each part to `results` as soon as they are measured."""
     with (
         terminable(),
         ModelProcess() as model,
@@ -303,10 +294,7 @@ def measure(options: Namespace, results: Figures) -> None:
 
 
 def figures_for_needs(results: Mapping[str, Any]) -> Figures:
-    """Return the figures that `benchmarks.needs` starts from: of one node, and of the fullest PostgreSQL.
-
-    Without /proc, CPU and memory are None.
-    """
+    """Return what `needs_table` starts from: one node, and the fullest PostgreSQL.  Without /proc some are None."""
     first, full = list(results["turns"]["columns"].values())[1], results["filled"][-1]
     million, cold = full["messages"] / 1e6, full["cold"]["each"]
     return {
@@ -343,8 +331,6 @@ def table(results: Mapping[str, Any]) -> str:
             figures = {name: f"{value:,.{0 if value >= 100 else 2}f}" for name, value in measured.items()}
             start = markdown(("derived from", "measured"), [(MEASURED[name], figures[name]) for name in MEASURED])
             parts += [start, needs_table(measured_in(start), Assumed())]
-    if results["ended_early"]:
-        parts.append(f"Not everything was measured. {results['ended_early']}")
     parts.append(f"{results['clients']} clients, {results['each']} turns each{changed_settings(results['settings'])}.")
     return "\n\n".join(parts)
 
@@ -387,16 +373,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = command.parse_args(arguments)
     if min([options.clients, options.turns, options.owners, *options.nodes, *options.messages]) < 1:
         command.error("clients, turns, owners, nodes and messages must be at least 1")
-    results = run_info() | {"clients": options.clients, "each": options.turns, "settings": dict(options.set)}
-    results |= {"turns": None, "filled": [], "ended_early": ""}
-    try:
-        with exit_on_failure():
-            measure(options, results)
-    except (KeyboardInterrupt, SystemExit) as end:
-        results["ended_early"] = next((text for text in end.args if isinstance(text, str)), "It was stopped.")
-    command.publish(options.results, results, table)
-    if results["ended_early"]:
-        sys.exit(1)
+    start = {"clients": options.clients, "each": options.turns, "settings": dict(options.set)}
+    start |= {"turns": None, "filled": []}
+    command.report_parts(options, start, lambda results: measure(options, results), table)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A recorded conversation with questions about it, for the benchmarks.
+"""Recorded conversations with questions about them, and generated notes, for the benchmarks.
 
     {"messages": [{"id", "session", "created_at", "name"?, "role"?, "content", "caption"?}, ...],
      "questions": [{"question", "answer", "evidence": [ids], "category", "kind"?, "asked_at"?}, ...],
@@ -15,7 +15,9 @@ The files that LoCoMo (github.com/snap-research/locomo, `locomo10.json` or a fil
 from __future__ import annotations
 
 import json
+import random
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -237,3 +239,49 @@ def _longmemeval(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _moment(text: str) -> str:
     """Convert LongMemEval's "2023/05/20 (Sat) 02:21" to ISO 8601."""
     return datetime.strptime(re.sub(r" \(\w+\)", "", text), "%Y/%m/%d %H:%M").isoformat()
+
+
+# -- generated notes: messages of about 35 words, each with a detail to remember and a question about it
+# The same conversation and number give the same note, and within TAGS notes of a conversation each tag is unique.
+# Names are built from syllables of varying frequency: with a small vocabulary every search would find every note.
+
+WORDS: dict[str, list[str]] = json.loads(Path(__file__).with_name("notes.json").read_text("utf-8"))
+TAGS = 90_000  # of five digits
+
+
+@dataclass(frozen=True)
+class Note:
+    """A message of a person, the detail to remember, and two questions about it."""
+
+    text: str
+    tag: str  # five digits
+    question: str  # its answer is the tag
+    reminder: str  # asks by the names in the note
+
+
+def note(conversation: str, number: int) -> Note:
+    """Return the note with that number, from 0."""
+    rng = random.Random(f"{conversation}/{number}")  # nosec B311 # the same at each run
+    who, name, place = rng.choice(WORDS["who"]), _name(rng, 1), _name(rng, 2)
+    thing, label, where = rng.choice(WORDS["thing"]), rng.choice(WORDS["label"]), number + 101
+    tag = str(10_000 + (number * 7_919 + zlib.crc32(conversation.encode())) % TAGS)
+    did, when, so, kept, ask = (rng.choice(WORDS[kind]) for kind in ("did", "when", "so", "kept", "ask"))
+    did, kept = did.format(what=rng.choice(WORDS["what"])), kept.format(label=label, thing=thing, where=where, tag=tag)
+    return Note(
+        text=f"{who.capitalize()} {name} from {place} {did} {when}, {so}. {kept[0].upper()}{kept[1:]}. {ask}",
+        tag=tag,
+        question=f"What was the {label} of {thing} {where}?",
+        reminder=f"What was it with {name} from {place}?",
+    )
+
+
+def answer(text: str) -> str:
+    """Return the scripted model's answer to `text`: about 40 words, always the same for the same text."""
+    return WORDS["answers"][zlib.crc32(text.encode()) % len(WORDS["answers"])]
+
+
+def _name(rng: random.Random, length: int) -> str:
+    """Return a name of `length` first syllables and an ending.  Syllables early in the lists are far more frequent."""
+    starts, ends = WORDS["starts"], WORDS["ends"]
+    name = "".join(starts[int(len(starts) * rng.random() ** 2)] for _ in range(length))
+    return name.capitalize() + ends[int(len(ends) * rng.random() ** 2)]

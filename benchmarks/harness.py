@@ -1,10 +1,5 @@
 """What benchmarks share: the command line, results and their tables, a server's resources, and connections to it.
 
-    command = Command("turns", __doc__)                        # a benchmark's docstring is its help
-    command.add_argument("--turns", type=int, default=200)
-    options = command.parse_args(arguments)
-    command.report(options, lambda: measure(options.turns), table)
-
 Results are stored before they are printed.  Invalid options exit with 2, a failed measurement with 1 and one sentence.
 """
 
@@ -18,17 +13,18 @@ import platform
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from inspect import cleandoc
 from math import ceil
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 import psutil
@@ -62,9 +58,9 @@ class Command(argparse.ArgumentParser):
     """The options of a benchmark: its own, and those that several benchmarks share."""
 
     def __init__(self, name: str, docstring: str | None) -> None:
-        description, _, details = (docstring or "").partition("\n\n")
+        description, _, details = cleandoc(docstring or "").partition("\n\n")
         super().__init__(f"python -m benchmarks.{name}", None, description, details, formatter_class=_Help)
-        self._name = name
+        self._name = name.split()[-1]
         self.add_argument("--results", type=Path, default=RESULTS_FOLDER, help="folder for the JSON")
 
     def takes_settings(self) -> None:
@@ -89,17 +85,36 @@ class Command(argparse.ArgumentParser):
 
     def report(self, options: argparse.Namespace, measure: Callable[[], Mapping[str, Any]], table: Table) -> None:
         """Measure, store the results and print their table."""
-        results = run_info()
-        with exit_on_failure():
-            results |= measure()
-        self.publish(options.results, results, table)
+        self.report_parts(options, {}, lambda results: results.update(measure()), table)
 
-    def publish(self, folder: Path, results: Mapping[str, Any], table: Table) -> None:
-        """Store the results and print their table."""
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{self._name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    def report_parts(
+        self, options: argparse.Namespace, start: Figures, measure: Callable[[Figures], None], table: Table
+    ) -> None:
+        """Store and print what `measure` adds to the results, also if it is stopped before it has added everything.
+
+        start: what they begin with; empty if a part of the results makes no table.
+        """
+        results, ended = run_info() | start, ""
+        try:
+            measure(results)
+        except (KeyboardInterrupt, SystemExit, RuntimeError, httpx2.HTTPError, *FAILURES) as error:
+            ended = "it was stopped" if isinstance(error, KeyboardInterrupt | SystemExit) else str(error)
+            if not start:
+                raise SystemExit(f"The benchmark failed: {ended}") from error
+        options.results.mkdir(parents=True, exist_ok=True)
+        file = options.results / f"{self._name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
         file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
         print(f"{table(results)}\n{footer(results)}\n\nAs JSON: {file}")
+        if ended:
+            raise SystemExit(f"Not everything was measured: {ended}")
+
+
+def run_named(**mains: Callable[[Sequence[str]], None]) -> None:
+    """Run the benchmark of a module that the first argument of the program names."""
+    name, *arguments = sys.argv[1:] or [""]
+    if name not in mains:
+        raise SystemExit(f"Name one of: {', '.join(mains)}.")
+    mains[name](arguments)
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -107,15 +122,6 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals or name not in Settings.variables():
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE with the name of a setting")
     return name, value
-
-
-@contextmanager
-def exit_on_failure() -> Iterator[None]:
-    """End the benchmark with one sentence if the measurement within the block fails."""
-    try:
-        yield
-    except (RuntimeError, httpx2.HTTPError, *FAILURES) as error:
-        raise SystemExit(f"The benchmark failed: {error}") from error
 
 
 def progress(total: int, unit: str, label: str | None = None) -> Any:
@@ -283,9 +289,24 @@ class Connection:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._http.close()
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
         """Make a call and return the JSON of the response."""
-        return json.loads(self._send(method, path, body).read())
+        return json.loads(self._send(method, f"{path}?{urlencode(query)}" if query else path, body).read())
+
+    def append(self, user: str, session: str, messages: Sequence[RecordedMessage]) -> None:
+        for start in range(0, len(messages), BATCH):
+            batch = [message.to_import() for message in messages[start : start + BATCH]]
+            self.call("POST", f"/api/sessions/{session}/messages", {"user_id": user, "messages": batch})
+
+    def wait_for_jobs(self, user: str, *kinds: str) -> None:
+        """Wait until the user has no job of these kinds.  Raises RuntimeError if a job fails or takes too long."""
+        deadline = time.monotonic() + JOBS_SECONDS
+        while jobs := [
+            job for job in self.call("GET", "/api/jobs", user_id=user, limit=100)["items"] if job["kind"] in kinds
+        ]:
+            if time.monotonic() > deadline or any(job["state"] == "failed" for job in jobs):
+                raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
+            time.sleep(0.01)
 
     def turn(self, path: str, body: Mapping[str, Any]) -> TurnTimes:
         """Send a message and read the whole reply, event by event if `body` requests a stream."""
@@ -365,37 +386,3 @@ def converse_at_once(
     with ThreadPoolExecutor(len(conversations)) as pool:
         list(pool.map(converse, range(len(conversations))))
     return done
-
-
-# -- a client that stores conversations
-
-
-class Recap:
-    """A client of the HTTP API, for the benchmark's own users."""
-
-    def __init__(self, url: str) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=READ_SECONDS, trust_env=False)
-
-    def call(self, method: str, path: str, **more: Any) -> Figures:
-        """Make a call and return the JSON of the response.  Raises RuntimeError."""
-        response = self._http.request(method, path, **more)
-        if not response.is_success:
-            raise RuntimeError(f"{method} {path} answered {response.status_code}: {response.text[:1000]}")
-        body: Figures = response.json()
-        return body
-
-    def append(self, user: str, session: str, messages: Sequence[RecordedMessage]) -> None:
-        for start in range(0, len(messages), BATCH):
-            batch = [message.to_import() for message in messages[start : start + BATCH]]
-            self.call("POST", f"/api/sessions/{session}/messages", json={"user_id": user, "messages": batch})
-
-    def chat(self, user: str, message: str, **more: Any) -> Figures:
-        return self.call("POST", "/api/chat", json={"user_id": user, "message": message, **more})
-
-    def wait_for_jobs(self, user: str, *kinds: str) -> None:
-        """Wait until the user has no job of these kinds.  Raises RuntimeError if a job fails or takes too long."""
-        deadline, query = time.monotonic() + JOBS_SECONDS, {"user_id": user, "limit": 100}
-        while jobs := [job for job in self.call("GET", "/api/jobs", params=query)["items"] if job["kind"] in kinds]:
-            if time.monotonic() > deadline or any(job["state"] == "failed" for job in jobs):
-                raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
-            time.sleep(0.01)

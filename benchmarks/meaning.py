@@ -1,24 +1,4 @@
-"""How well Recap finds what was said in other words, and when it rather shows nothing.
-
-    make bench-meaning SETS=folder
-    make bench-meaning SETS=folder OPTIONS="--set EMBEDDINGS=minilm"
-
-The folder holds JSON files: `corpus` (remarks of one person and stock replies to them), questions with the remarks that
-answer them (`paraphrase` shares no word with its answer, `short` has one or two words), questions that nothing answers
-(`unanswerable_*`, `general`), `small_talk`, `references` to earlier conversations, and `facts` with questions.
-
-One person says all remarks, five in a session, a session each 17 hours, each followed by a reply that a fixed seed
-chooses.  The questions `unanswerable_locomo` are asked of the conversations named by `--conversations`, as each of
-their speakers would have had them with an assistant.  Everything goes through Recap's own functions, on SQLite, with
-the built-in model.
-
-    first, in 3, in 10   questions for which a right remark is among so many results of a search
-    shown                questions whose excerpts, in a turn that asks for nothing, have a right remark
-    junk                 questions that nothing answers and that get at least one excerpt all the same
-    tokens               what the excerpts of these take, on average over all of the questions
-    facts                questions for which the right fact is among those that the message brings into a prompt
-    found                references that bring at least one excerpt
-"""
+"""What is found in other words or by a reference without content, when rather nothing is shown, and types of talks."""
 
 from __future__ import annotations
 
@@ -29,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from time import perf_counter
 from typing import Any
 
 from app import build_app, engine_of, upgrade_schema
 from benchmarks.conversation import Conversation
-from benchmarks.harness import Command, Figures, percentiles
+from benchmarks.harness import Command, Figures, percentiles, progress, run_named
 from config import Settings
 from memory import tokens
 from memory.engine import Engine
@@ -48,6 +28,7 @@ from models.facts import Fact
 from models.messages import Excerpt
 from models.owners import Caller
 
+TALKS: Mapping[str, Sequence[Sequence[str]]] = json.loads(Path(__file__).with_name("talks.json").read_text("utf-8"))
 BEGAN = datetime(2024, 1, 1, 9, tzinfo=UTC)
 HOURS = 17  # between two sessions
 SEED = 7
@@ -58,12 +39,12 @@ Sessions = dict[str, list[dict[str, Any]]]
 Sets = Mapping[str, Any]
 
 
-def remarks(corpus: Sets) -> Sessions:
+def remarks(corpus: Sets, began: datetime = BEGAN) -> Sessions:
     """Return the messages of a corpus, by session."""
     rng, size = random.Random(SEED), corpus["sessions_of"]  # nosec B311
     sessions: Sessions = {}
     for number in range(0, len(corpus["messages"]), size):
-        at, messages = BEGAN + timedelta(hours=HOURS * number // size), []
+        at, messages = began + timedelta(hours=HOURS * number // size), []
         for remark in corpus["messages"][number : number + size]:
             for role, content in (("user", remark), ("assistant", rng.choice(corpus["replies"]))):
                 at += timedelta(minutes=1)
@@ -84,23 +65,36 @@ def recorded(conversation: Conversation) -> Sessions:
 
 
 class Person:
-    """Somebody who has said all messages of some sessions, and whose application is ready to be asked."""
+    """Somebody who has said all messages of some sessions, in an application of their own."""
 
-    def __init__(self, folder: Path, sessions: Sessions, settings: Sequence[tuple[str, str]]) -> None:
-        environ = {"RECAP_DATA_DIR": str(folder), "LOG_LEVEL": "error", **dict(settings)}
+    def __init__(self, folder: Path, sessions: Sessions, settings: Sequence[tuple[str, str]] = ()) -> None:
+        environ = {"RECAP_DATA_DIR": str(folder), "LOG_LEVEL": "error", "SUMMARY_DEBOUNCE": "0", **dict(settings)}
         app = build_app(Settings.from_env(environ))
         upgrade_schema(app)
         self.engine: Engine = engine_of(app)
+        self._client = app.test_client()
         for name, messages in sessions.items():
-            body = {**WHO, "messages": messages}
-            response = app.test_client().post(f"/api/sessions/{name}/messages", json=body)
-            assert response.status_code in (200, 201), response.text
+            self._post(f"/api/sessions/{name}/messages", messages=messages)
         self.engine.job_queue.run_due(["index"])
+        if not sessions:
+            return
         last = max(message["created_at"] for messages in sessions.values() for message in messages)
         self.now = datetime.fromisoformat(last) + timedelta(days=1)
         with self.engine.database.read() as tx:
             owner = tx.query(OwnerRow).filter_by(name=WHO["user_id"]).one()
             self.scope = SearchScope(owner.id, owner.index_key)
+
+    def _post(self, path: str, **body: Any) -> Figures:
+        response = self._client.post(path, json={**WHO, **body})
+        assert response.status_code in (200, 201) and response.json is not None, response.text
+        answer: Figures = response.json
+        return answer
+
+    def turn(self, message: str, **more: Any) -> tuple[Figures, float]:
+        """Take a turn.  Return what it recalled and how long it took, in milliseconds."""
+        started = perf_counter()
+        answer = self._post("/api/chat", message=message, **more)
+        return answer["memory"], (perf_counter() - started) * 1000
 
     def search(self, text: str) -> list[str]:
         found = self.engine.search.find(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
@@ -117,7 +111,7 @@ class Person:
         return recall.select(found, plan).excerpts
 
 
-def measure(
+def measure_sets(
     folder: Path, sets: Sets, conversations: Sequence[Conversation], settings: Sequence[tuple[str, str]]
 ) -> Figures:
     """Return the figures of all sets, with these settings."""
@@ -179,7 +173,7 @@ def _facts(ranking: Ranking, told: Sets, budget: int) -> Figures:
     return {"of": len(told["questions"]), **counts}
 
 
-def table(results: Mapping[str, Any]) -> str:
+def table_of_sets(results: Mapping[str, Any]) -> str:
     """Return a line for each set."""
     lines = [f"{results['settings'] or 'The default settings'}:", ""]
     for name, figures in results["sets"].items():
@@ -188,24 +182,114 @@ def table(results: Mapping[str, Any]) -> str:
     return "\n".join([*lines, ""])
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    command = Command("meaning", __doc__)
+def read_sets(folder: Path) -> Sets:
+    return {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))}
+
+
+def meaning(arguments: Sequence[str]) -> None:
+    """How well Recap finds what was said in other words, and when it rather shows nothing.
+
+    The folder holds JSON files: `corpus` (remarks of one person and stock replies to them), questions with the remarks
+    that answer them (`paraphrase` shares no word with its answer, `short` has one or two words), questions that nothing
+    answers (`unanswerable_*`, `general`), `small_talk`, `references` to earlier conversations, and `facts` with
+    questions.  One person says all remarks, five in a session, a session each 17 hours, each followed by a reply that a
+    fixed seed chooses.  The questions `unanswerable_locomo` are asked of the conversations named by `--conversations`,
+    as each of their speakers would have had them with an assistant.
+
+        first, in 3, in 10   questions for which a right remark is among so many results of a search
+        shown                questions whose excerpts, in a turn that asks for nothing, have a right remark
+        junk                 questions that nothing answers and that get at least one excerpt all the same
+        tokens               what the excerpts of these take, on average over all of the questions
+        facts                questions for which the right fact is among those that the message brings into a prompt
+        found                references that bring at least one excerpt
+    """
+    command = Command("meaning meaning", meaning.__doc__)
     command.add_argument("folder", type=Path, help="with the sets")
     command.add_argument("--conversations", nargs="*", type=Path, default=[], metavar="CONVERSATION.json | FOLDER")
     command.takes_settings()
     options = command.parse_args(arguments)
-    sets = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(options.folder.glob("*.json"))}
+    sets = read_sets(options.folder)
     if "corpus" not in sets:
         command.error(f"there is no corpus.json in {options.folder}")
     talks = [talk for conversation in command.load(options.conversations) for talk in conversation.in_first_person()]
 
-    def measure_sets() -> Figures:
+    def measure() -> Figures:
         with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-            figures = measure(Path(folder), sets, talks, options.set)
+            figures = measure_sets(Path(folder), sets, talks, options.set)
         return {"settings": ", ".join(f"{name}={value}" for name, value in options.set), "sets": figures}
 
-    command.report(options, measure_sets, table)
+    command.report(options, measure, table_of_sets)
+
+
+# -- references, and types of conversations
+
+
+def measure_references(folder: Path, sets: Sets) -> Figures:
+    """Return which references bring the end of the latest conversation, on the day after it."""
+    corpus = sets["corpus"]
+    hours = HOURS * ((len(corpus["messages"]) - 1) // corpus["sessions_of"])
+    owner = Person(folder, remarks(corpus, datetime.now(UTC) - timedelta(days=1, hours=hours)))
+    references, small_talk, times = {}, [], []
+    owner.engine.job_queue.run_due()
+    owner.turn("Good morning!", temporary=True)
+    for text in sets["references"]:
+        small_talk.append(owner.turn("Good morning!", temporary=True)[1])
+        memory, took = owner.turn(text, temporary=True)
+        times.append(took)
+        shown = [message["content"] for excerpt in memory["excerpts"] for message in excerpt["messages"]]
+        recall = {name: memory["recall"][name] for name in ("kind", "reason")}
+        references[text] = {"right": corpus["messages"][-1] in shown, **recall}
+    owner.engine.stop()
+    return {"references": references, "small_talk_ms": median(small_talk), "reference_ms": median(times)}
+
+
+def measure_types(folder: Path) -> dict[str, list[str | None]]:
+    """Return the type that the cue words tell after each talk."""
+    types, nobody = dict[str, list[str | None]](), Person(folder, {})
+    with progress(sum(map(len, TALKS.values())), "talk") as bar:
+        for name, talks in TALKS.items():
+            for number, talk in enumerate(talks):
+                for message in talk:
+                    memory, _ = nobody.turn(message, session_id=f"{name}-{number}", recall="off")
+                types.setdefault(name, []).append(memory["type"])
+                bar.update()
+    nobody.engine.stop()
+    return types
+
+
+def table_of_references(results: Mapping[str, Any]) -> str:
+    lines = []
+    if references := results.get("references"):
+        right = sum(figures["right"] for figures in references.values())
+        lines += [f"references: {right} of {len(references)} right"]
+        lines += [f"  {'yes' if it['right'] else 'no':4}{it['kind']:11}{text}" for text, it in references.items()]
+        lines += [f"  a turn: {results['reference_ms']:.1f} ms, small talk {results['small_talk_ms']:.1f} ms", ""]
+    types = results["types"]
+    right = sum(recognised == name for name, talks in types.items() for recognised in talks)
+    lines += [f"types by cue words: {right} of {sum(map(len, types.values()))} right"]
+    lines += [f"  {name:11}{', '.join(map(str, talks))}" for name, talks in types.items()]
+    return "\n".join([*lines, ""])
+
+
+def references(arguments: Sequence[str]) -> None:
+    """How often a reference without content brings what is meant, and how often a conversation's type is recognised.
+
+    The folder has `corpus.json`, as for `meaning`, and `references.json`, messages such as "Let's continue where we
+    left off.".  The built-in model makes the summaries.  Each reference begins a new session on the day after the last
+    remark.  `right`: the prompt shows the end of the latest conversation.  Below: the conversations of `talks.json`,
+    six of each built-in type, and the types recognised by words after the last message.
+    """
+    command = Command("meaning references", references.__doc__)
+    command.add_argument("--sets", type=Path, help="folder of corpus.json and references.json")
+    options = command.parse_args(arguments)
+
+    def measure() -> Figures:
+        with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
+            shown = measure_references(Path(folder) / "sets", read_sets(options.sets)) if options.sets else {}
+            return {**shown, "types": measure_types(Path(folder) / "talks")}
+
+    command.report(options, measure, table_of_references)
 
 
 if __name__ == "__main__":
-    main()
+    run_named(meaning=meaning, references=references)

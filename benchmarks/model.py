@@ -31,7 +31,7 @@ from typing import Any
 
 import httpx2
 
-from benchmarks.notes import answer
+from benchmarks.conversation import answer
 from benchmarks.serving import MINI, ROOT, STOP_SECONDS
 
 PIECES = 10  # of a streamed reply

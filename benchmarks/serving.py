@@ -37,12 +37,10 @@ class Server:
     """A Recap server on one data directory, which can be started and stopped repeatedly.
 
     `settings` are environment variables by name: `Server(folder, OPENAI_BASE_URL=url, LOG_LEVEL="debug")`.
-    `root` is the checkout whose code runs.
     """
 
-    def __init__(self, data_dir: Path, root: Path = ROOT, /, **settings: str) -> None:
+    def __init__(self, data_dir: Path, /, **settings: str) -> None:
         self.data_dir = data_dir
-        self._root = root
         self.log = data_dir.with_name(f"{data_dir.name}.log")
         self.port = int(settings.setdefault("PORT", str(free_port())))
         self.url = f"http://127.0.0.1:{self.port}"
@@ -62,7 +60,7 @@ class Server:
         """Run a flask command on this server's data: `server.flask("index", "verify")`."""
         program = [str(_program("flask")), "--app", "wsgi", *command]
         return subprocess.run(  # nosec B603 # our own command, no shell
-            program, cwd=self._root, env=self.environ, capture_output=True, text=True, timeout=seconds, check=False
+            program, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=seconds, check=False
         )
 
     def migrate(self) -> None:
@@ -80,7 +78,7 @@ class Server:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(  # nosec B603 # our own command, no shell
                 [str(_program(program)), *(arguments or ("wsgi:app",))],
-                cwd=self._root,
+                cwd=ROOT,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -148,7 +146,7 @@ class Server:
 
 
 @contextmanager
-def temporary_server(model_url: str | None = None, root: Path = ROOT, /, **settings: str) -> Iterator[Server]:
+def temporary_server(model_url: str | None = None, /, **settings: str) -> Iterator[Server]:
     """Run a server in a temporary folder.  Both are removed at the end of the block, also on SIGTERM and SIGINT.
 
     The server uses the models MAIN and MINI of the model server at `model_url`; without it, the built-in model, unless
@@ -159,7 +157,7 @@ def temporary_server(model_url: str | None = None, root: Path = ROOT, /, **setti
     with (
         terminable(),
         tempfile.TemporaryDirectory(prefix="recap-bench-") as folder,
-        Server(Path(folder) / "data", root, **{**OFF, **models, **settings}) as server,
+        Server(Path(folder) / "data", **{**OFF, **models, **settings}) as server,
     ):
         yield server
 

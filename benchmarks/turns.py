@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 from statistics import mean, median
 from typing import Any
 
+from benchmarks.conversation import note
 from benchmarks.harness import (
     Command,
     Connection,
@@ -49,7 +50,6 @@ from benchmarks.harness import (
     worker_memory,
 )
 from benchmarks.model import Call, ModelProcess, Script
-from benchmarks.notes import note
 from benchmarks.serving import MAIN, Server, temporary_server
 
 THREADS = 32

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
 import web
-from benchmarks import needs, plots
+from benchmarks import plots, scale
 from cli import register_commands
 from config import Settings
 from docs import reference
@@ -148,9 +148,11 @@ def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None
 
 def test_what_a_large_installation_needs_follows_from_the_figures_on_the_page() -> None:
     told = page("docs/scale.md")
-    derived = needs.table(needs.measured_in(told), needs.Assumed())
-    assert derived in told, f"a figure of docs/scale.md has changed: `python -m benchmarks.needs` prints\n{derived}"
-    for field, value in dataclasses.asdict(needs.Assumed()).items():
+    derived = scale.needs_table(scale.measured_in(told), scale.Assumed())
+    assert derived in told, (
+        f"a figure of docs/scale.md has changed: `python -m benchmarks.scale needs` prints\n{derived}"
+    )
+    for field, value in dataclasses.asdict(scale.Assumed()).items():
         assert re.search(rf"^\| `{field}` \| {value:,.12g} \|", told, re.M), field
 
 

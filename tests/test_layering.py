@@ -110,13 +110,12 @@ def test_a_short_module_is_a_decision() -> None:
 
 
 def test_benchmarks_use_what_users_can() -> None:
-    """But for those that measure the ranking, which run the search index in their own process, one that runs a job on a
-    clock of its own, and two that count what turns show that ask for little or nothing."""
+    """But for one that measures the ranking, one that runs a job on a clock of its own, and one that counts what turns
+    show that ask for little or nothing: they run in the benchmark's own process."""
     inside = {
         "recall.py": {"memory", "models", "search_index"},
         "consolidation.py": {"app", "memory", "models"},
         "meaning.py": {"app", "memory", "models"},
-        "references.py": {"app"},
     }
     for path in sorted((ROOT / "benchmarks").glob("*.py")):
         imported = {
