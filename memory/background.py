@@ -7,7 +7,6 @@ from functools import partial
 from memory.engine import Engine
 from memory.erasing.erasing import vacuum
 from memory.erasing.retention import expire_sessions
-from memory.sessions.thoughts import Cleaning
 
 SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
 
@@ -29,4 +28,3 @@ def register_jobs(engine: Engine) -> None:
     queue.register("webhook", engine.webhooks.run, WEBHOOK_WORKERS)
     queue.register("events", engine.events.expire)
     queue.watch(engine.webhooks.dispatch)
-    queue.register("thoughts", Cleaning(engine.database, queue).run)

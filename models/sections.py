@@ -7,7 +7,7 @@ long loses items of its last sections first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
@@ -61,6 +61,19 @@ class Sections:
         """Read well-formed data, as `as_dict` returns it; `knowledge.summary_update` reads the answers of models."""
         present = [section for section in SECTIONS if section.name in data]
         return cls(**{section.name: _value(section.kind, data[section.name]) for section in present})
+
+    def map_texts(self, change: Callable[[str], str]) -> Sections:
+        """Return the summary with each text changed, and without items that are empty then."""
+        changed: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, str):
+                changed[name] = change(value)
+            elif name == "excluded":
+                options = (Excluded(change(item.option), change(item.reason)) for item in value)
+                changed[name] = tuple(item for item in options if item.option)
+            else:
+                changed[name] = tuple(filter(None, map(change, value)))
+        return Sections(**changed)
 
     def lines(self, first: Collection[str] = ()) -> list[str]:
         """Return the summary as lines for models and people: a line for each text, below the title of its section.

@@ -79,21 +79,18 @@ def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(no
     assert [one["session_id"] for one in related] == ["costs"]
 
 
-def test_a_refused_message_is_left_out_on_every_node_and_stored_thoughts_are_taken_out(nodes: list[Flask]) -> None:
+def test_a_refused_message_is_left_out_on_every_node(nodes: list[Flask]) -> None:
     client, other, engine = nodes[0].test_client(), nodes[1].test_client(), engine_of(nodes[0])
-    thought, words = "<think>The zebra asks.</think>\nA lion.", "A lion."
-    messages = [said("How does the zebra vault open?"), said(thought, "assistant"), said("The code is 1111.")]
+    messages = [said("How does the zebra vault open?"), said("A lion.", "assistant"), said("The code is 1111.")]
     ids = append(client, "s", messages, user_id="ana")["message_ids"]
     engine.job_queue.run_due(["index"])
     assert client.get("/api/search?q=zebra&user_id=ana").json["results"]
     with engine.database.write() as tx:
         mark_refused(tx, ids[:1], "model_content_refused", "It was refused.", utc_now())
-        engine.job_queue.enqueue(tx, JobRequest("thoughts", "all", "default"))
-    engine.job_queue.run_due(["thoughts"])
     for _ in range(2):
         assert "zebra" not in other.get("/api/search?q=zebra&user_id=ana").text
         first, second, _ = read_all(other, "/api/sessions/s/messages")
-        assert (first["refused"]["reason"], second["content"]) == ("It was refused.", words)
+        assert (first["refused"]["reason"], second["content"]) == ("It was refused.", "A lion.")
         with engine.database.write() as tx:  # the index is made anew when no more changes
             tx.execute(update(JobRow).values(run_at=JobRow.created_at))
         engine.job_queue.run_due(["unindex", "index"])

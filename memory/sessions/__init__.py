@@ -4,5 +4,4 @@ sessions     threads of messages, for callers and for the engine's own transacti
 messages     a message from a draft to a row, and back
 compaction   when the summary takes the place of the messages that a prompt shows word for word
 refusals     messages that a model server refused
-thoughts     a job that takes thoughts out of stored messages
 """

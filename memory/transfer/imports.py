@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from typing import Any
 
@@ -25,9 +25,9 @@ from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge.fact_writes import mark_changed
 from memory.llm.json_answers import object_of
+from memory.llm.thoughts import without_thoughts
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
-from memory.sessions.thoughts import clean_draft, clean_sections
 from memory.store.documents import restore
 from memory.transfer.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, attributes
 from models import (
@@ -46,6 +46,7 @@ from models.owners import Caller
 from models.store import Item, ItemVersion, Namespace
 
 BATCH_ROWS = 500  # facts or items in one transaction: others write in between
+NOTHING_ELSE = "…"  # in the place of an answer of thoughts alone
 
 # Columns that are imported as they are.
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
@@ -114,7 +115,7 @@ class Import:
     @retry_on_conflict
     def store_session(self, record: SessionRecord) -> None:
         """Store the new part of a session, once no turn runs in it."""
-        drafts = tuple(map(clean_draft, record.messages))
+        drafts = tuple(map(_without_thoughts, record.messages))
         fresh, is_new = drafts, False
 
         def find(tx: Transaction) -> SessionRow:
@@ -169,7 +170,7 @@ class Import:
         if not summaries or row.summary_version:
             return
         for version in summaries:
-            sections = clean_sections(version.sections).as_dict()
+            sections = version.sections.map_texts(without_thoughts).as_dict()
             through = min(version.through, row.message_count)
             own = {"session_id": row.id, "sections": sections, "through": through}
             tx.add(SummaryRow(**own, **attributes(version, _OF_SUMMARY)))
@@ -271,6 +272,12 @@ class Import:
             raise _lost()
         self.owner_id = owner.id
         return owner
+
+
+def _without_thoughts(draft: MessageDraft) -> MessageDraft:
+    """Return a message without a model's thoughts."""
+    content = without_thoughts(draft.content) if draft.role == "assistant" else draft.content
+    return draft if content == draft.content else replace(draft, content=content or NOTHING_ELSE)
 
 
 def _lost() -> Conflict:
