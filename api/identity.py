@@ -22,14 +22,14 @@ ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 
 
-def need_scope(principal: Principal, scope: str) -> None:
+def need_scope(principal: Principal, scope: str, *, own: bool = True) -> None:
     """Raise Forbidden when the principal's key lacks a scope."""
-    if scope != ANY_SCOPE and not principal.has_scope(scope):
-        own = " and ".join(f"`{name}`" for name in sorted(principal.scopes))
+    if scope != ANY_SCOPE and not principal.has_scope(scope, own=own):
+        scopes = " and ".join(f"`{name}`" for name in sorted(principal.scopes))
         raise Forbidden(
             "scope_missing",
-            f"This call needs a key with the scope `{scope}`; this key has {own}. Nothing was done. Ask the server's "
-            "operator for another key.",
+            f"This call needs a key with the scope `{scope}`; this key has {scopes}. Nothing was done. Ask the "
+            "server's operator for another key.",
         )
 
 
@@ -68,7 +68,7 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
         )
     g.principal = principal
     if view is not None:
-        need_scope(principal, getattr(view, "scope", ADMIN))
+        need_scope(principal, getattr(view, "scope", ADMIN), own=getattr(view, "own", False))
     return principal
 
 

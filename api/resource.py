@@ -81,6 +81,7 @@ class ApiBlueprint(Blueprint):
         returns: Shape | None = None,
         status: int = 200,
         scope: str | None = None,
+        own: bool = True,
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
         slow: bool = False,
@@ -91,7 +92,8 @@ class ApiBlueprint(Blueprint):
         """Add a call and describe it in the OpenAPI document.
 
         query, body: what its function takes first, loaded. returns: how the function's value is dumped, with `status`.
-        scope: that a key needs. errors: descriptions by status, beside those of every call.
+        scope: that a key needs. own: a person's own key that may chat has it for this call.
+        errors: descriptions by status, beside those of every call.
         turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
         files: its body may be bytes instead of JSON.
@@ -116,7 +118,7 @@ class ApiBlueprint(Blueprint):
         if query is not None:
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
         view = self.doc(**described)(view)
-        view.scope, view.slow, view.files = scope, turn or slow, files  # for the middleware
+        view.scope, view.own, view.slow, view.files = scope, own, turn or slow, files  # for the middleware
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 

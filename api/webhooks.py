@@ -16,7 +16,7 @@ blueprint = ApiBlueprint("webhooks", "Addresses that events are posted to; docs/
 _BAD_URL = {422: "The address can't be used, or something else is wrong."}
 
 
-@blueprint.get("/webhooks", query=CallerQuery, returns=schema.WebhookList, scope=ADMIN)
+@blueprint.get("/webhooks", query=CallerQuery, returns=schema.WebhookList, scope=ADMIN, own=False)
 def list_webhooks(query: dict[str, Any]) -> Any:
     """List webhooks, each with its last deliveries"""
     return {"items": current_engine().webhooks.find(caller(query["user_id"]))}
@@ -24,6 +24,7 @@ def list_webhooks(query: dict[str, Any]) -> Any:
 
 @blueprint.post(
     "/webhooks",
+    own=False,
     body=schema.WebhookCreate,
     returns=schema.WebhookMade,
     status=201,
@@ -41,6 +42,7 @@ def create_webhook(body: dict[str, Any]) -> Any:
 
 @blueprint.patch(
     "/webhooks/<int64:webhook_id>",
+    own=False,
     query=CallerQuery,
     body=schema.WebhookChange,
     returns=schema.Webhook,
@@ -54,13 +56,13 @@ def change_webhook(query: dict[str, Any], body: dict[str, Any], webhook_id: int)
     return current_engine().webhooks.change(caller(query["user_id"]), webhook_id, body)
 
 
-@blueprint.delete("/webhooks/<int64:webhook_id>", query=CallerQuery, status=204)
+@blueprint.delete("/webhooks/<int64:webhook_id>", query=CallerQuery, status=204, own=False)
 def delete_webhook(query: dict[str, Any], webhook_id: int) -> None:
     """Delete a webhook, with what waits for it"""
     current_engine().webhooks.delete(caller(query["user_id"]), webhook_id)
 
 
-@blueprint.post("/webhooks/<int64:webhook_id>/test", query=CallerQuery, returns=schema.Delivery, slow=True)
+@blueprint.post("/webhooks/<int64:webhook_id>/test", query=CallerQuery, returns=schema.Delivery, slow=True, own=False)
 def test_webhook(query: dict[str, Any], webhook_id: int) -> Any:
     """Post an event of the type `webhook.test`, and see how it went"""
     return current_engine().webhooks.test(caller(query["user_id"]), webhook_id)

@@ -26,7 +26,7 @@ KEY_FILES = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "O
 REMOVED = {
     "JOB_ATTEMPTS": "memory.jobs.ATTEMPTS",
     "FACT_HALF_LIFE_DAYS": "memory.knowledge.fact_ranking.HALF_LIFE_DAYS",
-    "PROFILE_TOKENS": "memory.turn.context.PROFILE_TOKENS",
+    "PROFILE_TOKENS": "memory.knowledge.profile.PROFILE_TOKENS",
 }
 """Former settings, each with the constant that took its place."""
 
@@ -128,7 +128,9 @@ class Settings(BaseModel):
 
     encryption_key: Annotated[str, AfterValidator(parsers.encryption_key)] = Field("", repr=False)
     """What the model server's key, when an administrator sets it on the page, and the secrets of webhooks are encrypted
-    with, as Fernet of the package cryptography makes it. Keep it apart from backups. Empty: neither can be stored."""
+    with, as Fernet of the package cryptography makes it. Keep it apart from backups. Empty: SQLite's data folder gets a
+    file `encryption-key` of mode 600 at first use; PostgreSQL's nodes need this setting, or one such file in the data
+    folder of each."""
 
     openai_models: Annotated[tuple[str, ...], _from_text(parsers.names)] = ()
     """The models that people may choose for a chat, as `gpt-4o,gpt-4o-mini`. OPENAI_MODEL is always one of them. Empty:

@@ -14,9 +14,10 @@ from cryptography.fernet import Fernet
 from flask import Flask
 
 from app import engine_of
+from memory.access.encryption import KEY_FILE
 from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.http import answering, ask, chat, failed, good, history
+from tests.http import answering, ask, chat, failed, good, history, meanwhile
 from tests.model_server import ModelServer, Status, at
 from tests.processes import eventually
 from tests.test_auth import with_key
@@ -80,16 +81,41 @@ def test_the_key_is_in_no_answer_no_log_and_no_byte_of_the_data(
     assert not any(KEY.encode() in path.read_bytes() for path in files)
 
 
-def test_without_an_encryption_key_nothing_is_stored_and_it_is_said_how_to_make_one(
-    model_server: ModelServer, make_app: MakeApp
+def test_without_an_encryption_key_a_key_file_is_made_once(
+    model_server: ModelServer, make_app: MakeApp, tmp_path: Path
 ) -> None:
-    plain = make_app()
-    client = plain.test_client()
+    file = tmp_path / "data" / KEY_FILE
+    client, elsewhere = make_app().test_client(), make_app().test_client()
+    assert good(client.get(PATH))["refusal"] is None
+    good(client.post(f"{PATH}/test", json=draft(model_server)))
+    assert not file.exists(), "a try stores nothing"
+    with meanwhile(lambda: good(elsewhere.put(PATH, json=draft(model_server)))):
+        good(client.put(PATH, json=draft(model_server)))
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in file.parent.iterdir() if KEY_FILE in path.name] == [KEY_FILE]
+    key = file.read_bytes()
+    for app in (client, elsewhere, make_app().test_client()):
+        good(app.put(PATH, json=draft(model_server)))
+        assert chat(app, "Hello")["model"] == "main-model"
+    assert file.read_bytes() == key and model_server.keys == {KEY}
+    file.unlink()
+    error = failed(ask(make_app().test_client(), "Hello"), 503, "model_server_unusable")
+    assert KEY_FILE in error["message"] and "Your message is kept" in error["message"]
+    file.write_text("no key")
+    failed(client.put(PATH, json=draft(model_server)), 409, "model_server_not_storable")
+
+
+@pytest.mark.slow
+def test_on_postgresql_no_file_is_made_and_it_is_said_what_nodes_need(
+    nodes: list[Flask], model_server: ModelServer
+) -> None:
+    client, file = nodes[0].test_client(), engine_of(nodes[0]).settings.data_dir / KEY_FILE
     error = failed(client.put(PATH, json=draft(model_server)), 409, "model_server_not_storable")
-    assert "Fernet.generate_key()" in error["message"] and "ENCRYPTION_KEY" in error["message"]
-    assert error["message"] == f"{good(client.get(PATH))['refusal']} Nothing was stored."
-    assert rows_of(engine_of(plain))["model_server"] == 0
-    assert good(client.post(f"{PATH}/test", json=draft(model_server)))["model"] == "main-model"  # which stores nothing
+    assert "ENCRYPTION_KEY on every node" in error["message"] and not file.exists()
+    for node in nodes:
+        (engine_of(node).settings.data_dir / KEY_FILE).write_text(ENCRYPTION)
+    good(client.put(PATH, json=draft(model_server)))
+    assert eventually(lambda: chat(nodes[1].test_client(), "Hello")["model"] == "main-model", 5.0)
 
 
 def test_what_the_environment_names_holds(

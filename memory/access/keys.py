@@ -57,12 +57,12 @@ class Principal:
     scopes: frozenset[str] = frozenset(SCOPES)
     key: str | None = None
 
-    def has_scope(self, scope: str) -> bool:
+    def has_scope(self, scope: str, *, own: bool = True) -> bool:
         """Return whether the key may make calls of a scope.
 
-        A person's own key that may chat may manage all that is theirs. Calls for everyone refuse it in any case.
+        own: of calls about a person's own memory, all of which their own key may make if it may chat.
         """
-        return scope in self.scopes or (self.user_id is not None and CHAT in self.scopes)
+        return scope in self.scopes or (own and self.user_id is not None and CHAT in self.scopes)
 
 
 ANONYMOUS = Principal("default")  # the caller where no key is required

@@ -3,7 +3,7 @@
 What the environment names (OPENAI_API_KEY or OPENAI_BASE_URL) holds as a whole, and nothing that is stored is read
 then: no key is ever combined with another server's address.
 
-Guarantee: the key is stored encrypted with ENCRYPTION_KEY or not at all.  It is sent to the address that it was given
+Guarantee: the key is stored encrypted or not at all.  It is sent to the address that it was given
 with and to no other, and never shown but for its end.  Every process answers by a change after KNOWN_SECONDS.
 """
 
@@ -23,7 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
 from config.servers import OPENAI_URL
-from memory.access.encryption import HOW, Undecryptable, decrypt, encrypt
+from memory.access.encryption import KEY_FILE, Encryption, Undecryptable
 from memory.errors import Conflict, InvalidRequest, ModelError
 from memory.llm import ModelRequest, StreamEnd, TextDelta
 from memory.llm.model_check import ModelCheck, check_models
@@ -42,12 +42,10 @@ BY_ENVIRONMENT = (
     "The server's environment sets OPENAI_API_KEY or OPENAI_BASE_URL, and that holds. Change it there "
     "and restart, or remove both to set the model server here."
 )
-NO_ENCRYPTION_KEY = (
-    f"The key of a model server is only stored encrypted, and this server has no ENCRYPTION_KEY for that. {HOW}"
-)
 UNREADABLE = (
-    "The stored key of the model server can't be decrypted, because ENCRYPTION_KEY is missing or another one than it "
-    "was stored with. Put the former one back and restart, or enter the model server again."
+    "The stored key of the model server can't be decrypted, because ENCRYPTION_KEY, or without it the file "
+    f"`{KEY_FILE}` of the data folder, is missing or another one than it was stored with. Put the former one back, on "
+    "every node, and restart, or enter the model server again."
 )
 _R = ModelServerRow.__table__.c
 
@@ -99,6 +97,7 @@ class ModelServer:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
+        self._encryption = Encryption(settings)
         self._is_replaceable = environment.builtin  # a server that an operator or a program named stays
         self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
         self._lock = threading.Lock()
@@ -167,7 +166,10 @@ class ModelServer:
         settings = self._drafted(draft)
         self._checked(settings)
         key = settings.openai_api_key
-        encrypted = encrypt(self._settings.encryption_key, key) if key else ""
+        try:
+            encrypted = self._encryption.encrypt(key) if key else ""
+        except Undecryptable as error:
+            raise Conflict("model_server_not_storable", f"{error} Nothing was stored.") from None
         row = ModelServerRow(
             id=1, base_url=draft.base_url, api_key=encrypted, main=draft.main, mini=draft.mini, updated_at=self._now()
         )
@@ -214,7 +216,7 @@ class ModelServer:
         if not stored.api_key:
             return self._with(stored, "")
         try:
-            key = decrypt(self._settings.encryption_key, stored.api_key)
+            key = self._encryption.decrypt(stored.api_key)
         except Undecryptable:
             raise SettingsError(UNREADABLE) from None
         return self._with(stored, key)
@@ -251,7 +253,7 @@ class ModelServer:
         """Return why no model server can be stored; None: it can."""
         if not self._is_replaceable:
             return BY_ENVIRONMENT
-        return None if self._settings.encryption_key else NO_ENCRYPTION_KEY
+        return self._encryption.refusal
 
     def _drafted(self, draft: ServerDraft) -> Settings:
         """Return the settings with a draft in them.  Raises InvalidRequest."""

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import ColumnElement, Select, delete, select
 
 from config import Settings
-from memory.access.encryption import HOW, Undecryptable, decrypt, encrypt
+from memory.access.encryption import Encryption, Undecryptable
 from memory.access.owners import find_or_make_owner, visible_to
 from memory.errors import Conflict, DeliveryFailed, InvalidRequest, NotFound, RecapError
 from memory.events import BATCH, START_SECONDS, Events, find_owners, of_caller, parse_position, read_events
@@ -64,6 +64,7 @@ class Webhooks:
     ) -> None:
         self._settings, self._database, self._events = settings, database, events
         self._job_queue, self._now = job_queue, now
+        self._encryption = Encryption(settings)
         self._unused_until = 0.0  # by time.monotonic()
         self._looked: dict[int, Position] = {}  # by webhook: up to there nothing is new
 
@@ -80,12 +81,15 @@ class Webhooks:
 
         Raises InvalidRequest, and Conflict where no secret can be stored or there are too many.
         """
-        key, now = self._settings.encryption_key, self._now()
-        if not key:
-            text = "The secret of a webhook is only stored encrypted, and this server has no ENCRYPTION_KEY for that."
-            raise Conflict("webhook_not_storable", f"{text} Nothing was stored. {HOW}")
+        now, refusal = self._now(), self._encryption.refusal
+        if refusal is not None:
+            raise Conflict("webhook_not_storable", f"{refusal} Nothing was stored.")
         self._check_url(draft.url)
         secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+        try:
+            encrypted = self._encryption.encrypt(secret)
+        except Undecryptable as error:
+            raise Conflict("webhook_not_storable", f"{error} Nothing was stored.") from None
         position = self._newest()
         with self._database.write() as tx:
             owner = find_or_make_owner(tx, caller, now)
@@ -93,7 +97,7 @@ class Webhooks:
                 text = f"There are {WEBHOOKS_MAX} webhooks already, the most. Nothing was stored."
                 raise Conflict("too_many_webhooks", text)
             row = WebhookRow(owner_id=owner.id, url=draft.url, words=draft.words, types=list(draft.types) or None)
-            row.secret, row.position, row.enabled, row.deliveries = encrypt(key, secret), str(position), True, []
+            row.secret, row.position, row.enabled, row.deliveries = encrypted, str(position), True, []
             row.created_at = row.updated_at = now
             tx.add(row)
             tx.flush()
@@ -229,9 +233,11 @@ class Webhooks:
         """Post an event and store how it went; return that. owner_id: whose lane moves on by it."""
         began, at = time.monotonic(), self._now()
         try:
-            secret = decrypt(self._settings.encryption_key, row.secret)
+            secret = self._encryption.decrypt(row.secret)
         except Undecryptable:
-            answer = sending.Answer(None, "its secret can't be decrypted: ENCRYPTION_KEY is missing or another one")
+            answer = sending.Answer(
+                None, "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
+            )
         else:
             answer = sending.post(row.url, secret, event, at, self._settings.webhook_networks)
         delivery = {"event_id": event.id, "type": event.type, "at": at.isoformat(), **vars(answer)}
