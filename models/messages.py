@@ -64,7 +64,8 @@ class MessageRow(Base):
     refused: Mapped[Refusal | None]
 
 
-UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that is not remembered
+UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that its chat alone remembers
+KEPT_OUT = {"memory": "never"}  # of one that the person asked not to remember: no summary and no index has it either
 
 
 class Message(NamedTuple):
@@ -91,7 +92,12 @@ class Message(NamedTuple):
     @property
     def remembered(self) -> bool:
         """Return whether it may be recalled in other sessions, and read for facts."""
-        return (self.extra or {}).get("memory") != "off"
+        return "memory" not in (self.extra or {})
+
+    @property
+    def is_kept_out(self) -> bool:
+        """Return whether the person asked not to remember it."""
+        return (self.extra or {}).get("memory") == KEPT_OUT["memory"]
 
 
 @dataclass(frozen=True)
@@ -145,5 +151,9 @@ class MessageDraft:
     refused: Refusal | None = None
 
     def unremembered(self) -> MessageDraft:
-        """Return the draft as a message that is not remembered."""
-        return replace(self, extra={**(self.extra or {}), **UNREMEMBERED})
+        """Return the draft as a message that its chat alone remembers."""
+        return replace(self, extra={**UNREMEMBERED, **(self.extra or {})})
+
+    def kept_out(self) -> MessageDraft:
+        """Return the draft as a message that the person asked not to remember."""
+        return replace(self, extra={**(self.extra or {}), **KEPT_OUT})

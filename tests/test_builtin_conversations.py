@@ -43,14 +43,14 @@ i dont work at the bakery anymore
 where do i work | anymore
 I've started as a barista at Coffee Point last week
 what do you know about me
-pls don't remember that I told you about the wedding | no fact
+pls don't remember that I told you about the wedding | I forget the fact
 remember that the wifi password is tulip-44
 what is the wifi password | tulip-44
 my cat Bruno died yesterday :( | no fact
 do i have a cat | died
 i hate mondays lol
 what can you do | built-in model
-forget that im allergic to walnuts | can't delete
+forget that im allergic to walnuts | I forget the fact
 Where do i liv | Gdansk
 thanks, see you tomorrow | welcome
 """
@@ -147,13 +147,11 @@ i dont live in toronto now, moved to derby
 where do i live | dont live in toronto now
 """
 TOMASZ_FACTS = [
-    "Allergic to walnuts",
     "Budget: 4500 euro",
     "Dislikes mondays",
     "I dont work at the bakery anymore",
     "Lives in Gdansk",
     "Name: Tomasz",
-    "Sister Ola: getting married on 12 june in Krakow",
     "Wifi password: tulip-44",
     "Works as a barista at Coffee Point",
 ]

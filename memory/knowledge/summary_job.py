@@ -13,7 +13,7 @@ Invariants:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -46,16 +46,23 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, Mod
 from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_writes import IN_ALL_SESSIONS, add_proposed
-from memory.knowledge.profile import Profiles
+from memory.knowledge.fact_writes import IN_ALL_SESSIONS, add_proposed, as_fact, delete_with_history, supersession_chain
+from memory.knowledge.profile import Profiles, remove_values
 from memory.knowledge.summaries import replace_texts
-from memory.knowledge.summary_update import BATCH_TOKENS, CUT_OFF, SummaryInput, SummaryUpdate, update_summary
+from memory.knowledge.summary_update import (
+    BATCH_TOKENS,
+    CUT_OFF,
+    SummaryInput,
+    SummaryUpdate,
+    shortened,
+    update_summary,
+)
 from memory.llm.json_answers import MiniModel, ParsedAnswer
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
-from memory.quoting import GAP
 from memory.sessions.compaction import use_newest_summary
+from memory.sessions.kept_out import asks_to_forget, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
@@ -323,6 +330,7 @@ class SummaryJob:
             Sections.from_dict(sections) if sections else Sections(),
             tuple(messages),
             self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
+            [one.id for one in messages if one.role == "user" and asks_to_forget(one.content)],
             links=self.settings.links == "on",
             types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
         )
@@ -356,7 +364,7 @@ class SummaryJob:
                     answer = ParsedAnswer(unchanged, self.mini.model_server.models.mini.name, ())
                     return replace(batch, most=BATCH_MESSAGES, refused=error), answer
                 elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
-                    batch = replace(batch.of([_shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
+                    batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
                 else:
                     raise
 
@@ -397,7 +405,14 @@ class SummaryJob:
             if batch.refused is not None:
                 mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), now)
                 self.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
-            if corrected:  # a true prefix matters more than a stable one
+            forgotten = result.forgotten(source)
+            if forgotten:
+                _forget(tx, session.owner_id, forgotten, source.requests_to_forget, now)
+                named_by = title_from(source.previous.topic), title_from(session.first_message or "")
+                stored = tx.get_one(SessionRow, session.id)
+                stored.title = title_from(result.sections.topic) if stored.title in named_by else stored.title
+                self.sessions.enqueue_follow_ups(tx, stored, summarise=False)
+            if corrected or forgotten:  # a true prefix matters more than a stable one
                 use_newest_summary(tx, tx.get_one(SessionRow, session.id), self.settings)
             if counts["added"] or session.has_new_facts:
                 owner = tx.get_one(OwnerRow, session.owner_id)
@@ -424,20 +439,31 @@ def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
         tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
 
 
+def _forget(
+    tx: Transaction, owner_id: int, fact_ids: Collection[int], requests: Collection[int], now: datetime
+) -> None:
+    """Delete facts that the person asked to forget, and keep the messages that say them out of memory.
+
+    requests: the ids of the messages that ask for it.
+    """
+    chain = supersession_chain(tx, fact_ids)
+    rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain), FactRow.owner_id == owner_id)).all()
+    remove_values(tx, owner_id, [as_fact(row, None) for row in rows], now)
+    keep_out(tx, [*requests, *(row.source_message_id for row in rows if row.source_message_id is not None)])
+    delete_with_history(tx, [row.id for row in rows], now)
+
+
 def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
     total = sum(answer.spent, Usage(0, 0))
     of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
     return {**of_tokens, "calls": len(answer.spent)}
 
 
-def _shortened(message: Message, window: int | None) -> Message:
-    """Return a message's beginning and end, at most half of it, and at most half of what the model can read."""
-    part = min(len(message.content) // 4, window or len(message.content))  # a token has four characters
-    return message._replace(content=f"{message.content[:part]}\n{GAP}\n{message.content[-part:]}")
-
-
 def _read_messages(tx: Transaction, session_id: int, through: int, most: int) -> list[Message]:
-    """Return the messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself."""
+    """Return the messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself.
+
+    Messages that are kept out of memory come without their words.
+    """
     batch: list[Message] = []
     budget = BATCH_TOKENS
     following = tx.execute(RECENT_MESSAGES.limit(most), {"session": session_id, "after": through})
@@ -446,7 +472,7 @@ def _read_messages(tx: Transaction, session_id: int, through: int, most: int) ->
             break
         budget -= message.tokens
         batch.append(message)
-    return batch
+    return without_kept_out(batch)
 
 
 def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:

@@ -30,7 +30,7 @@ from memory.llm.json_answers import (
 )
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
-from memory.quoting import block, fact_line, message_lines, one_line, summary_json
+from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
 from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -63,9 +63,13 @@ _ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
 _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
 
 
-def schema(*, links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
-    """Return the JSON Schema of the mini model's answer: with the `links` of facts or without, and one of `types`."""
+def schema(*, links: bool, types: Sequence[str] = (), forget: bool = False) -> Mapping[str, Any]:
+    """Return the JSON Schema of the mini model's answer.
+
+    links: with those of facts. types: one of them is named. forget: with the known facts to forget.
+    """
     more = {"links": list_of(_LINK)} if links else {}
+    asked = {"forget": list_of(INTEGER)} if forget else {}
     of_type = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
     return object_of(
         summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
@@ -82,6 +86,7 @@ def schema(*, links: bool, types: Sequence[str] = ()) -> Mapping[str, Any]:
             )
         ),
         **of_type,
+        **asked,
     )
 
 
@@ -91,18 +96,25 @@ class SummaryUpdate:
 
     whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
     type: the conversation type that the answer names; "": none fits; None: it does not say.
+    forget: ids of the known facts that the person asks to forget.
     """
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
     type: str | None = None
+    forget: tuple[int, ...] = ()
     whole: bool = field(default=False, compare=False)
+
+    def forgotten(self, source: SummaryInput) -> set[int]:
+        """Return the ids of the known facts to forget; none where the person did not ask for it."""
+        return {fact.id for fact in source.known_facts} & set(self.forget) if source.requests_to_forget else set()
 
 
 @dataclass(frozen=True)
 class SummaryInput:
     """Input of a summary: the previous one, the messages since then, and the known facts.
 
+    requests_to_forget: ids of the messages in which the person asks to forget something.
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
     """
@@ -110,6 +122,7 @@ class SummaryInput:
     previous: Sections
     messages: Sequence[Message]
     known_facts: Sequence[Fact]
+    requests_to_forget: Sequence[int] = ()
     links: bool = False
     types: Sequence[str] = ()
 
@@ -122,10 +135,19 @@ class SummaryInput:
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
 
 
-def prompt_variables(*, first: bool, links: bool = True, types: Sequence[str] = ()) -> dict[str, Any]:
+def prompt_variables(
+    *, first: bool, links: bool = True, types: Sequence[str] = (), forget: bool = False
+) -> dict[str, Any]:
     """Return the variables of a summary prompt. first: the conversation has no summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
-    return {"first": first, "sections": sections, "max_words": MAX_WORDS, "links": links, "types": list(types)}
+    return {
+        "first": first,
+        "sections": sections,
+        "max_words": MAX_WORDS,
+        "links": links,
+        "types": list(types),
+        "forget": forget,
+    }
 
 
 def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInput) -> ParsedAnswer[SummaryUpdate]:
@@ -135,7 +157,10 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     """
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    instruction = prompt.render(**prompt_variables(first=previous.empty, links=source.links, types=source.types))
+    variables = prompt_variables(
+        first=previous.empty, links=source.links, types=source.types, forget=bool(source.requests_to_forget)
+    )
+    instruction = prompt.render(**variables)
 
     def usable(text: str) -> SummaryUpdate:
         return read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
@@ -163,7 +188,9 @@ def summary_request(instruction: str, source: SummaryInput) -> ModelRequest:
         block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
         block("messages", message_lines(source.messages, numbered=True)),
     )
-    return request_for(instruction, blocks, schema(links=source.links, types=source.types))
+    return request_for(
+        instruction, blocks, schema(links=source.links, types=source.types, forget=bool(source.requests_to_forget))
+    )
 
 
 def read(
@@ -202,16 +229,17 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Su
     if repaired and (summary is data or not listed):
         return None  # parts of the summary may be missing
     facts = _facts(data.get(listed), messages)
+    forget = tuple(_integer(number, 0) for number in _listed(data.get("forget")))
     of_type = data.get("type")
     kind = of_type.strip() if isinstance(of_type, str) else None
     if isinstance(summary, str | list) and summary:
         text = "\n".join(map(one_line_item, _listed(summary)))
-        return SummaryUpdate(_from_text(text, previous), facts, kind, whole=not repaired)
+        return SummaryUpdate(_from_text(text, previous), facts, kind, forget, whole=not repaired)
     written = _by_name(summary) if isinstance(summary, dict) else {}
     if not any(section.name in written for section in SECTIONS):
         return None
     sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
-    return SummaryUpdate(limit_size(Sections(**sections)), facts, kind, whole=not repaired)
+    return SummaryUpdate(limit_size(Sections(**sections)), facts, kind, forget, whole=not repaired)
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
@@ -304,6 +332,12 @@ def _integer(value: Any, otherwise: int) -> int:
         value = value[0]
     match = re.search(r"-?\d{1,18}", str(value)) if isinstance(value, int | float | str) else None
     return int(match.group()) if match else otherwise
+
+
+def shortened(message: Message, window: int | None) -> Message:
+    """Return a message's beginning and end, at most half of it, and at most half of what the model can read."""
+    part = min(len(message.content) // 4, window or len(message.content))  # a token has four characters
+    return message._replace(content=f"{message.content[:part]}\n{GAP}\n{message.content[-part:]}")
 
 
 def limit_size(sections: Sections) -> Sections:

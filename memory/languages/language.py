@@ -107,6 +107,8 @@ class Language(_Data):
     denials: Pattern = ""  # the assistant has nothing to tell: "you have not told me"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
     refusals: Pattern = ""  # how a model begins that declines a task
+    keep_out: Pattern = ""  # asks not to remember the message that says it
+    forget: Pattern = ""  # asks to forget what was said before
 
     cardinals: Numbers = {}  # in a fact, each must have been said
     numbers: Numbers = {}  # other words that say a number, or may

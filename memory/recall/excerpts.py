@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.quoting import GAP, attribute, escape, message_line, message_lines
-from memory.sessions.messages import COLUMNS, QUOTABLE
+from memory.sessions.messages import COLUMNS, INDEXED, QUOTABLE
 from models import MessageRow, SessionRow
 from models.messages import Excerpt, Message
 from search_index import Hit
@@ -75,7 +75,7 @@ def find_latest(
         and_(true() if after is None else _M.created_at >= after, true() if before is None else _M.created_at < before)
         for after, before in spans
     ]
-    query = select(_M.id).where(_M.owner_id == owner_id, *QUOTABLE, or_(*within))
+    query = select(_M.id).where(_M.owner_id == owner_id, *INDEXED, or_(*within))
     if session_id is not None:
         query = query.where(_M.session_id == session_id)
     newest = tx.scalars(query.order_by(_M.created_at.desc(), _M.id.desc()).limit(limit + len(exclude)))

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, String, and_, bindparam, case, cast, exists, func, null, or_, select, update
 
 from memory.knowledge.facts import Facts
-from memory.sessions.messages import QUOTABLE
+from memory.sessions.messages import INDEXED
 from models import Database, JobRow, MessageRow, OwnerRow
 from models.jobs import Job
 from search_index import NO_INDEX, Document, SearchIndex, UnindexedMessages
 
 _M = MessageRow.__table__.c
-_QUOTABLE = and_(*QUOTABLE)
+_INDEXED = and_(*INDEXED)
 LOADED = 1_000  # messages in one statement
 BATCH_MESSAGES = 200  # messages in one commit of the index: larger ones gain nothing, and a kill loses less work
 
@@ -29,7 +29,7 @@ _NOTE = (
     update(MessageRow.__table__)
     .where(  # one that was replaced, erased or refused a moment ago is still to be taken out
         or_(
-            and_(_M.id.in_(bindparam("noted", expanding=True)), _QUOTABLE),
+            and_(_M.id.in_(bindparam("noted", expanding=True)), _INDEXED),
             _M.id.in_(bindparam("deleted", expanding=True)),
         )
     )
@@ -60,7 +60,7 @@ _IS_UNINDEXED = or_(
 )
 _DOCUMENT = _M.id, _M.session_id, _M.role, _M.created_at, _M.content, _M.name
 _BATCH = (
-    select(*_DOCUMENT, _QUOTABLE.label("quotable"), _M.erased_at)
+    select(*_DOCUMENT, _INDEXED.label("is_indexed"), _M.erased_at)
     .where(_IS_UNINDEXED)
     .order_by(_M.id)
     .limit(BATCH_MESSAGES)
@@ -68,8 +68,8 @@ _BATCH = (
 _DOCUMENTS = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
 _ID = cast(_M.id, String)
 UNINDEXED = select(
-    func.aggregate_strings(case((_QUOTABLE, _ID)), ",").label("unindexed"),
-    func.aggregate_strings(case((_QUOTABLE, null()), else_=_ID), ",").label("deleted"),
+    func.aggregate_strings(case((_INDEXED, _ID)), ",").label("unindexed"),
+    func.aggregate_strings(case((_INDEXED, null()), else_=_ID), ",").label("deleted"),
     func.max(case((_M.indexed_in.is_not(None), 1), else_=0)).label("was_indexed"),
     exists().where(_J.kind == "index", _J.key == cast(bindparam("owner"), String)).label("has_index_job"),
 ).where(_IS_UNINDEXED)
@@ -146,8 +146,8 @@ class Indexing:
             with self._database.read() as tx:
                 rows = tx.execute(_BATCH, {"owner": owner.id, "generation": before}).all()
             batch = Batch(
-                [Document(*columns) for *columns, quotable, _ in rows if quotable],
-                [row.id for row in rows if not row.quotable],
+                [Document(*columns) for *columns, is_indexed, _ in rows if is_indexed],
+                [row.id for row in rows if not row.is_indexed],
                 any(row.erased_at is not None for row in rows),
             )
             yield from batch.documents
@@ -179,9 +179,9 @@ class Indexing:
             generation, held = self._index.held(owner.index_key)
             with self._database.read() as tx:
                 rows = tx.execute(
-                    select(MessageRow.id, MessageRow.indexed_in, _QUOTABLE).where(MessageRow.owner_id == owner.id)
+                    select(MessageRow.id, MessageRow.indexed_in, _INDEXED).where(MessageRow.owner_id == owner.id)
                 ).all()
-            current = {message_id for message_id, _, quotable in rows if quotable}
+            current = {message_id for message_id, _, is_indexed in rows if is_indexed}
             noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
             unnoted = {message_id for message_id, _, _ in rows} - noted
             yield Verified(

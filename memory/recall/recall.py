@@ -258,7 +258,8 @@ class Recall:
         window = {
             message_id: located
             for message_id, located in matches.window.items()
-            if located.message.remembered or located.session_id == scope.session_row_id
+            if located.message.remembered
+            or (located.session_id == scope.session_row_id and not located.message.is_kept_out)
         }
         hits, empty = list(matches.hits), empty_exchanges(window)
         if found.query is not None:

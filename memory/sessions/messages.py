@@ -17,8 +17,9 @@ from sqlalchemy import Connection, bindparam, func, insert, or_, select
 from memory import tokens
 from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
+from memory.sessions.kept_out import asks_to_keep_out
 from models import MessageRow, SessionRow, Transaction, TurnRow
-from models.messages import UNREMEMBERED, Message, MessageDraft
+from models.messages import KEPT_OUT, UNREMEMBERED, Message, MessageDraft
 from models.owners import Caller
 from schemas.sessions import MESSAGE_CHARS_MAX
 
@@ -45,6 +46,9 @@ CURRENT = _M.branch == 0, _M.erased_at.is_(None)
 
 QUOTABLE = *CURRENT, _M.refused.is_(None)
 """True of those that a model may read: not of those that a model server refused (see `refusals`)."""
+
+INDEXED = *QUOTABLE, func.coalesce(_M.extra["memory"].as_string(), "") != KEPT_OUT["memory"]
+"""True of those that the index has: of them without the ones that the person asked not to remember."""
 
 VISIBLE = *QUOTABLE, _M.hidden_at.is_(None)
 """True of those that prompts show and summaries read: of them without the hidden ones (see `hidden_messages`)."""
@@ -86,7 +90,7 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
         row.created_at = min(row.created_at, created_at)
         row.message_count += 1
         row.tokens += values["tokens"]
-        if not row.title and draft.role == "user":
+        if not row.title and draft.role == "user" and values["extra"] != KEPT_OUT:
             row.title = title_from(values["content"])
         new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
     ids = tx.scalars(INSERT_MESSAGE, new).all() if new else ()
@@ -104,6 +108,8 @@ def find(tx: Transaction | Connection, message_id: int) -> Message | None:
 
 def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     """Return the columns that a message brings itself."""
+    if draft.role == "user" and asks_to_keep_out(draft.content):
+        draft = draft.kept_out()
     values: dict[str, Any] = {
         "role": draft.role,
         "name": draft.name,
@@ -118,7 +124,7 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     }
     if draft.erased_at is not None:
         return {**values, "name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
-    if draft.extra and draft.extra != UNREMEMBERED:  # most of it is sent to the model again
+    if draft.extra and draft.extra not in (UNREMEMBERED, KEPT_OUT):  # most of it is sent to the model again
         values["tokens"] += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
     return values
 

@@ -48,7 +48,7 @@ from memory.turn import turns
 from memory.turn.context import prompt_limit, read_session
 from memory.turn.request import Turn, TurnRequest
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, retry_on_conflict
-from models.messages import UNREMEMBERED, Message, MessageDraft
+from models.messages import KEPT_OUT, UNREMEMBERED, Message, MessageDraft
 from models.owners import index_key
 from models.sessions import STATE_COLUMNS, SessionState
 from models.turns import INTERRUPTED
@@ -259,7 +259,7 @@ def _take(
     key = index_key(row.tenant, kind, name, row.owner_id, created_at)
     session = SessionState._make([*columns, key])
     if not (request.remember and session.remember and is_remembered):
-        request, values = forgotten(request), {**values, "extra": UNREMEMBERED}
+        request, values = forgotten(request), {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
     return _Taken(request, session, Lease(SessionRow, row.id, token), repeated_id, title, values)
 
 
@@ -320,7 +320,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow
         return replace(turn, session=session, new_messages=(message,)), True
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     message_id = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
-    if not title:
+    if not title and values["extra"] != KEPT_OUT:
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title_from(request.message)))
     named = {name: values[name] for name in Message._fields[3:]}
     message = Message(message_id, session.public_id, session.message_count, **named)

@@ -31,7 +31,11 @@ def rows(table: str, columns: int) -> list[tuple[Any, ...]]:
 
 
 THIRD_PERSONS = _EN["third_persons"]
-_ASKS = patterns("asks") | {"own": pattern(lambda language: language.own)}
+_ASKS = patterns("asks") | {
+    "own": pattern(lambda language: language.own),
+    "keep out": pattern(lambda language: language.keep_out),
+    "forget": pattern(lambda language: language.forget),
+}
 _SOUGHT = patterns("sought")
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _PADDING = pattern(lambda language: language.padding)

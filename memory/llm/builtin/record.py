@@ -159,6 +159,13 @@ class Record:
         text = f"{one.text.partition(': ')[0]}: {new}"
         return self._hold(replace(one, text=text, quote=sentence, value=new), message, [one])
 
+    def meant(self, text: str) -> Statement | None:
+        """Return the statement that a request to forget means, if any."""
+        wanted = set(terms(text))
+        stated = [one for one in self.held if one.origin == Origin.STATED and one.importance > 1]
+        best = max(stated, key=lambda one: len(wanted & one.words), default=None)
+        return best if best is not None and wanted & best.words else None
+
     def changes_after(self, found: Sequence[Statement]) -> list[Statement]:
         """Return what may change a statement that was found, and cannot be told what it changes."""
         kinds = [kind for kind in _KINDS.values() if any(kind.search(one.text) for one in found)]

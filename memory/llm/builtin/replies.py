@@ -66,12 +66,8 @@ def _small_talk(text: str, record: Record, words: Words) -> str:
 
 
 def _forget(text: str, record: Record, words: Words) -> str:
-    wanted = set(terms(text))
-    stated = [one for one in record.held if one.origin == Origin.STATED and one.importance > 1]
-    best = max(stated, key=lambda one: len(wanted & one.words), default=None)
-    if best is None or not wanted & best.words:
-        return words["forget"]
-    return words["forget fact"].format(quote=_quotable(best.text))
+    meant = record.meant(text)
+    return words["forget"] if meant is None else words["forget fact"].format(quote=_quotable(meant.text))
 
 
 def _acknowledged(noted: Sequence[Noted], words: Words) -> str:

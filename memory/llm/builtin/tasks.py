@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from memory.llm.builtin.language import is_small_talk, patterns, terms
+from memory.llm.builtin.language import asks, is_small_talk, patterns, terms
 from memory.llm.builtin.prompt import items, known_in, messages_in
 from memory.llm.builtin.reading import Statement, links, sentences, statements
 from memory.llm.builtin.record import Record
@@ -28,7 +28,8 @@ def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, An
     """Return an answer that follows the schema. system: the instruction; content: what it is about."""
     asked = set(schema.get("properties", ()))
     if "facts" in asked:
-        return update_summary(content)
+        made = update_summary(content)
+        return made if "forget" in asked else {name: value for name, value in made.items() if name != "forget"}
     if "patch" in asked:
         return {"patch": patch(json.loads(next(iter(items(content, "profile")), "{}")), system, content)}
     if "quote" in asked:  # what the person says becomes the last line of the instruction
@@ -41,16 +42,22 @@ def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, An
 
 
 def update_summary(content: str) -> dict[str, Any]:
-    """Return the summary and the facts of the messages since."""
+    """Return the summary and the facts of the messages since, and the ids of the facts to forget."""
     before = next(iter(items(content, "summary_so_far")), "")
     previous = Sections.from_dict(json.loads(before)) if before else Sections()
     record, messages = Record(previous), list(messages_in(items(content, "messages")))
     record.take_up([*known_in(items(content, "known_facts")), *messages])
+    meant = [record.meant(one.text) for one in messages if one.role == "user" and asks("forget", one.text)]
+    forgotten = [one for one in meant if one is not None]
+    record.held = [one for one in record.held if not any(one is old or one.says(old.text) for old in forgotten)]
+    if any(one.says(previous.topic) for one in forgotten):
+        previous = replace(previous, topic="")
     found = [one for one in record.held if not one.known and one.importance > 1]
     sections = summary(record, previous)
     first = next((one_line(message.text) for message in messages if message.role == "user"), "")
     sections = replace(sections, topic=sections.topic or first)  # it says something once anything was said
-    return {"summary": sections.as_dict(), "facts": [asdict(_draft(one)) for one in found]}
+    facts = [asdict(_draft(one)) for one in found]
+    return {"summary": sections.as_dict(), "facts": facts, "forget": [one.known for one in forgotten if one.known]}
 
 
 def _draft(one: Statement) -> FactDraft:

@@ -1,0 +1,152 @@
+"""What a person asks not to remember, or to forget: in any chat, with any model, at once or with the next summary."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from memory.sessions.kept_out import KEPT_OUT_TEXT, asks_to_forget, asks_to_keep_out
+from tests.http import append, chat, find, good, said
+from tests.jobs import jobs_done
+from tests.knowledge import Talk, digest_of, fact
+from tests.model_server import ModelServer, prompts
+
+ADA = {"user_id": "ada"}
+KEEP_OUT = """
+please don't remember this: my pin is 4711
+dont remember my weight, 71 kilos
+Don't save this but I failed statistics
+My salary is 90k, don't remember it.
+I drink too much (don't keep this in memory)
+off the record, I hate my boss
+Keep this out of your memory: 1234
+Merk dir das bitte nicht: ich bin schwanger
+Ich verdiene 3000, bitte nicht speichern
+Speichere diese Nachricht nicht
+No recuerdes esto: mi clave es 99
+no guardes mis datos de tarjeta
+Ne retiens pas ça, mon code est 12
+ne mémorisez pas mon adresse
+Non ricordare questo: il mio pin è 5
+不要记住这个：我的密码是1234
+Не запоминай это: мой пароль 123
+"""
+FORGET = """
+forget that I'm allergic to walnuts
+please forget what I said about Joe
+pls don't remember that
+ok forget everything about my ex
+Vergiss, dass ich Vegetarier bin
+Olvida lo que dije de mi jefe
+Oublie que je suis malade
+Dimentica che abito a Roma
+忘记我刚才说的
+Забудь, что я говорил про работу
+"""
+NEITHER = """
+I don't remember where I put my keys
+you don't remember my name?
+Don't save this file as CSV
+don't forget to call mom
+I'll never forget that day
+They don't keep it in stock
+remember that I park on level 3
+Why doesn't it save this setting?
+Ich merke das nicht
+ich kann mir das nicht merken, hilf mir
+Je ne note pas mes rêves
+No recuerdo dónde vivo
+non riesco a ricordare questo nome
+我忘了我的钥匙
+别忘了我的生日
+Я не запоминаю имена
+"""
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"), [(KEEP_OUT, (True, False)), (FORGET, (False, True)), (NEITHER, (False, False))]
+)
+def test_requests_are_told_from_other_words_in_seven_languages(texts: str, expected: tuple[bool, bool]) -> None:
+    lines = texts.strip().splitlines()
+    assert [text for text in lines if (asks_to_keep_out(text), asks_to_forget(text)) != expected] == []
+
+
+def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or_other_chat(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    talk = Talk(model_app, model_server, user="ada")
+    secret = "Don't remember this: the zebra is in the cellar."
+    model_server.main.queue("A zebra, really?")
+    chat(talk.client, secret, session_id="s", **ADA)
+    model_server.mini.queue(digest_of(fact("The zebra is in the cellar", 1, "the zebra is in the cellar")))
+    jobs_done(talk.client, "summary", "index")
+    read = "\n".join(message["content"] for message in talk.digests()[-1])
+    assert read.count(KEPT_OUT_TEXT) == 2 and "zebra" not in read and "cellar" not in read
+    assert talk.texts() == [] and find(talk.client, "zebra cellar", **ADA) == []
+    assert "zebra" not in good(talk.client.get("/api/sessions/s"))["title"]
+    chat(talk.client, "Where is the zebra?", session_id="new", **ADA)
+    assert "cellar" not in json.dumps(prompts(model_server)[-1])
+    assert "cellar" in talk.prompt("And now?"), "this chat goes on with it"
+    assert good(talk.client.get("/api/sessions/s/messages"))["items"][0]["content"] == secret
+
+
+def test_messages_that_are_appended_are_kept_out_too(model_app: Flask, model_server: ModelServer) -> None:
+    client = model_app.test_client()
+    append(client, "s", [said("Off the record: my aunt owns a llama."), said("My uncle owns a goose.")], **ADA)
+    assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
+    jobs_done(client, "index")
+    assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
+
+
+def told(talk: Talk) -> dict[str, int]:
+    return {one["text"]: one["id"] for one in talk.facts()}
+
+
+def digested(talk: Talk, *facts: Any, **more: Any) -> None:
+    talk.server.mini.queue({**digest_of(*facts), **more})
+    jobs_done(talk.client, "summary", "index")
+
+
+def test_the_mini_model_says_which_facts_a_request_to_forget_means(model_app: Flask, model_server: ModelServer) -> None:
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("I am allergic to walnuts.", said("Noted.", "assistant"), "I live in Oslo.")
+    user = {"scope": "user"}
+    walnuts = fact("Allergic to walnuts", 1, "allergic to walnuts", **user)
+    digested(talk, walnuts, fact("Lives in Oslo", 3, "I live in Oslo", **user))
+    assert "`forget`" not in json.dumps(talk.digests()[-1]), "nobody asked for it"
+    ids = told(talk)
+    talk.say("Forget that I'm allergic to walnuts.")
+    digested(talk, forget=[ids["Allergic to walnuts"], 999])
+    assert list(told(talk)) == ["Lives in Oslo"]
+    assert [one["content"] for one in find(talk.client, "allergic walnuts Oslo", **ADA)] == ["I live in Oslo."]
+
+
+def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app: Flask, model_server: ModelServer) -> None:
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("I live in Oslo.")
+    digested(talk, fact("Lives in Oslo", 1, "I live in Oslo", scope="user"))
+    talk.say("It rains.", said("Forget that the person lives in Oslo.", "assistant"))
+    digested(talk, forget=list(told(talk).values()))
+    assert list(told(talk)) == ["Lives in Oslo"]
+
+
+def test_the_built_in_model_forgets_and_keeps_out(app: Flask) -> None:
+    client = app.test_client()
+    say = lambda words: chat(client, words, session_id="s", **ADA)["reply"]  # noqa: E731
+    say("I'm allergic to walnuts.")
+    say("I live in Oslo.")
+    jobs_done(client, "summary", "index")
+    assert say("Forget that I'm allergic to walnuts.").startswith('I forget the fact "Allergic to walnuts"')
+    jobs_done(client, "summary", "index")
+    facts = good(client.get("/api/facts?user_id=ada"))["items"]
+    assert [one["text"] for one in facts] == ["Lives in Oslo"]
+    summary = good(client.get("/api/sessions/s/summary"))["latest"]["sections"]
+    assert "walnuts" not in json.dumps(summary)
+    assert good(client.get("/api/sessions/s"))["title"] == "Lives in Oslo"
+    assert "stays in this chat alone" in say("Please don't remember this: my pin is 4711.")
+    jobs_done(client, "summary", "index")
+    assert "4711" not in json.dumps(good(client.get("/api/sessions/s/summary"))["latest"]["sections"])
+    assert "4711" not in json.dumps(find(client, "pin 4711", **ADA))
