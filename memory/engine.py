@@ -132,6 +132,7 @@ class Engine:
             sessions,
             self.profiles,
             self.consolidation,
+            index,
             mini,
             metrics,
             now,

@@ -42,6 +42,7 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
     raw.execute("PRAGMA foreign_keys = OFF")
     try:
         with connection.begin():
+            connection.exec_driver_sql("BEGIN")
             yield
             broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
             if broken:

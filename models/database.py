@@ -57,8 +57,8 @@ Transaction = Session
 class Database:
     """Short transactions on one engine.  Thread-safe.
 
-    On SQLite all connections come from one pool.  Writes that nobody is told of until a later, durable write has
-    committed can use a relaxed variant of the engine, which does not wait for the disk.
+    On SQLite all connections come from one pool, and BEGIN is a statement of this class: its driver begins nothing.  A
+    write that nobody is told of until a later, durable write has committed does not wait for the disk.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -71,21 +71,25 @@ class Database:
         if engine.dialect.name == "sqlite":
             self._file = SQLiteMemory(engine) if is_in_memory(engine.url) else SQLiteFile(engine)
         if self._file is not None:
-            self._reading: Engine = engine
-            self._durable: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="FULL")
-            self._relaxed: Engine = engine.execution_options(begin="BEGIN IMMEDIATE", synchronous="NORMAL")
+            self._reading = self._writing = engine
         else:
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
-            self._durable = self._relaxed = engine.execution_options(locks_rows=True)
+            self._writing = engine.execution_options(locks_rows=True)
             event.listen(engine, "connect", _set_up)
 
-    def read(self) -> Transaction:
-        """Open a consistent snapshot, to be used in a `with` statement.  Nothing that is written in it is kept."""
-        return self._session(bind=self._reading)
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a consistent snapshot.  Nothing that is written in it is kept."""
+        with self.connect() as connection, self._session(bind=connection) as tx:
+            yield tx
 
-    def connect(self) -> Connection:
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
         """Open a snapshot as `read` does, for Core statements alone."""
-        return self._reading.connect()
+        with self._reading.connect() as connection:
+            if self._file is not None:
+                _driver(connection).execute("BEGIN")  # it touches no file, so nothing can fail
+            yield connection
 
     @contextmanager
     def write(self, lock_timeout: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:
@@ -115,7 +119,7 @@ class Database:
         if queues and not self._queue.acquire(timeout=LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
-            with (self._durable if durable else self._relaxed).connect() as connection:
+            with self._writing.connect() as connection:
                 self._start(connection, lock_timeout, durable=durable)
                 callbacks = self._thread.callbacks = list[Callable[[], None]]()
                 opened = connection.info.get("opened")  # the files that SQLite has open
@@ -141,10 +145,14 @@ class Database:
             if changed:
                 connection.execute(select(*(func.set_config(name, value, True) for name, value in changed.items())))
             return
+        synchronous = "FULL" if durable else "NORMAL"
+        if connection.info["synchronous"] != synchronous:
+            _driver(connection).execute(f"PRAGMA synchronous = {synchronous}")
+            connection.info["synchronous"] = synchronous
         until = time.monotonic() + (LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout)
         while True:
             try:
-                connection.begin()
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
                 return
             except OperationalError as error:
                 if not _is_busy(error) or time.monotonic() >= until:
@@ -264,6 +272,11 @@ def _set_up(connection: Any, _record: Any) -> None:
         for name, value in _OF_CONNECTION.items():
             cursor.execute(f"SET {name} = {value}")
     connection.commit()
+
+
+def _driver(connection: Connection) -> Any:
+    """Return the driver's own connection."""
+    return connection.connection.driver_connection
 
 
 def _is_busy(error: OperationalError) -> bool:

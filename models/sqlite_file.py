@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DisconnectionError
 
@@ -41,7 +41,6 @@ class SQLiteFile:
         event.listen(engine, "do_connect", self._open)
         event.listen(engine, "connect", self._set_up)
         event.listen(engine, "checkout", self._check_out)
-        event.listen(engine, "begin", self._begin)
         event.listen(engine, "handle_error", self._handle_error)
 
     def damaged(self) -> bool:
@@ -109,20 +108,8 @@ class SQLiteFile:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA schema_version")  # reading opens the log
         record.info["opened"] = None if record.info["read_only"] else self._look()
-        connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
-
-    def _begin(self, connection: Connection) -> None:
-        """Begin as the connection's options say: `begin` is the statement; a writer also sets `synchronous`."""
-        options, driver = connection.get_execution_options(), connection.connection.driver_connection
-        assert driver is not None
-        begin, synchronous = options.get("begin"), options.get("synchronous")
-        if synchronous is not None and connection.info.get("synchronous", "FULL") != synchronous:
-            driver.execute(f"PRAGMA synchronous = {synchronous}")
-            connection.info["synchronous"] = synchronous
-        if begin is None:
-            driver.execute("BEGIN")  # it touches no file, so nothing can fail
-        else:
-            connection.exec_driver_sql(begin)
+        record.info["synchronous"] = "FULL"  # what is acknowledged survives a power cut
+        connection.execute("PRAGMA synchronous = FULL")
 
     def _handle_error(self, context: ExceptionContext) -> None:
         """Remember damage; drop connections that were opened on a read-only disk which can be written again."""
@@ -137,7 +124,7 @@ class SQLiteFile:
 
 def set_up_connection(connection: Any) -> None:
     """Set up what a new connection to any SQLite database needs."""
-    connection.isolation_level = None  # the `begin` event begins transactions, not the driver
+    connection.isolation_level = None  # `Database` begins transactions, not the driver
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")  # erased bytes are overwritten
     # SQLite's own lower() knows only A to Z; a search has to ignore case in every script.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, QueuePool, event
+from sqlalchemy import URL, Engine, QueuePool, event
 
 from models.sqlite_file import Opened, set_up_connection
 
@@ -30,7 +30,6 @@ class SQLiteMemory:
 
     def __init__(self, engine: Engine) -> None:
         event.listen(engine, "connect", self._set_up)
-        event.listen(engine, "begin", self._begin)
 
     def damaged(self) -> bool:
         return False
@@ -40,7 +39,4 @@ class SQLiteMemory:
 
     def _set_up(self, connection: Any, record: Any) -> None:
         set_up_connection(connection)
-        record.info["opened"] = None
-
-    def _begin(self, connection: Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+        record.info |= {"opened": None, "synchronous": "FULL"}

@@ -331,7 +331,8 @@ class Candidates:
         columns, base = [], 0
         for segment in self.segments:
             number = segment.vocabulary.searchsorted(hashes)
-            present = (np.append(segment.vocabulary, 0)[number] == hashes).nonzero()[0]
+            known = segment.vocabulary.take(number, mode="clip") if len(segment.vocabulary) else np.zeros_like(number)
+            present = (known == hashes).nonzero()[0]
             number = number[present]
             postings = segment.postings_of(number)
             rows = self.place[segment.posting_rows[postings] + base]

@@ -389,6 +389,10 @@ class SearchIndex:
             self._entries.put((documents[at], size), entry, entry.nbytes)
         return entries
 
+    def analyse_ahead(self, documents: Iterable[Document]) -> None:
+        """Analyse messages that are not indexed yet, so that the first search which needs them does not wait for it."""
+        self.analysed(list(documents), self._quick_space)
+
     def _analyse(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
         """Analyse documents, with their vectors in `space`."""
         texts = [one.content for one in documents]

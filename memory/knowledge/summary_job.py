@@ -84,6 +84,7 @@ from models.jobs import Job
 from models.messages import Message
 from models.owners import Caller, Usage
 from models.sections import Sections
+from search_index import Document, SearchIndex
 
 log = logging.getLogger(__name__)
 
@@ -225,6 +226,7 @@ class SummaryJob:
     sessions: Sessions
     profiles: Profiles
     consolidation: Consolidation
+    index: SearchIndex
     mini: MiniModel
     metrics: Metrics
     now: Callable[[], datetime]
@@ -424,6 +426,10 @@ class SummaryJob:
         outcomes = {f"facts_{outcome}": count for outcome, count in counts.items()}
         fields = logs.fields(version=version["version"], through=batch.through, model=answer.model, **outcomes)
         log.info("summary", extra=fields)
+        # Once the prompt shows the summary instead of these messages, a turn searches them.
+        self.index.analyse_ahead(
+            Document(one.id, session.id, one.role, one.created_at, one.content, one.name) for one in source.messages
+        )
         return True
 
 

@@ -7,7 +7,7 @@ Invariant: nothing of a conversation with a message that is not to be remembered
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, select
@@ -52,14 +52,17 @@ def find_summaries(
     return lines
 
 
-def nearest_summary(summaries: Sequence[Excerpt], shown: Collection[str], room: int) -> tuple[Excerpt, ...]:
-    """Return the first of the `summaries` whose session is not `shown`, if it takes at most `room` tokens."""
-    best = next((one for one in summaries if one.session_id not in shown), None)
-    fits = best is not None and room >= LINE_TOKENS_MIN and words_cost(best) <= room
-    return (best,) if best is not None and fits else ()
+def nearest_summary(summaries: Sequence[Excerpt], excerpts: Sequence[Excerpt], budget: int) -> tuple[Excerpt, ...]:
+    """Return the first of the `summaries` whose session has no excerpt, if it fits what these leave of the budget."""
+    shown = {excerpt.session_id for excerpt in excerpts}
+    best = next((summary for summary in summaries if summary.session_id not in shown), None)
+    if best is None:
+        return ()
+    room = budget - sum(map(_words_cost, excerpts))
+    return (best,) if room >= LINE_TOKENS_MIN and _words_cost(best) <= room else ()
 
 
-def words_cost(excerpt: Excerpt) -> int:
+def _words_cost(excerpt: Excerpt) -> int:
     """Return the tokens of an excerpt without its address, as RECALL_TOKENS counts them."""
     message_id = excerpt.hits[0] if excerpt.hits else None
     return tokens.estimate(excerpt_block(excerpt)) - len(address(excerpt.session_id, message_id, "")) // 4

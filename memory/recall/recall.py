@@ -23,7 +23,7 @@ from memory.llm.json_answers import MiniModel
 from memory.recall import endings, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
-from memory.recall.nearest_summary import find_summaries, nearest_summary, words_cost
+from memory.recall.nearest_summary import find_summaries, nearest_summary
 from memory.recall.search import ALL_KINDS, Matches, Search, SearchFlags, SearchScope, find_matches
 from memory.recall.statements import empty_exchanges, statements
 from memory.recall.triggers import MessageReading, RecallPlan
@@ -176,8 +176,7 @@ class Recall:
         excerpts = self._select(found, scope, most, unasked)
         if final.latest and not any(map(_tells_of_oneself, excerpts)):
             excerpts = ()
-        shown, room = {excerpt.session_id for excerpt in excerpts}, most - sum(map(words_cost, excerpts))
-        excerpts += nearest_summary(found.summaries, shown, room)
+        excerpts += nearest_summary(found.summaries, excerpts, most)
         reason, kind = final.reason, final.kind
         if not excerpts and found.endings:
             excerpts, reason, kind = found.endings, f"{reason}, so the latest conversations are shown", LATEST
