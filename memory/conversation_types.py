@@ -38,6 +38,7 @@ from schemas.conversation_types import CUE_CHARS, PROMPT_CHARS
 from search_index.caches import cached
 
 NAMESPACE = (OWN, "types")
+STORED_NAMESPACE = documents.join_namespace(NAMESPACE)
 SMALL_TALK = "small_talk"
 TYPES_MAX = 25  # of a person or a tenant, built-in ones included: every turn reads them
 BUDGET_SHARE = 4  # a budget may be a quarter of CONTEXT_TOKENS

@@ -66,7 +66,6 @@ from memory.sessions.kept_out import asks_to_forget, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
-from memory.store.documents import join_namespace
 from models import (
     Database,
     FactRow,
@@ -126,7 +125,7 @@ _TEXTS = union_all(
     .where(PromptRow.tenant == bindparam("tenant")),
     select(literal("type"), _I["key"], literal(0), cast(null(), Text)).where(
         _I.owner_id.in_(OWNER_AND_TENANT),
-        _I.namespace == join_namespace(conversation_types.NAMESPACE),
+        _I.namespace == conversation_types.STORED_NAMESPACE,
         or_(_I.expires_at.is_(None), _I.expires_at > bindparam("now", type_=_I.expires_at.type)),
     ),
 ).subquery()

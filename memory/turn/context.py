@@ -60,7 +60,7 @@ NO_TOOLS = "the model calls no tools, so the message was read"
 CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 
 _INSTRUCTIONS, _PROFILE = join_namespace(instructions.NAMESPACE), join_namespace(profile.NAMESPACE)
-_TYPES = join_namespace(conversation_types.NAMESPACE)
+_TYPES = conversation_types.STORED_NAMESPACE
 
 _S, _J = SummaryRow.__table__.c, JobRow.__table__.c
 _I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
