@@ -110,7 +110,8 @@ class Worker(ThreadWorker):
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """End streams of events, which nothing else would: their readers come back to another process."""
-        engine_of(self.wsgi).events.stop()
+        if getattr(self, "wsgi", None) is not None:  # else the application is not loaded yet
+            engine_of(self.wsgi).events.stop()
         super().handle_exit(sig, frame)
 
     def handle(self, conn: Any) -> Any:

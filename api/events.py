@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from flask import Response, current_app, request
+from flask import Response, current_app
 
 from api.identity import caller
 from api.limits import CONCURRENCY, ConcurrencyLimiter
 from api.resource import ApiBlueprint, current_engine
 from memory.events import parse_position
 from models.events import Event, Position
-from schemas.events import EVENT, EventQuery
+from schemas.events import EVENT, EventHeaders, EventQuery
 
 RETRY_MS = 2000  # after which a reader comes back
 
@@ -21,15 +21,8 @@ blueprint = ApiBlueprint("events", "What happens in memory, as it happens; docs/
 
 
 @blueprint.get("/events", query=EventQuery, slow=True)
+@blueprint.arguments(EventHeaders, location="headers")
 @blueprint.doc(
-    parameters=[
-        {
-            "in": "header",
-            "name": "Last-Event-ID",
-            "description": "Begin after this event. Browsers and other readers of streams send it when they come back.",
-            "schema": {"type": "string"},
-        }
-    ],
     responses={
         200: {
             "description": "`data:` of each event is such an object.",
@@ -37,14 +30,14 @@ blueprint = ApiBlueprint("events", "What happens in memory, as it happens; docs/
         }
     },
 )
-def stream_events(query: dict[str, Any]) -> Response:
+def stream_events(query: dict[str, Any], headers: dict[str, Any]) -> Response:
     """Follow the events of a person or, with a key of the whole tenant and no `user_id`, of all
 
     Server-sent events, each with the place behind it as `id:`. A reader that comes back with it as Last-Event-ID gets
     every event since then, some of them perhaps again. Of one person they come in order. Without it the stream begins
     now. A comment comes at least every 15 seconds; the stream ends after `seconds`, and when the server stops.
     """
-    who, sent = caller(query.pop("user_id")), request.headers.get("Last-Event-ID") or query["after"]
+    who, sent = caller(query.pop("user_id")), headers["last_event_id"] or query["after"]
     limiter: ConcurrencyLimiter = current_app.extensions[CONCURRENCY]
     limiter.acquire_stream(who)
     query["after"] = parse_position(sent) if sent else None

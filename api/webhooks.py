@@ -7,7 +7,6 @@ from typing import Any
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
 from models.keys import ADMIN
-from models.webhooks import WebhookDraft
 from schemas import webhooks as schema
 from schemas.fields import CallerQuery
 
@@ -36,15 +35,14 @@ def create_webhook(body: dict[str, Any]) -> Any:
     It gets what happens from now on, each event at least once, those of one person in order. The answer has the secret
     that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook is disabled.
     """
-    draft: WebhookDraft = body["draft"]
-    return current_engine().webhooks.create(caller(body["user_id"]), draft)
+    return current_engine().webhooks.create(caller(body.pop("user_id")), **body)
 
 
 @blueprint.patch(
     "/webhooks/<int64:webhook_id>",
     own=False,
     query=CallerQuery,
-    body=schema.WebhookChange,
+    body=schema.WebhookChange(partial=True),
     returns=schema.Webhook,
     errors=_BAD_URL,
 )

@@ -266,7 +266,7 @@ def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> di
 
 # -- writing what leaves no row
 
-_TENANT, _LISTENER = OwnerRow.__table__.alias().c, OwnerRow.__table__.alias().c
+_LISTENER = OwnerRow.__table__.alias().c
 _LISTENS = or_(
     _LISTENER.listened_at > bindparam("since", type_=UTCDateTime()),
     select(WebhookRow.id).where(WebhookRow.owner_id == _LISTENER.id).exists(),

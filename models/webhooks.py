@@ -49,15 +49,6 @@ class LaneRow(Base):
 
 
 @dataclass(frozen=True)
-class WebhookDraft:
-    """Webhook as it is entered. types: empty for all."""
-
-    url: str
-    types: tuple[str, ...] = ()
-    words: bool = False
-
-
-@dataclass(frozen=True)
 class Webhook:
     """Webhook as it is shown. user_id: None for one that gets the events of the whole tenant. secret: shown once."""
 

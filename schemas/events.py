@@ -67,12 +67,20 @@ class Types(fields.Field[tuple[str, ...]]):
         return tuple(names)
 
 
+class EventHeaders(Schema):
+    last_event_id = Text(
+        data_key="Last-Event-ID",
+        load_default=None,
+        metadata=describe("Begin after this place: readers of streams send it when they come back."),
+    )
+
+
 class EventQuery(CallerQuery):
     after = Text(
         load_default=None,
-        metadata=describe("Begin after this place: the `id:` of an event of the stream. As the header Last-Event-ID."),
+        metadata=describe("Begin after this place, the `id:` of an event; for readers that can't send Last-Event-ID."),
     )
-    types = Types(load_default=(), metadata={**describe("Only these types, separated by commas."), "type": "string"})
+    types = Types(load_default="", metadata={**describe("Only these types, separated by commas."), "type": "string"})
     words = fields.Boolean(load_default=False, metadata=describe("With what people and models said."))
     seconds = number(
         0,

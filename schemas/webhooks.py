@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from marshmallow import Schema, fields, post_load, validate
+from marshmallow import Schema, fields, validate
 
 from models.events import EVENT_TYPES
-from models.webhooks import WebhookDraft
 from schemas.events import TYPES
-from schemas.fields import CallerQuery, Input, Items, Text, UtcDateTime, describe, list_of, one_of
+from schemas.fields import CallerQuery, Items, Text, UtcDateTime, describe, list_of, one_of
 
 URL_CHARS = 2000
 
 
-class WebhookChange(Input):
-    """Changes of a webhook."""
-
-    url = Text(
-        validate=validate.Length(1, URL_CHARS),
-        metadata=describe("Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS."),
-    )
-    types = Items(one_of(*EVENT_TYPES), len(EVENT_TYPES), metadata=describe(f"Empty: all. {TYPES}"))
-    words = fields.Boolean(metadata=describe("With what people and models said."))
-    enabled = fields.Boolean(metadata=describe("`true` delivers everything since it was disabled."))
+_URL = Text(
+    required=True,
+    validate=validate.Length(1, URL_CHARS),
+    metadata=describe("Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS."),
+)
+_TYPES = Items(one_of(*EVENT_TYPES), len(EVENT_TYPES), metadata=describe(f"Empty: all. {TYPES}"))
+_WORDS = fields.Boolean(metadata=describe("With what people and models said."))
 
 
 class WebhookCreate(CallerQuery):
     """Webhook to make. Without a `user_id` it gets the events of the whole tenant."""
 
-    url = Text(
-        required=True, validate=validate.Length(1, URL_CHARS), metadata=WebhookChange._declared_fields["url"].metadata
-    )
-    types = Items(one_of(*EVENT_TYPES), len(EVENT_TYPES), load_default=(), metadata=describe(f"Empty: all. {TYPES}"))
-    words = fields.Boolean(load_default=False, metadata=describe("With what people and models said."))
+    url, types, words = _URL, _TYPES, _WORDS
 
-    @post_load
-    def _draft(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        user_id = data.pop("user_id")
-        return {"user_id": user_id, "draft": WebhookDraft(**{**data, "types": tuple(data["types"])})}
+
+class WebhookChange(WebhookCreate):
+    """Changes of a webhook."""
+
+    class Meta:
+        exclude = ("user_id",)
+
+    enabled = fields.Boolean(metadata=describe("`true` delivers everything since it was disabled."))
 
 
 class Delivery(Schema):

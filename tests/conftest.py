@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from ipaddress import ip_network
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import hypothesis
 import pytest
 import trustme
+from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine as DatabaseEngine
@@ -103,10 +105,12 @@ def nodes(
     """Two nodes on an empty database, each with a folder of its own; `scripted` ones ask the scripted server."""
     empty(postgres)
     made: list[Flask] = []
+    key = Fernet.generate_key().decode()
     model = at(model_server, model_timeout=30.0) if getattr(request, "param", "") == "scripted" else {}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}
+        told |= {"encryption_key": key, "webhook_networks": (ip_network("127.0.0.1"),)}
         made.append(build_app(Settings(log_level="warning", summary_debounce=0.0, **told, **model)))
     upgrade_schema(made[0])
     yield made

@@ -414,6 +414,34 @@ def test_a_certificate_is_checked_for_its_name(tmp_path: Path, monkeypatch: pyte
         receiver.server.shutdown()
 
 
+def test_the_receiver_of_the_documentation_verifies(client: FlaskClient, receiver: Receiver) -> None:
+    secret = make(client, receiver)["secret"]
+    good(client.post("/api/webhooks/1/test"))
+    page = (Path(__file__).parent.parent / "docs/events.md").read_text("utf-8")
+    program = page.partition("```python\n")[2].partition("```")[0].replace("whsec_...", secret)
+    documented: dict[str, Any] = {"__name__": __name__}
+    exec(program, documented)
+    posted = documented["app"].test_client().post
+    ((headers, body),) = receiver.requests
+    assert posted("/recap", data=body, headers=headers).status_code == 204
+    assert posted("/recap", data=body.replace(b"1", b"2"), headers=headers).status_code == 401
+    late = {**headers, "webhook-timestamp": str(int(headers["webhook-timestamp"]) - 3600)}
+    assert posted("/recap", data=body, headers=late).status_code == 401
+
+
+def test_two_nodes_on_postgresql_deliver_each_event_once_and_in_order(nodes: list[Flask], receiver: Receiver) -> None:
+    clients = [app.test_client() for app in nodes]
+    make(clients[0], receiver, types=["message.stored"])
+    for app in nodes:
+        engine_of(app).start()
+    for number in range(20):
+        append(clients[number % 2], f"s{number % 3}", [said(f"Message {number}")], user_id=f"u{number % 3}")
+    assert eventually(lambda: len(receiver.requests) >= 20)
+    for user in ("u0", "u1", "u2"):
+        came = receiver.of(user)
+        assert came == sorted(set(came)) and len(came) in (6, 7)
+
+
 # -- whole processes
 
 

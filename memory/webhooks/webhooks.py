@@ -36,7 +36,7 @@ from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, for_upd
 from models.events import Event, Position
 from models.jobs import Job, JobRequest
 from models.owners import Caller
-from models.webhooks import Webhook, WebhookDraft
+from models.webhooks import Webhook
 
 WEBHOOKS_MAX = 10  # of a person or a tenant
 DELIVERIES_SHOWN = 20
@@ -76,7 +76,7 @@ class Webhooks:
             return [_shown(row, owner) for row, owner in tx.execute(_of_caller(caller).order_by(WebhookRow.id))]
 
     @retry_on_conflict
-    def create(self, caller: Caller, draft: WebhookDraft) -> Webhook:
+    def create(self, caller: Caller, *, url: str, types: Sequence[str] = (), words: bool = False) -> Webhook:
         """Store a webhook that gets what happens from now on; return it with its secret.
 
         Raises InvalidRequest, and Conflict where no secret can be stored or there are too many.
@@ -84,7 +84,7 @@ class Webhooks:
         now, refusal = self._now(), self._encryption.refusal
         if refusal is not None:
             raise Conflict("webhook_not_storable", f"{refusal} Nothing was stored.")
-        self._check_url(draft.url)
+        self._check_url(url)
         secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
         try:
             encrypted = self._encryption.encrypt(secret)
@@ -96,7 +96,7 @@ class Webhooks:
             if len(tx.scalars(select(WebhookRow.id).where(WebhookRow.owner_id == owner.id)).all()) >= WEBHOOKS_MAX:
                 text = f"There are {WEBHOOKS_MAX} webhooks already, the most. Nothing was stored."
                 raise Conflict("too_many_webhooks", text)
-            row = WebhookRow(owner_id=owner.id, url=draft.url, words=draft.words, types=list(draft.types) or None)
+            row = WebhookRow(owner_id=owner.id, url=url, words=words, types=list(types) or None)
             row.secret, row.position, row.enabled, row.deliveries = encrypted, str(position), True, []
             row.created_at = row.updated_at = now
             tx.add(row)
