@@ -21,7 +21,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
@@ -357,7 +357,7 @@ class Events:
             raise RecapError("server_busy", "The database is busy. Send this again.", status=503, retry_after=2.0)
         position = Position(*map(min, after or newest, newest))  # a restored database has fewer rows than it had
         yield position
-        with self._reading():
+        with self._reading() if seconds else nullcontext():
             while True:
                 while position != newest:
                     with self._database.read() as tx:
@@ -392,6 +392,7 @@ class Events:
         finally:
             with self._changed:
                 self._readers -= 1
+                self._changed.notify_all()
 
     def _look(self) -> None:
         """Look for news until nobody reads, or the process stops."""
@@ -405,10 +406,10 @@ class Events:
                 if newest is not None:
                     self._newest = newest
                 self._changed.notify_all()
-                if not self._readers or self._stopping:
+                if self._changed.wait_for(lambda: not self._readers or self._stopping, POLL_SECONDS):
                     self._looker = None
+                    self._changed.notify_all()
                     return
-            time.sleep(POLL_SECONDS)
 
     def _note_listener(self, tenant: str) -> None:
         """Have events that leave no row written for this tenant from now on."""
