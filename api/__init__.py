@@ -25,6 +25,7 @@ from api import (
     mcp,
     middleware,
     model_server,
+    oauth,
     openai,
     ops,
     profile,
@@ -64,6 +65,7 @@ def register(app: Flask, engine: Engine) -> None:
     app.url_map.converters["int64"] = Int64
     for blueprint in _RESOURCES:
         app.register_blueprint(blueprint)
+    app.register_blueprint(oauth.blueprint)
     app.add_url_rule("/metrics", view_func=ops.metrics)
     app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
     errors.register(app)

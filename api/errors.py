@@ -64,6 +64,7 @@ Body = dict[str, Any]
 Renderer = Callable[[RecapError], tuple[Body, int]]
 # By the beginning of a path; the longest one counts. Each protocol's module adds its own.
 RENDERERS: dict[str, Renderer] = {}
+CHALLENGES: dict[str, Callable[[RecapError], str]] = {}  # by a path: WWW-Authenticate, where it says more than Bearer
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ def _respond(error: RecapError, **more: Any) -> Response:
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(error.retry_after)))
     if isinstance(error, Unauthenticated):
-        response.headers["WWW-Authenticate"] = "Bearer"
+        response.headers["WWW-Authenticate"] = CHALLENGES.get(request.path, lambda _: "Bearer")(error)
     return response
 
 

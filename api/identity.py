@@ -9,10 +9,12 @@ from typing import Any
 
 from flask import g, request
 
+from api.oauth import token_principal
 from api.resource import ANY_SCOPE, current_engine
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
-from memory.errors import Forbidden, Unauthenticated, user_not_found
+from memory.access.oauth import TOKEN_PREFIX
+from memory.errors import Forbidden, TokenRefused, Unauthenticated, user_not_found
 from memory.ops import logs
 from models.keys import ADMIN, CHAT, READ
 from models.owners import Caller
@@ -60,7 +62,14 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
             "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`, or in "
             "the header x-api-key.",
         )
-    principal = keys.find_principal(key)
+    if key.startswith(TOKEN_PREFIX):
+        principal = token_principal(key)
+        if principal is None:
+            raise TokenRefused(
+                "token_unknown", "This token expired or was revoked, or is for another server. Sign in again."
+            )
+    else:
+        principal = keys.find_principal(key)
     if principal is None:
         raise Unauthenticated(
             "api_key_unknown",

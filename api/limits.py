@@ -20,7 +20,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from config import Settings
 from memory.access.keys import Principal, is_loopback
-from memory.errors import LimitReached, RecapError, Unauthenticated
+from memory.errors import LimitReached, RecapError, TokenRefused, Unauthenticated
 from models.owners import Caller
 
 log = logging.getLogger(__name__)
@@ -95,6 +95,8 @@ class RateLimiter:
             raise _reached("too_many_wrong_keys", text, opens_at)
         try:
             yield
+        except TokenRefused:
+            raise
         except Unauthenticated:
             self._own.hit(WRONG_KEYS, address)
             raise

@@ -210,7 +210,7 @@ def answer(user_id: str | None) -> Response:
     person = caller(user_id)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
-    server = McpServer(current_engine(), g.principal, person, _can_ask(message) if g.mcp_modern else False)
+    server = McpServer(current_engine(), g.principal, person, can_ask=g.mcp_modern and _can_ask(message))
     result = _result(server, message, version).model_dump(by_alias=True, exclude_none=True)
     if g.mcp_modern:
         result["_meta"] = {mcp.SERVER_INFO_META_KEY: _implementation().model_dump(exclude_none=True)}

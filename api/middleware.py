@@ -8,8 +8,8 @@ middleware  a body that is not JSON (415)
 bodies      a body that is broken off, too large or nested too deeply (400, 408, 413)
 
 Invariants:
-- Where there are keys, every address but those that match OPEN asks for one; a route asks for `admin` unless it names
-  another scope (test_auth).
+- Where there are keys, every address but those that match OPEN, and those where programs sign in, asks for one; a route
+  asks for `admin` unless it names another scope (test_auth).
 - A refused request has done nothing (test_middleware).
 - No key, right or wrong, gets into a log, an error or a repr (test_secrets_in_logs).
 - Pages of other sites read nothing unless CORS_ORIGINS lists their site (test_middleware).
@@ -56,7 +56,7 @@ DATA_HEADERS = {  # of data, which no page needs to show; the pages and their fi
     "Cache-Control": "no-store",
 }
 # What a listed site's scripts may read of an answer, beside its body.
-EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition"]
+EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition", "WWW-Authenticate"]
 EXPOSED += [f"X-Memory-{name}" for name in ("Model", "Session-Id", "Recalled", "Tokens-Saved", "Error")]
 
 OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
@@ -91,9 +91,8 @@ def register(app: Flask, engine: Engine) -> None:
     def after_request(response: Response) -> Response:
         info: RequestInfo = g.request_info
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
-        headers.extend(HEADERS)
         headers["X-Request-ID"] = info.id
-        for name, value in DATA_HEADERS.items():
+        for name, value in (HEADERS | DATA_HEADERS).items():
             headers.setdefault(name, value)
         end: ExitStack = request.environ[AT_END]
         end.callback(log_request, metrics, info, request.method, route, response)
@@ -131,7 +130,7 @@ def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: Concurre
     settings = engine.settings
     sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
     with limits.limit_key_guesses() if sends_key else nullcontext():
-        principal = authenticate(view, engine.keys, settings)
+        principal = None if getattr(view, "keyless", False) else authenticate(view, engine.keys, settings)
     # Without a key, the caller is this machine itself, which is limited only if the settings say so.
     limited = settings.rate_limit or settings.allow_anonymous or principal is not ANONYMOUS
     counted_as = limits.check(principal) if limited else None
@@ -141,13 +140,14 @@ def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: Concurre
 
 
 def _require_json(view: Any) -> None:
-    """Raise UnsupportedMediaType for a body that is neither JSON nor, where that is taken, a file.
+    """Raise UnsupportedMediaType for a body that is neither JSON nor, where that is taken, a file or a form.
 
-    A form of another site can send neither without asking first.
+    A form of another site can send neither JSON nor a file without asking first.
     """
     has_body = request.content_length or "Transfer-Encoding" in request.headers
     is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
-    if has_body and request.method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file):
+    is_form = getattr(view, "forms", False) and request.mimetype == "application/x-www-form-urlencoded"
+    if has_body and request.method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file or is_form):
         raise UnsupportedMediaType
 
 

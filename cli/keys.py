@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import click
 
 from api.resource import current_engine
@@ -37,10 +39,16 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str
 
 @keys.command("list")
 def show() -> None:
-    """List the keys that were made, revoked ones too."""
-    made = current_engine().keys.list_keys()
+    """List the keys that were made, revoked ones too, each with the programs that it connected."""
+    made, connections = current_engine().keys.list_keys(), current_engine().oauth.list_connections()
     for info in made:
         click.echo(_line(info))
+        for one in connections:
+            if one.key_id == info.id:
+                place = urlsplit(one.redirect_uri)
+                times = f"connected {one.created_at:%Y-%m-%d}, renewed {one.renewed_at:%Y-%m-%d %H:%M} UTC"
+                scopes = ", ".join(one.scopes)
+                click.echo(f"    connection {one.id}  {one.name}  {place.hostname or place.scheme}  {scopes}  {times}")
     click.echo(
         f"{len(made)} made. Those in RECAP_API_KEYS: {len(current_engine().settings.api_keys)}, not listed.", err=True
     )
@@ -49,12 +57,20 @@ def show() -> None:
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID", type=click.IntRange(min=1))
 def revoke(key_id: int) -> None:
-    """Let the key in no more.  A key stays asked for, also when it was the last."""
+    """Let the key in no more, nor the programs that it connected.  A key stays asked for, also when it was the last."""
     info = current_engine().keys.revoke(key_id)
     click.echo(
         f"Key {info.id}, {_for_whom(info)}, is revoked since {info.revoked_at:%Y-%m-%d %H:%M} UTC. Every server "
         f"refuses it within {CACHE_SECONDS:g} seconds."
     )
+
+
+@keys.command("disconnect")
+@click.argument("connection_id", metavar="ID", type=click.IntRange(min=1))
+def disconnect(connection_id: int) -> None:
+    """End the connection of one program, as `recap keys list` shows it.  Its key stays."""
+    current_engine().oauth.disconnect(connection_id)
+    click.echo(f"Connection {connection_id} has ended. The program has to ask its person again.")
 
 
 def _for_whom(info: KeyInfo) -> str:

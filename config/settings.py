@@ -111,7 +111,8 @@ class Settings(BaseModel):
 
     public_url: Annotated[str, AfterValidator(parsers.public_url)] = ""
     """The address at which people open Recap's page, as `https://recap.example.com`. With it recalled excerpts link to
-    their messages there, so that a model can cite them. Empty: no links."""
+    their messages there, so that a model can cite them, and programs connect to `/mcp` by URL. Empty: no links, and
+    only programs on this machine connect so."""
 
     webhook_networks: Annotated[tuple[parsers.Network, ...], _from_text(parsers.networks)] = ()
     """Networks that webhooks may reach although they are not public, also without TLS, as `10.1.0.0/16,127.0.0.1`.

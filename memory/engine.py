@@ -19,6 +19,7 @@ from sqlalchemy import Engine as DatabaseEngine
 from config import Settings, SettingsError
 from memory.access.budgets import Budgets
 from memory.access.keys import Keys
+from memory.access.oauth import OAuth
 from memory.conversation_types import ConversationTypes
 from memory.events import Events
 from memory.examples import Examples
@@ -104,7 +105,8 @@ class Engine:
         self.jobs = Jobs(database, now)
         self.webhooks = Webhooks(settings, database, events, job_queue, now)
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
-        self.keys = Keys(settings.api_keys, database, now)
+        self.keys = keys = Keys(settings.api_keys, database, now)
+        self.oauth = OAuth(keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
         mini = MiniModel(model_server, budgets, metrics)
         variables = [prompt_variables(first=first) for first in (True, False)]

@@ -52,6 +52,10 @@ class Unauthenticated(RecapError):
     type = "authentication_error"
 
 
+class TokenRefused(Unauthenticated):
+    """Caller whose access token expired, as each does, or opens nothing here. Nobody guesses 256 bits (401)."""
+
+
 class Forbidden(RecapError):
     """Call that the caller may not make (403). Another owner's data is NotFound instead."""
 

@@ -8,6 +8,7 @@ from models.jobs import JobRow, QueueRow
 from models.keys import KeyRow
 from models.messages import REVISED, MessageRow
 from models.model_server import ModelServerRow
+from models.oauth import GrantRow, TokenRow
 from models.owners import OwnerRow, SpendingRow
 from models.prompts import PromptRow
 from models.retention import ArchiveRow

@@ -27,6 +27,12 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 OUTSIDE_THE_DOCUMENT = {
     ("GET", path) for path in ("/openapi.json", "/docs", "/", "/static/{}", "/metrics", "/docs/guide", "/docs/guide/{}")
 }
+OUTSIDE_THE_DOCUMENT |= {  # OAuth, which has documents of its own
+    *(("GET", f"/.well-known/oauth-{what}") for what in ("protected-resource", "protected-resource/mcp")),
+    *(("GET", f"/.well-known/{what}") for what in ("oauth-authorization-server", "openid-configuration")),
+    *(("POST", f"/oauth/{what}") for what in ("authorize", "token", "register", "revoke")),
+    ("GET", "/oauth/authorize"),
+}
 _CALL = re.compile(r"\b((?:GET|POST|PUT|PATCH|DELETE)(?:[/,` ]+(?:GET|POST|PUT|PATCH|DELETE))*)[` ]+(/[\w/{}<>:.-]*)")
 
 

@@ -25,6 +25,7 @@ from sqlalchemy import select, update
 from app import engine_of
 from config import Settings
 from memory.engine import utc_now
+from memory.ops import public_network
 from memory.webhooks import sending
 from memory.webhooks.webhooks import FAILING_MAX, WEBHOOKS_MAX
 from models import JobRow, WebhookRow
@@ -365,13 +366,13 @@ def test_a_private_address_is_not_connected_to(make_app: MakeApp, receiver: Rece
 def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> None:
     """A name server that answers with a public address first, and then with a private one, leads nowhere."""
     answers = iter(["127.0.0.1", "10.0.0.1"])
-    real, asked = sending.socket.getaddrinfo, list[Any]()
+    real, asked = public_network.socket.getaddrinfo, list[Any]()
 
     def rebinding(host: Any, *args: Any, **options: Any) -> Any:
         asked.append(host)
         return real(next(answers) if host == "rebinding.test" else host, *args, **options)
 
-    monkeypatch.setattr(sending.socket, "getaddrinfo", rebinding)
+    monkeypatch.setattr(public_network.socket, "getaddrinfo", rebinding)
     url = receiver.url.replace("127.0.0.1", "rebinding.test")
     answer = sending.post(url, "whsec_AAAA", EVENT, utc_now(), LOOPBACK)
     assert (answer.status, answer.error) == (204, None)

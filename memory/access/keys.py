@@ -20,19 +20,19 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from cachetools.func import ttl_cache
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import ApiKey, Settings, SettingsError
 from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
-from models import Database, KeyRow, for_update
+from models import Database, GrantRow, KeyRow, for_update
 from models.keys import CHAT, SCOPES
 from schemas.fields import USER_ID_CHARS_MAX
 
@@ -49,13 +49,14 @@ _ROWS = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at
 class Principal:
     """Tenant, the person (None: any of the tenant's) and the scopes of a key.
 
-    key: its name, which reveals nothing: `made-7` for row 7, `set-1` for the first in the settings.
+    key: its name, which reveals nothing: `made-7` for row 7, `set-1` for the first in the settings. key_id: of its row.
     """
 
     tenant: str
     user_id: str | None = None
     scopes: frozenset[str] = frozenset(SCOPES)
     key: str | None = None
+    key_id: int | None = field(default=None, compare=False)
 
     def has_scope(self, scope: str, *, own: bool = True) -> bool:
         """Return whether the key may make calls of a scope.
@@ -93,7 +94,7 @@ class Keys:
         clock: Callable[[], float] = time.monotonic,  # `now` may be put back, which would keep a revoked key alive
     ) -> None:
         self._configured = [
-            (_digest(setting.key), Principal(setting.tenant, key=f"set-{number}"))
+            (digest_of(setting.key), Principal(setting.tenant, key=f"set-{number}"))
             for number, setting in enumerate(configured, 1)
         ]
         self._database = database
@@ -107,7 +108,7 @@ class Keys:
 
     def find_principal(self, key: str) -> Principal | None:
         """Return the principal of `key`; None for an unknown or revoked one."""
-        key_digest = _digest(key)
+        key_digest = digest_of(key)
         match: Principal | None = None
         for digest, principal in self._configured:  # no early exit: each key takes the same time
             if hmac.compare_digest(digest, key_digest):
@@ -137,7 +138,7 @@ class Keys:
             scopes=" ".join(scope for scope in SCOPES if scope in scopes),
             label=label,
             hint=key[:HINT_CHARS],
-            digest=_digest(key),
+            digest=digest_of(key),
             created_at=self._now(),
         )
         with self._database.write() as tx:
@@ -153,12 +154,16 @@ class Keys:
             return [_info(row) for row in tx.scalars(select(KeyRow).order_by(KeyRow.id))]
 
     def revoke(self, key_id: int) -> KeyInfo:
-        """Refuse a key from now on. A second call keeps the time of the first. Raises NotFound."""
+        """Refuse a key from now on, and the programs that it connected. A second call keeps the time of the first.
+
+        Raises NotFound.
+        """
         with self._database.write() as tx:
             row = tx.scalar(for_update(tx, select(KeyRow).where(KeyRow.id == key_id), KeyRow))
             if row is None:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `recap keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()
+            tx.execute(delete(GrantRow).where(GrantRow.key_id == key_id))
             info = _info(row)
         self._by_digest.cache_clear()
         return info
@@ -182,7 +187,7 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
 def _principal(row: Any) -> Principal | None:
     if row.revoked_at is not None:
         return None
-    return Principal(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}")
+    return Principal(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}", row.id)
 
 
 def _info(row: KeyRow) -> KeyInfo:
@@ -190,7 +195,8 @@ def _info(row: KeyRow) -> KeyInfo:
     return KeyInfo(row.id, row.tenant, row.user_id, scopes, row.label, row.hint, row.created_at, row.revoked_at)
 
 
-def _digest(key: str) -> str:
+def digest_of(key: str) -> str:
+    """Return the digest that is stored of a key or token."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -192,6 +192,8 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
     rows["archives"] = count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id))
     _enqueue_clearing(engine, tx, owner.tenant, owner.index_key, owner=owner.index_key)
     is_told = owner.kind == "user" and _tell(engine, tx, owner)
+    if owner.user_id is not None:
+        engine.oauth.disconnect_person(tx, owner.tenant, owner.user_id)
     tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
     return Erased(rows, owner.index_key, owner.tenant, is_told)
 

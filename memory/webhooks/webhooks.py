@@ -30,6 +30,7 @@ from memory.access.owners import find_or_make_owner, visible_to
 from memory.errors import Conflict, DeliveryFailed, InvalidRequest, NotFound, RecapError
 from memory.events import BATCH, START_SECONDS, Events, find_owners, of_caller, parse_position, read_events
 from memory.jobs import JobQueue
+from memory.ops import public_network
 from memory.webhooks import sending
 from memory.webhooks.sending import SECRET_PREFIX
 from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, for_update, retry_on_conflict
@@ -153,7 +154,7 @@ class Webhooks:
             problem = "it has to begin with https://"
         else:
             with suppress(ValueError):
-                if not sending.is_allowed(ip_address(host), networks, is_encrypted=is_encrypted):
+                if not public_network.is_allowed(ip_address(host), networks, is_encrypted=is_encrypted):
                     problem = "it is not public, or has no TLS, and the server's WEBHOOK_NETWORKS does not name it"
         if problem:
             raise InvalidRequest("bad_webhook_url", f"This address can't be used: {problem}.", param="url")

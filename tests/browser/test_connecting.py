@@ -1,0 +1,78 @@
+"""The page on which a person connects a program: what Chromium lets its form do, and what it leads to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from app import engine_of
+from tests.browser.conftest import Serve
+from tests.browser.windows import PHONE, USUAL, accessibility, watch_of
+from tests.live import Live
+from tests.test_oauth import query, register
+
+
+@pytest.fixture
+def live(serve: Serve) -> Live:
+    return serve()
+
+
+@pytest.fixture
+def program() -> Iterator[tuple[str, list[str]]]:
+    """Where a program waits for its person, which leads on to another of its addresses; and the addresses asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            first = self.path.startswith("/callback")
+            self.send_response(302 if first else 200)
+            self.send_header("Location", f"http://localhost:{server.server_port}/done") if first else None
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"" if first else b"<title>Done</title><link rel=icon href=data:,>")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/callback", asked
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("page", [USUAL, PHONE.at_night], indirect=True, ids=str)
+def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str, list[str]]) -> None:
+    address, asked = program
+    key = engine_of(live.app).keys.create("default", "ada")[0]
+    client_id = register(live.client, address, name="Pocket")
+    watch_of(page).expect(r"status of 401")
+    page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
+    expect(page.get_by_role("main")).to_contain_text("It calls itself Pocket")
+    accessibility(page)
+    page.get_by_label("Your API key").fill("recap_wrong")
+    page.get_by_role("button", name="Connect").click()
+    expect(page.get_by_role("alert")).to_contain_text("unknown or was revoked")
+    assert asked == []
+    page.get_by_label("add, correct and erase").uncheck()
+    page.get_by_label("Your API key").fill(key)
+    page.keyboard.press("Enter")
+    expect(page).to_have_title("Done")
+    assert re.fullmatch(r"/callback\?code=recapt_[\w-]+&iss=[^&]+&state=a\+state", asked[0]), asked
+
+
+def test_who_cancels_goes_back_without_a_code(page: Page, live: Live, program: tuple[str, list[str]]) -> None:
+    address, asked = program
+    engine_of(live.app).keys.create("default", "ada")
+    client_id = register(live.client, address)
+    page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
+    page.get_by_role("button", name="Cancel").click()
+    expect(page).to_have_title("Done")
+    assert asked[0].startswith("/callback?error=access_denied&")
