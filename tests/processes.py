@@ -109,15 +109,23 @@ class Api:
                 return found
             more["cursor"] = page["next_cursor"]
 
-    def jobs_done(self, *kinds: str, seconds: float = 40.0) -> None:
-        """Wait until there is no job but for those that wait for a long pause or the night; or none of these kinds."""
-        later = ("profile", "consolidation")
+    def jobs_done(self, *kinds: str, seconds: float = 40.0, hurry: bool = True) -> None:
+        """Wait until there is no job but for those that wait for a long pause or the night; or none of these kinds.
+
+        hurry: have jobs done now that wait for more work of their kind.
+        """
+        later, hurried = ("profile", "consolidation"), set[int]()
 
         def none_left() -> bool:
             jobs = self.get("/api/jobs", limit=100)["items"]
-            return not [job for job in jobs if (job["kind"] in kinds if kinds else job["kind"] not in later)]
+            left = [job for job in jobs if (job["kind"] in kinds if kinds else job["kind"] not in later)]
+            for job in left if hurry else ():
+                if job["state"] == "pending" and job["id"] not in hurried:
+                    hurried.add(job["id"])
+                    self.http.post(f"/api/jobs/{job['id']}/retry")
+            return not left
 
-        assert eventually(none_left, seconds), self.get("/api/jobs")
+        assert eventually(none_left, seconds, 0.05), self.get("/api/jobs")
 
 
 def eventually(condition: Callable[[], object], seconds: float = 15.0, pause: float = 0.02) -> bool:

@@ -75,7 +75,7 @@ def test_a_worker_of_its_own_does_what_the_web_leaves_and_ends_with_what_it_has_
         assert len(set(asked(model_server))) == len(rows(server, VERSIONS)) == 4
         assert [(state, attempts) for _, state, attempts in rows(server, JOBS)] == [("pending", 0)] * 4
         with worker(server):
-            api.jobs_done()
+            api.jobs_done(hurry=False)
         assert "jobs_late" not in api.get("/health/ready")
     assert len(rows(server, VERSIONS)) == 8
     assert server.stop() == 0

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.slow
 UPGRADE = "recap db upgrade"
 
 
-def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path) -> None:
-    with migrated_server(tmp_path, SUMMARY_DEBOUNCE="0") as server:
+def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         server.start()
         with Api(server) as api:
             first = api.chat("s1", "My name is Ada and I am allergic to walnuts.", user_id="ada")
@@ -63,8 +63,9 @@ def test_jobs_run_under_any_server(tmp_path: Path, migrated: Path, program: str)
         )
         with Api(server) as api:
             api.chat("s1", "I live in Bristol, at 17 Marlow Road.", user_id="ada")
-            api.jobs_done()
+            api.jobs_done("summary", hurry=False)
             assert "Marlow" in json.dumps(api.get("/api/sessions/s1/summary"))
+            api.jobs_done()
             assert "jobs_late" not in api.get("/health/ready")
         server.signal(signal.SIGTERM)
         server.wait()
@@ -102,13 +103,10 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
 
 def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path: Path, migrated: Path) -> None:
     with migrated_server(tmp_path, migrated) as server:
-        for revision, told in (("9999", "run the version of Recap that made it"), ("0019", UPGRADE)):
-            execute(server, f"UPDATE alembic_version SET version_num = '{revision}'")
-            with pytest.raises(RuntimeError, match=told):
-                server.start()
-        (server.data_dir / "recap.db").unlink()
-        with pytest.raises(RuntimeError, match=UPGRADE):
+        execute(server, "UPDATE alembic_version SET version_num = '9999'")
+        with pytest.raises(RuntimeError, match="run the version of Recap that made it"):
             server.start()
+        (server.data_dir / "recap.db").unlink()
         for command in (("run", "--port", str(server.port)), ("jobs", "work", "--once")):
             refused = server.flask(*command)
             assert refused.returncode == 1 and UPGRADE in refused.stderr and "Traceback" not in refused.stderr, command
@@ -119,6 +117,5 @@ def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migr
         with pytest.raises(RuntimeError, match="WEB_THREADS cannot be used") as refused:
             server.start()
         assert "Traceback" not in str(refused.value)
-        for command in (("run",), ("db", "current")):
-            told = server.flask(*command)
-            assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
+        told = server.flask("db", "current")
+        assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
