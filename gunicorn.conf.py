@@ -1,8 +1,12 @@
 """gunicorn's configuration.  `gunicorn wsgi:app` in this folder reads it."""
 
+import errno
 import gc
+import logging
+import multiprocessing
 import os
 import signal
+import socket
 import sys
 
 from gunicorn.glogging import Logger
@@ -40,12 +44,25 @@ control_socket_disable = True
 logger_class = _EventLogger
 logconfig_dict = logs.for_gunicorn(_settings)
 _figures = _settings.data_dir / "metrics"  # shared with `recap jobs work`
+_started = multiprocessing.Value("i", 0)  # workers, over all processes
 
 
 def on_starting(server):
-    """Delete the counts of an earlier run."""
+    """Refuse an address that is taken, once and in a sentence; delete the counts of an earlier run."""
     from memory.ops import metrics
 
+    inherited = "LISTEN_FDS" in os.environ or "GUNICORN_FD" in os.environ
+    for host, port in (address for address in server.cfg.address if isinstance(address, tuple) and not inherited):
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                taken = error.errno == errno.EADDRINUSE
+                why = "another program uses it: stop that one" if taken else f"{error.strerror}: choose another address"
+                sys.exit(
+                    f"Recap does not start on {host}, port {port}: {why}, or set PORT (or HOST), as PORT=8001 in .env."
+                )
     metrics.begin(_figures)
 
 
@@ -77,6 +94,11 @@ def post_worker_init(worker):
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     engine_of(worker.wsgi).metrics.share(_figures)
     engine_of(worker.wsgi).start()
+    with _started.get_lock():
+        _started.value += 1
+        if _started.value == workers:
+            address = str(worker.sockets[0]).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+            logging.getLogger("recap").info("Recap is ready: open %s", _settings.public_url or address)
 
 
 def worker_exit(server, worker):

@@ -63,6 +63,9 @@ OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  #
 # Turns have a line of their own; the others are asked for all the time.
 QUIET = {"/api/chat", "/v1/chat/completions", "/v1/messages", "/v1/responses"}
 QUIET |= {"/health/live", "/health/ready", "/metrics", "/static/<path:filename>"}
+# What the page asks for while it waits for a reply and for the memory.
+POLLED = {"/api/jobs", "/api/sessions", "/api/sessions/<session_id>/summary", "/api/facts"}
+POLLED |= {"/api/sessions/<session_id>/turns", "/api/sessions/<session_id>/turns/<int64:message_id>"}
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
 
@@ -155,7 +158,7 @@ def log_request(metrics: Metrics, info: RequestInfo, method: str, route: str, re
     """Count a request and log it."""
     seconds, status, code = time.perf_counter() - info.began, response.status_code, info.code
     metrics.end_request(method, route, status, seconds, code)
-    quiet = status < 400 and code is None and route in QUIET
+    quiet = status < 400 and code is None and (route in QUIET or (method == "GET" and route in POLLED))
     level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level
     if log.isEnabledFor(level):
         figures = {"method": method, "route": route, "status": status, "seconds": seconds, "code": code}

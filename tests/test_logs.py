@@ -67,7 +67,7 @@ def test_a_turn_has_one_line_with_its_phases(told: Flask, log: Lines) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body", "route", "status", "code"),
     [
-        ("GET", "/api/sessions", None, "/api/sessions", "200", None),
+        ("GET", "/api/prompts", None, "/api/prompts", "200", None),
         ("GET", "/api/sessions/nobodys", None, "/api/sessions/<session_id>", "404", "session_not_found"),
         ("GET", "/nothing/here", None, "none", "404", "not_found"),
         ("POST", "/api/chat", {"message": "x" * 100_001}, "/api/chat", "413", "message_too_large"),
@@ -85,9 +85,11 @@ def test_a_request_that_is_no_turn_has_one_line(
 
 def test_what_is_asked_all_the_time_has_no_line(told: Flask, log: Lines) -> None:
     client = told.test_client()
-    for path in ("/health/live", "/health/ready", "/metrics"):
+    for path in ("/health/live", "/health/ready", "/metrics", "/api/sessions", "/api/jobs", "/api/facts?user_id=ada"):
         client.get(path)
     assert log() == []
+    client.post("/api/sessions", json={})
+    assert [line["route"] for line in log()] == ["/api/sessions"], "what changes something has one"
 
 
 def test_a_job_says_which_and_whose_it_is(told: Flask, log: Lines) -> None:

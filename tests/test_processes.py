@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
+import time
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from tests.model_server import ModelServer, Text
-from tests.processes import Api, execute, migrated_server, model_settings, rows, sound
+from tests.processes import Api, eventually, execute, migrated_server, model_settings, rows, sound
 
 pytestmark = pytest.mark.slow
 
@@ -119,3 +121,23 @@ def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migr
         assert "Traceback" not in str(refused.value)
         told = server.flask("db", "current")
         assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
+
+
+def test_the_last_line_of_a_start_says_where_to_open_it(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
+        server.start()
+        ready = f"Recap is ready: open http://127.0.0.1:{server.port}"
+        assert eventually(lambda: ready in server.log.read_text(), 10.0)
+        lines = server.log.read_text().splitlines()
+        assert ready in lines[-1] and sum("Recap is ready" in line for line in lines) == 1
+
+
+def test_a_taken_port_is_said_in_a_sentence_with_the_setting(tmp_path: Path, migrated: Path) -> None:
+    with migrated_server(tmp_path, migrated) as server, socket.socket() as other:
+        other.bind(("127.0.0.1", server.port))
+        other.listen()
+        began = time.monotonic()
+        with pytest.raises(RuntimeError, match="PORT=8001") as refused:
+            server.start()
+        assert "Traceback" not in str(refused.value) and "Retrying" not in str(refused.value)
+        assert time.monotonic() - began < 15.0
