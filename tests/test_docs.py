@@ -1,4 +1,4 @@
-"""What is written down is what there is: routes, settings and commands, in the README and in the OpenAPI document."""
+"""What is written down is what there is: routes, settings and commands, in docs/ and in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -76,17 +76,17 @@ def test_every_invariant_names_a_test_that_there_is() -> None:
     assert [(path, text) for path, text, tests in listed if not tests or not defined.issuperset(tests)] == []
 
 
-def test_the_readme_names_every_call_and_no_other(document: dict[str, Any]) -> None:
+def test_the_table_of_calls_names_every_call_and_no_other(document: dict[str, Any]) -> None:
     told = {
         (method, plain(path))
-        for line in page("README.md").splitlines()
+        for line in page("docs/api.md").splitlines()
         if line.lstrip().startswith("|")
         for methods, path in _CALL.findall(line)
         for method in re.findall(r"[A-Z]+", methods)
     }
     there = documented(document)
-    assert sorted(there - told) == [], "calls that the README's endpoint table does not name"
-    assert sorted(told - there - OUTSIDE_THE_DOCUMENT) == [], "calls in the README's tables that there are not"
+    assert sorted(there - told) == [], "calls that the table of docs/api.md does not name"
+    assert sorted(told - there - OUTSIDE_THE_DOCUMENT) == [], "calls in the tables of docs/api.md that there are not"
 
 
 def test_the_table_of_settings_names_every_one_and_its_default() -> None:
