@@ -14,6 +14,7 @@ from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
     PARTS_MAX,
+    USER_ID_CHARS_MAX,
     CallerQuery,
     Input,
     Items,
@@ -80,6 +81,9 @@ class SessionQuery(PageQuery):
     archived = fields.Boolean(load_default=None)
     before = UtcDateTime(load_default=None)
     after = UtcDateTime(load_default=None)
+    except_user_id = optional_text(
+        USER_ID_CHARS_MAX, metadata=describe("Leave this person's out: those of other people, and of programs, stay.")
+    )
 
 
 class SessionCreate(CallerQuery):

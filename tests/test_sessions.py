@@ -7,10 +7,12 @@ import json
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
+from app import engine_of
 from tests.http import append, chat, error, good, listings, read_all, said
-from tests.test_auth import METHODS
+from tests.test_auth import METHODS, with_key
 
 # -- making, reading, changing
 
@@ -218,3 +220,20 @@ def test_a_session_of_nobody_is_reached_by_its_id_whoever_else_has_one(client: F
     good(client.delete("/api/sessions/main"))
     assert client.get("/api/sessions/main?user_id=ada").json["message_count"] == 1
     assert error(client.get("/api/sessions/main"), 422)["code"] == "session_ambiguous"
+
+
+def test_the_sessions_of_other_people_and_of_programs_are_listed_apart(app: Flask) -> None:
+    client = app.test_client()
+    append(client, "mine", [said("Hello")], user_id="me")
+    append(client, "adas", [said("Hello")], user_id="ada")
+    append(client, "demo", [said("Hello")])
+    others = good(client.get("/api/sessions?except_user_id=me"))["items"]
+    assert {one["id"]: one["user_id"] for one in others} == {"adas": "ada", "demo": None}
+    ada = with_key(app, engine_of(app).keys.create("default", "ada", ["chat"])[0])
+    assert good(ada.get("/api/sessions?except_user_id=me"))["items"][0]["id"] == "adas"
+    assert good(ada.get("/api/sessions?except_user_id=ada"))["items"] == []
+
+
+def test_a_title_shows_no_entities(app: Flask) -> None:
+    told = append(app.test_client(), "s", [said("Salt &amp; pepper: 3 &lt; 4?")])
+    assert told["session"]["title"] == "Salt & pepper: 3 < 4?"

@@ -76,6 +76,7 @@ class SessionFilters(TypedDict, total=False):
     archived: bool | None
     before: datetime | None
     after: datetime | None
+    except_user_id: str | None
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ class Sessions:
             "archived": SessionRow.archived.is_,
             "before": updated_at.__lt__,
             "after": updated_at.__ge__,
+            "except_user_id": lambda user_id: or_(OwnerRow.kind != "user", OwnerRow.name != user_id),
         }
         query = query.where(*(conditions[name](value) for name, value in filters.items() if value not in (None, "")))
         if cursor is not None:
