@@ -183,19 +183,23 @@ class Facts:
     ) -> tuple[int, dict[str, int]]:
         """Delete facts with their histories and the facts that they superseded.
 
-        The newest summaries and the profile lose what says the same. restore: superseded facts are valid again instead.
+        The newest summaries and the profile lose what says the same. restore: superseded facts are valid again, and
+        summaries say these instead.
         Return how many of the facts there were, and counts of the rows that were deleted.
         """
         query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
         chain = supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
         revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
+        corrected = select(FactRow.superseded_by, FactRow.text).where(FactRow.superseded_by.in_(ids))
+        valid_again = {row.superseded_by: row.text for row in tx.execute(corrected)} if restore else {}
         by_owner: dict[int, list[Fact]] = defaultdict(list)
         for row in tx.scalars(select(FactRow).where(FactRow.id.in_(chain))):
             by_owner[row.owner_id].append(as_fact(row, None))
         for owner_id, facts in by_owner.items():
-            nothing, of_owner = dict.fromkeys(facts, ""), SessionRow.owner_id == owner_id
-            replace_texts_in_newest(tx, of_owner, nothing, "erasure", self._settings, self._now())
+            instead = {fact: valid_again.get(fact.id, "") for fact in facts}
+            of_owner = SessionRow.owner_id == owner_id
+            replace_texts_in_newest(tx, of_owner, instead, "erasure", self._settings, self._now())
             remove_values(tx, owner_id, facts, self._now())
         delete_with_history(tx, chain, self._now())
         return len(ids), {"facts": len(chain), "fact_revisions": revisions}

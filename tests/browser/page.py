@@ -40,7 +40,23 @@ def chat(page: Page, server: ModelServer, text: str, reply: str = "Noted.", show
     server.main.queue(reply)
     send(page, text)
     expect(messages(page).last).to_contain_text(shows or reply)
-    expect(page.get_by_role("button", name=re.compile("Why this answer")).last).to_be_visible()
+    expect(page.locator("article[aria-busy]")).to_have_count(0)
+    expect(messages(page).last.locator(".deeds")).to_be_visible()
+
+
+def deed(message: Locator, name: str) -> None:
+    """Do something with a message: by its icon, which shows under the pointer, or else by its menu."""
+    message.hover()
+    icon = message.get_by_role("button", name=name, exact=True)
+    if icon.count():
+        return icon.click()
+    message.locator(".menu > button").click()
+    return message.get_by_role("menuitem", name=name, exact=True).click()
+
+
+def tab(page: Page, name: str) -> None:
+    """Choose a tab, which may show a number."""
+    page.get_by_role("tab", name=re.compile(f"^{name}")).last.click()
 
 
 def begin(page: Page, server: ModelServer, message: str, text: str) -> Dictation:
@@ -95,27 +111,34 @@ def session_shown(page: Page) -> str:
 # Dialogs
 
 
-def open_settings(page: Page) -> Locator:
-    return _open(page, "Settings")
+def open_settings(page: Page, name: str = "You") -> Locator:
+    """Open the settings at a tab."""
+    dialog = _open(page, "Settings")
+    tab(page, name)
+    return dialog
 
 
 def close_settings(page: Page) -> None:
     page.get_by_role("button", name="Close Settings").click()
 
 
-def open_manage(page: Page) -> Locator:
-    return _open(page, "Manage memories")
+def open_manage(page: Page, name: str = "All facts") -> Locator:
+    """Open what Recap knows at a tab."""
+    dialog = _open(page, "What Recap knows")
+    tab(page, name)
+    return dialog
 
 
 def choose_file(page: Page, file: Path) -> None:
-    """Have a file imported, in the dialog that manages memories."""
+    """Have a file imported, in the dialog of all that Recap knows."""
+    tab(page, "Your data")
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Import a file").click()
     chooser.value.set_files(file)
 
 
 def open_prompts(page: Page) -> Locator:
-    open_settings(page).get_by_role("button", name="Edit prompts").click()
+    open_settings(page, "Models").get_by_role("button", name="Edit prompts").click()
     return page.get_by_role("dialog", name="Prompts")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -29,15 +30,27 @@ def three(live: Live) -> None:
 
 
 def press(page: Page, name: str) -> None:
-    """Press a button that shows while the pointer is on its row."""
-    chats(page).get_by_role("listitem").filter(has_text=name.partition(" ")[2]).hover()
-    chats(page).get_by_role("button", name=name).click()
+    """Choose from the menu of a row, whose button shows while the pointer is on it."""
+    action, _, title = name.partition(" ")
+    chats(page).get_by_role("listitem").filter(has_text=title).hover()
+    chats(page).get_by_role("button", name=f"More about {title}").click()
+    chats(page).get_by_role("menuitem", name=action, exact=True).click()
 
 
 def select(page: Page, title: str) -> None:
-    """Tick a chat's box, which shows while the focus is in its row."""
-    chats(page).get_by_role("button", name=re.compile(f"^{title}")).focus()
-    chats(page).get_by_role("checkbox", name=f"Select {title}").check()
+    """Select a chat: the first one by its menu, then all have boxes."""
+    box = chats(page).get_by_role("checkbox", name=f"Select {title}")
+    if not chats(page).get_by_role("checkbox").count():
+        return press(page, f"Select {title}")
+    return box.check()
+
+
+def places(page: Page) -> list[Any]:
+    """Where each chat stands, and the edge below the list."""
+    found: list[Any] = page.evaluate(
+        "[...document.querySelectorAll('.session, .sessions-foot')].map(one => one.getBoundingClientRect().y)"
+    )
+    return found
 
 
 def test_a_pinned_chat_stands_first(page: Page, live: Live) -> None:
@@ -55,8 +68,11 @@ def test_a_pinned_chat_stands_first(page: Page, live: Live) -> None:
 def test_chats_are_archived_and_come_back(page: Page, live: Live) -> None:
     three(live)
     page.goto("/#/car")
+    expect(listed(page)).to_have_count(3)
+    before = places(page)
     for title in ("The oven is broken", "The roses need water"):
         select(page, title)
+        assert places(page) == before  # nothing moves under the pointer
     expect(chats(page).get_by_role("status")).to_have_text("2 chats")
     fits(page)
     chats(page).get_by_role("button", name="Archive", exact=True).click()
@@ -70,6 +86,10 @@ def test_chats_are_archived_and_come_back(page: Page, live: Live) -> None:
     archived.click()
     expect(listed(page)).to_have_text(["No fuel", "The roses need water"])
     assert live.client.get(f"/api/sessions/kitchen?user_id={ME}").json["archived"]
+    archived.click()
+    expect(listed(page)).to_have_text(["The oven is broken"])
+    chats(page).get_by_role("button", name="New chat", exact=True).click()  # it is seen where it stands
+    expect(listed(page)).to_have_text(["No fuel", "The roses need water"])
 
 
 def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page: Page, live: Live) -> None:
@@ -84,13 +104,14 @@ def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page: Page,
     expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
-    page.get_by_role("button", name="Memory on").click()
     box(page).fill("Half a thought")
     page.evaluate("localStorage.setItem('recap.model.garden', 'large')")
     for title in ("The oven is broken", "The roses need water"):
         select(page, title)
     chats(page).get_by_role("button", name="Delete", exact=True).click()
-    page.get_by_role("dialog", name="Delete 2 chats?").get_by_role("button", name="Delete", exact=True).click()
+    asked = page.get_by_role("dialog", name="Delete 2 chats?")
+    expect(asked.get_by_role("listitem")).to_have_text(["The oven is broken", "The roses need water"])
+    asked.get_by_role("button", name="Delete", exact=True).click()
     expect(listed(page)).to_have_text(["No fuel"])
     expect(messages(page)).to_have_count(0)  # one of them was open
     assert (

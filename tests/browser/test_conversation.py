@@ -12,6 +12,7 @@ from tests.browser.page import (
     ME,
     box,
     chat,
+    deed,
     fits,
     known,
     messages,
@@ -133,7 +134,8 @@ def test_any_message_is_edited_and_its_versions_come_back(page: Page, live: Live
     page.goto("/")
     chat(page, model_server, "I live in Lyon", "A fine city.")
     chat(page, model_server, "And I like tea", "Green, then.")
-    messages(page).first.get_by_role("button", name="Edit").click()
+    deed(messages(page).first, "Edit")
+    assert page.evaluate("document.activeElement.selectionStart") > 0  # one goes on writing at the end
     words = page.get_by_role("textbox", name="Your message, changed")
     expect(words).to_be_focused()
     words.fill("I live in Lille")
@@ -163,19 +165,23 @@ def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(
 ) -> None:
     state(live, "Lives in Bergen")
     page.goto("/")
-    model_server.mini.queue(digest_of(fact("Lives in Oslo", 1, "I live in Oslo"), topic="Towns"))
+    lives = fact("Lives in Oslo", 1, "I live in Oslo")
+    model_server.mini.queue(digest_of(lives, topic="Towns &amp; cities", data=["Lives in Oslo"]))
     chat(page, model_server, "Actually I live in Oslo now", "Noted.")
     told = messages(page).last.get_by_text("Remembered: Lives in Oslo")
     expect(told).to_be_visible()
     chats = page.get_by_role("navigation", name="Chats")
-    expect(chats.get_by_role("button", name=re.compile("^Towns"))).to_be_visible()  # the topic is its title now
-    expect(page).to_have_title("Towns · Recap")
+    expect(chats.get_by_role("button", name=re.compile("^Towns & cities"))).to_be_visible()  # its topic is its title
+    expect(page).to_have_title("Towns & cities · Recap")
     page.reload()
     expect(told).to_be_visible()
     page.get_by_role("button", name="Forget this: Lives in Oslo").click()
     expect(told).to_have_count(0)
     expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Lives in Bergen")  # it holds again
     assert known(live) == ["Lives in Bergen"]
+    page.get_by_role("tab", name="Summary").click()
+    figures = page.get_by_role("list", name="Facts and figures").get_by_role("listitem")
+    expect(figures).to_have_text(["Lives in Bergen"])  # in the summary, too
 
 
 @pytest.mark.parametrize("page", [USUAL.in_german], indirect=True, ids=str)
@@ -198,7 +204,9 @@ def test_on_the_german_page_reasons_and_speakers_are_german(page: Page, live: Li
     expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("1 Zeichen länger als die 100.000")
 
 
-def test_with_memory_off_a_chat_neither_uses_nor_feeds_it(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_memory_is_turned_off_for_a_chat_in_every_browser(
+    page: Page, live: Live, browse: Browse, model_server: ModelServer
+) -> None:
     state(live, "Likes lilies")
     page.goto("/")
     switch = page.get_by_role("button", name="Memory on")
@@ -207,9 +215,15 @@ def test_with_memory_off_a_chat_neither_uses_nor_feeds_it(page: Page, live: Live
     chat(page, model_server, "What flowers do I like?", "I can't tell.")
     (prompt,) = prompts(model_server)
     assert "lilies" not in str(prompt)
-    assert live.client.get(f"/api/sessions/{session_shown(page)}/messages?user_id={ME}").json["items"][0]["extra"]
-    page.reload()
-    expect(off).to_be_visible()  # it is kept for this chat
+    assert live.client.get(f"/api/sessions/{session_shown(page)}?user_id={ME}").json["remember"] is False
+    other = browse(live)
+    other.goto(page.url)
+    expect(messages(other)).to_have_count(2)
+    expect(other.get_by_role("button", name="Memory off")).to_be_visible()
+    other.close()
+    off.click()
+    expect(switch).to_be_visible()
+    assert live.client.get(f"/api/sessions/{session_shown(page)}?user_id={ME}").json["remember"]
     page.get_by_role("button", name="New chat", exact=True).click()
     expect(switch).to_be_visible()
     chat(page, model_server, "What flowers do I like?", "Lilies.")
@@ -247,25 +261,30 @@ def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
     page: Page, live: Live, model_server: ModelServer
 ) -> None:
     talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40 on Friday", "Noted.")
+    state(live, "Is allergic to walnuts")
+    patch = [{"op": "add", "path": "/home", "value": "Tallinn"}]
+    good(live.client.patch(f"/api/users/{ME}/profile", json={"patch": patch}))
+    good(live.client.put("/api/instructions/general", json={"user_id": ME, "text": "Be brief."}))
     page.goto("/")
     chat(page, model_server, "When does the ferry to Saaremaa leave?", "At 7:40.")
-    why = messages(page).last.get_by_role("button", name=re.compile("Why this answer"))
+    why = messages(page).last.get_by_role("button", name="Why this answer")
     why.click()
     told = page.get_by_role("region", name="Why this answer")
     expect(told).to_contain_text("The ferry to Saaremaa leaves at 7:40 on Friday")
-    expect(told).to_contain_text("words")
-    expect(told).to_contain_text("Full history")
+    expect(told.get_by_text("matches your words")).to_be_visible()
+    expect(told.get_by_text("Full history").first).to_be_hidden()  # figures stand behind their words
     page.reload()  # the same is told of a stored reply
-    messages(page).last.get_by_role("button", name=re.compile("Why this answer")).click()
-    expect(told).to_contain_text("The ferry to Saaremaa leaves at 7:40 on Friday")
+    deed(messages(page).last, "Why this answer")
+    for words in ("The ferry to Saaremaa leaves at 7:40 on Friday", "walnuts", "Tallinn", "Be brief."):
+        expect(told.get_by_text(words).first).to_be_visible()  # all that the prompt held
     told.get_by_role("button", name="Not helpful").click()
     expect(told.get_by_role("status")).to_contain_text("it counts less for similar questions")
     fits(page)
     chat(page, model_server, "At what time does the ferry to Saaremaa leave?", "At 7:40.")
-    messages(page).last.get_by_role("button", name=re.compile("Why this answer")).click()
+    deed(messages(page).last, "Why this answer")
     expect(told.last).to_contain_text(re.compile(r"marked as not helpful before -\d"))
     page.reload()
-    messages(page).nth(1).get_by_role("button", name=re.compile("Why this answer")).click()
+    deed(messages(page).nth(1), "Why this answer")
     told.get_by_role("button", name="Undo").click()
     expect(told.get_by_role("button", name="Not helpful")).to_be_enabled()
     assert good(live.client.get(f"/api/recall/unhelpful?user_id={ME}"))["items"] == []
@@ -288,7 +307,7 @@ def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(
     expect(why).to_have_count(2)  # under each reply its own
     why.first.click()
     told = messages(page).nth(1).get_by_role("region", name="Why this answer")
-    expect(told).to_contain_text("The model read only your message")
+    expect(told).to_contain_text("the model read only your message")
     assert live.client.get("/api/sessions").json["items"] == []
     page.reload()
     expect(page.get_by_text("surprise party")).to_have_count(0)
@@ -306,7 +325,7 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
     page.reload()
     expect(box(page)).to_be_visible()
     expect(notices).to_be_hidden()
-    open_settings(page).get_by_role("button", name="Connect a model").click()
+    open_settings(page, "Models").get_by_role("button", name="Connect a model").click()
     dialog = page.get_by_role("dialog", name="Connect a model")
     expect(dialog.get_by_role("button", name="Save")).to_be_visible()
 
@@ -316,12 +335,11 @@ def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_se
     chat(page, model_server, "My secret is Xylozarquon.", "I will keep it.")
     chat(page, model_server, "I like tea.", "Green, then.")
     first = messages(page).first
-    erase = first.get_by_role("button", name="Erase", exact=True)
     asked = page.get_by_role("dialog", name="Erase this message?")
-    erase.click()
+    deed(first, "Erase")
     asked.get_by_role("button", name="Cancel").click()
     expect(messages(page)).to_have_count(4)
-    erase.click()
+    deed(first, "Erase")
     expect(asked).to_contain_text("The reply to it stays")
     asked.get_by_role("button", name="Erase", exact=True).click()
     expect(messages(page)).to_have_count(3)

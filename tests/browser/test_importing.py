@@ -59,7 +59,7 @@ def drop(page: Page, *files: tuple[str, str, bytes]) -> Locator:
     expect(page.get_by_text("Drop the file to import its chats")).to_be_visible()
     drag(page, "drop", *files)
     expect(page.get_by_text("Drop the file to import its chats")).to_be_hidden()
-    return page.get_by_role("dialog", name="Manage memories")
+    return page.get_by_role("dialog", name="What Recap knows")
 
 
 def zipped(path: Path, **files: bytes) -> bytes:
@@ -112,7 +112,7 @@ def test_of_a_zip_only_the_chats_are_sent_in_the_order_of_its_files(home: Page, 
     sent: list[int] = []
     home.on("request", lambda it: "/api/import" in it.url and sent.append(len(it.post_data_buffer or b"")))
     assert not any(url.endswith("zip.mjs") for url in watch_of(home).requests)
-    manage = open_manage(home)
+    manage = open_manage(home, "Your data")
     choose_file(home, file)
     expect(manage).to_contain_text("export.zip was imported. New: 2 chats, 4 messages.")
     assert titles(live) == {"On tea 0", "On tea 1"}
@@ -133,14 +133,14 @@ def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_
         held.append(route) if len(parts) == 2 else route.continue_()
 
     home.route("**/api/import*", holds_the_second)
-    manage = open_manage(home)
+    manage = open_manage(home, "Your data")
     choose_file(home, file)
     bar = manage.get_by_role("progressbar", name="Imported chats")
     expect(bar).to_have_attribute("max", "30")
     expect(manage).to_contain_text(re.compile(r"[1-9]0 of 30 chats imported"))
     fits(home)
     home.keyboard.press("Escape")
-    manage = open_manage(home)  # the import goes on while no dialog shows it
+    manage = open_manage(home, "Your data")  # the import goes on while no dialog shows it
     expect(bar).to_be_visible()
     held[0].abort("connectionreset")
     alert = manage.get_by_role("alert").filter(has_text="of 30 chats were imported and are kept")

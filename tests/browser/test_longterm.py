@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.page import ME, fits, messages
+from tests.browser.page import ME, fits, messages, tab
 from tests.browser.windows import PHONE
 from tests.http import good
 from tests.knowledge import digest_of, fact, link
@@ -51,6 +51,7 @@ def known(page: Page, live: Live, model_server: ModelServer) -> Live:
 
 def opened(page: Page, title: str) -> Locator:
     """A part of the panel, which is unfolded."""
+    tab(page, "About you")
     part = page.get_by_role("complementary", name="Memory").locator(
         "details", has=page.get_by_role("heading", name=title)
     )
@@ -76,7 +77,7 @@ def test_the_profile_is_corrected_and_a_version_comes_back(page: Page, known: Li
     profile.get_by_role("textbox").fill("Tartu")
     profile.get_by_role("textbox").press("Enter")
     expect(line(profile, "Tartu")).to_contain_text("added by you")
-    expect(page.get_by_role("list", name="Facts", exact=True)).not_to_contain_text("Lives in Tallinn")
+    expect(page.locator("#memory .fact").filter(has_text="Lives in Tallinn")).to_have_count(0)
     line(profile, "green tea").focus()
     page.keyboard.press("Delete")
     page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
@@ -137,6 +138,8 @@ def test_an_example_is_forgotten_and_links_lead_to_the_words_behind_them(page: P
     part = opened(page, "Links")
     expect(part.get_by_role("img", name="A picture of 2 links")).to_contain_text("Ida")
     expect(line(part, "Porto")).to_contain_text("“Ida lives in Porto”")
+    line(part, "Porto").hover()
+    expect(part.locator(".link-line.current")).to_have_count(1)  # the one pointed at, and no other
     line(part, "Porto").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -151,6 +154,7 @@ def test_all_of_it_fits_and_is_accessible(page: Page, known: Live) -> None:
     page.goto("/#/s")
     if page.locator("[data-open-panel=memory]").is_visible():
         page.locator("[data-open-panel=memory]").click()
+    page.locator("[data-tab=you]").click()
     for part in page.locator("#memory details").all():
         part.locator("summary").first.click()
     expect(page.locator("#memory .link-picture")).to_be_visible()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Browse, Serve
-from tests.browser.page import ME, messages, misfits, talk
+from tests.browser.page import ME, deed, messages, misfits, talk
 from tests.browser.windows import PHONE, USUAL, Screen
 from tests.knowledge import digest_of, fact
 from tests.live import Live
@@ -31,6 +31,7 @@ Text mit `code` und **Gewicht**.
 ```
 {"x" * 400}
 ```"""
+WHY = {name: TEXTS[name]["chat"]["message"]["why"] for name in TEXTS}
 SCREENS = (PHONE.in_german, USUAL.at_night)
 
 
@@ -72,15 +73,13 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
         model_server.main.queue(REPLY)
         page.locator("#message-box").fill(words)
         press("#send")
-        expect(page.locator("article .meta [aria-expanded]")).to_have_count(count // 2 - 1)
-    page.locator("article .meta [aria-expanded]").last.click()
-    expect(page.locator(".why .tokens")).to_be_visible()
-    press(".token-strip summary")
-    expect(page.locator(".token-plot svg")).to_be_visible()
-    yield "a reply, why it is so, and the chart of tokens"
+        expect(page.locator("article .deeds")).to_have_count(count)
+    deed(page.locator("article").last, WHY[page.evaluate("document.documentElement.lang")])
+    expect(page.locator(".why").last).to_be_visible()
+    yield "a reply, and why it is so"
     open_panel("memory", "#memory")
     expect(page.locator("#memory .fact")).to_have_count(3)
-    expect(page.locator("#memory .item").first).to_be_visible()
+    press("#memory .fact-text")
     press("#memory .fact-foot button")
     expect(page.locator("#memory .fact-history li").first).to_be_visible()
     yield "the memory panel, and how a fact has changed"
@@ -88,24 +87,30 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     expect(page.locator("#memory .fact textarea")).to_be_focused()
     yield "a fact that is edited"
     page.keyboard.press("Escape")
-    press("#memory .memory-part:not([hidden]) .memory-tools button")
+    press("#memory [data-tab=summary]")
+    expect(page.locator("#memory .item").first).to_be_visible()
+    press("#memory .memory-part:not([hidden]) .row.top button")
     expect(page.locator(".summary-form")).to_be_visible()
     yield "a summary that is edited"
     page.keyboard.press("Escape")
-    page.locator("#memory .memory-part:not([hidden]) .memory-tools button").nth(1).click()
+    page.locator("#memory .memory-part:not([hidden]) .row.top button").nth(1).click()
     expect(page.locator("dialog .chosen h4").first).to_be_visible()
     yield "the versions of the summary"
     page.keyboard.press("Escape")
     page.keyboard.press("Escape")
     open_panel("sessions", "#open-manage")
     press("#open-manage")
-    expect(page.locator("dialog .fact")).to_have_count(3)
-    page.locator("dialog .fact input").first.check()
+    expect(page.locator("dialog .fact:visible")).to_have_count(3)
+    yield "what Recap knows, in a minute"
+    press("dialog [data-tab=facts]")
+    expect(page.locator("dialog .fact:visible")).to_have_count(3)
+    page.locator("dialog .fact input:visible").first.check()
     yield "all facts"
     press("dialog .manage-tools button.danger")
     expect(page.locator("dialog")).to_have_count(2)
     yield "whether facts are forgotten"
     page.keyboard.press("Escape")
+    press("dialog [data-tab=data]")
     page.locator("dialog .person button.danger").click()
     expect(page.locator("dialog")).to_have_count(2)
     yield "whether everything is erased"
@@ -113,6 +118,9 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     page.keyboard.press("Escape")
     open_panel("sessions", "#open-settings")
     press("#open-settings")
+    for name in ("chat", "look", "server", "models"):
+        yield "the settings"
+        press(f"dialog [data-tab={name}]")
     prompts = page.locator("dialog .part", has=page.locator(".prompt-preview"))
     expect(prompts.locator("select")).to_be_enabled()
     prompts.locator("summary").click()

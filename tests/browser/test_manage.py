@@ -1,4 +1,4 @@
-"""Manage memories: all facts of a person, and their data as a whole: taken along, brought in, erased."""
+"""What Recap knows: all facts of a person, and their data as a whole: taken along, brought in, erased."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Browse, Serve
-from tests.browser.page import ME, choose_file, fits, known, messages, open_manage, state, talk
+from tests.browser.page import ME, choose_file, fits, known, messages, open_manage, state, tab, talk
 from tests.browser.windows import watch_of
 from tests.http import said
 from tests.knowledge import digest_of, fact
@@ -50,8 +50,7 @@ def test_facts_are_searched_filtered_and_those_selected_forgotten_once_that_is_c
     page.goto("/")
     manage = open_manage(page)
     expect(facts(page)).to_have_count(4)
-    expect(manage.get_by_role("searchbox")).to_be_focused()
-    page.keyboard.type("walnut")
+    manage.get_by_role("searchbox").fill("walnut")
     expect(facts(page)).to_have_text([re.compile("Allergic to walnuts")])
     manage.get_by_label("Category").select_option("Preference")
     expect(manage.get_by_text("No facts match your search.")).to_be_visible()
@@ -96,7 +95,7 @@ def test_a_long_list_is_shown_as_it_is_scrolled(page: Page, live: Live) -> None:
 
 def test_everything_can_be_taken_along_and_brought_in_again(page: Page, household: Live, tmp_path: Path) -> None:
     page.goto("/")
-    manage = open_manage(page)
+    manage = open_manage(page, "Your data")
     with page.expect_download() as download:
         manage.get_by_role("button", name="Export", exact=True).click()
     name = download.value.suggested_filename
@@ -110,6 +109,7 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
     assert household.client.delete(f"/api/users/{ME}").status_code == 200
     choose_file(page, file)
     expect(manage).to_contain_text(re.compile(r"was imported. New: 2 chats, 4 messages, 4 facts"))
+    tab(page, "All facts")
     expect(facts(page)).to_have_count(4)
     page.keyboard.press("Escape")
     expect(page.get_by_role("navigation", name="Chats").get_by_role("listitem")).to_have_count(2)
@@ -124,7 +124,7 @@ def test_imported_chats_are_summarised_only_on_request_which_can_be_cancelled_an
     model_server.mini.default = lambda _: may_answer.acquire(timeout=30) and digest_of(topic="Tea")
     page.goto("/")
     watch_of(page).expect("status of 404")  # nothing is stored yet
-    manage = open_manage(page)
+    manage = open_manage(page, "Your data")
     choose_file(page, file)
     expect(manage).to_contain_text("It was only stored: no model has read it.")
     expect(manage).to_contain_text("12 chats are stored but not summarised.")
@@ -153,7 +153,7 @@ def test_the_built_in_model_summarises_at_no_cost(serve: Serve, browse: Browse) 
     assert live.client.post(f"/api/import?user_id={ME}", json=body).status_code == 200
     page = browse(live)
     page.goto("/")
-    manage = open_manage(page)
+    manage = open_manage(page, "Your data")
     expect(manage).to_contain_text("1 chat is stored but not summarised.")
     expect(manage).to_contain_text("it costs nothing")
     manage.get_by_role("button", name="Write summaries and facts").click()
@@ -178,7 +178,7 @@ def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(
     assert household.client.post("/api/facts", json=state_of_ada).status_code == 201
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
-    manage = open_manage(page)
+    manage = open_manage(page, "Your data")
     manage.get_by_role("button", name="Erase everything").click()
     asked = page.get_by_role("dialog", name="Erase everything?")
     expect(asked).to_contain_text("2 chats, 4 messages, 4 facts")

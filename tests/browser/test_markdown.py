@@ -71,13 +71,21 @@ def block(message: Locator, number: int) -> Locator:
 
 
 def test_code_has_its_language_colours_and_a_button_that_copies_it(page: Page, live: Live) -> None:
-    talk(live.client, "plain", "Hello", "No code here.")
+    talk(live.client, "plain", "Hello", "No code here. It costs $5 to $9, or US$7.")
+    talk(live.client, "sums", "How?", "So $E = mc^2$ and $5, then\n\n$$\n\\frac{a}{b}\n$$\n\nand `$x$` <b>.")
     talk(live.client, "coded", f"See:\n```python\n{CODE}\n```\nWhat is wrong?", FORMATTED)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/#/plain")
     expect(messages(page)).to_have_count(2)
     page.wait_for_load_state("networkidle")
-    assert asked(page, "highlight.mjs") == []
+    assert asked(page, "highlight.mjs", "katex.mjs") == []
+    expect(messages(page).last).to_contain_text("It costs $5 to $9, or US$7.")
+    page.goto("/#/sums")
+    formulas = messages(page).last.locator("math")
+    expect(formulas).to_have_count(2)
+    expect(formulas.last.locator("mfrac")).to_be_visible()
+    expect(messages(page).last).to_contain_text("and $5, then")
+    expect(messages(page).last.locator("code")).to_have_text("$x$")
     page.goto("/#/coded")
     question, reply = messages(page).first, messages(page).last
     for message in (question, reply):
@@ -120,7 +128,7 @@ def test_footnotes_lead_to_those_of_their_own_message_and_nowhere_else(page: Pag
     first.get_by_role("button", name="Back from footnote 1").nth(1).click()
     expect(again).to_be_focused()
     expect(first).to_contain_text("A pattern ^[a-z]+$ is no footnote.")
-    assert page.locator("#messages :is([id], [name], a[href^='#'])").count() == 0
+    assert page.locator("#messages .body :is([id], [name], a[href^='#'])").count() == 0
     assert page.url.endswith("#/notes")
     expect(box(page)).to_be_visible()
 

@@ -37,8 +37,16 @@ def panel(page: Page) -> Locator:
     return page.get_by_role("complementary", name="Memory")
 
 
+def chosen(page: Page, name: str) -> None:
+    """Choose a tab of the panel unless it is chosen."""
+    one = panel(page).get_by_role("tab", name=re.compile(f"^{name}"))
+    if one.get_attribute("aria-selected") != "true":
+        one.click()
+
+
 def facts(page: Page) -> Locator:
     """The facts that are shown, in order."""
+    chosen(page, "Facts")
     return panel(page).get_by_role("list", name="Facts", exact=True).get_by_role("listitem")
 
 
@@ -48,6 +56,7 @@ def fact(page: Page, text: str) -> Locator:
 
 def items(page: Page, section: str) -> Locator:
     """The items of a section of the summary."""
+    chosen(page, "Summary")
     return panel(page).get_by_role("list", name=section, exact=True).get_by_role("listitem")
 
 
@@ -77,6 +86,7 @@ def test_a_summary_and_facts_appear_and_stay_while_they_are_updated(page: Page, 
     expect(panel(page)).to_contain_text("Version 1")
     expect(items(page, "Constraints")).to_have_text(["At most 900 euros for both", "Cabin bags only"])
     expect(items(page, "Ruled out")).to_have_text(["Lisbon: too dear"])
+    fact(page, "Is allergic to walnuts").get_by_role("button", expanded=False).click()
     expect(fact(page, "Is allergic to walnuts")).to_contain_text("in all chats")
     expect(facts(page).get_by_role("img", name="importance 5 of 5")).to_be_visible()
 
@@ -139,6 +149,7 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live
     expect(fact(page, "Lives in Bath")).to_be_focused()
     (stands,) = stored_facts(live)
     assert (stands["text"], stands["importance"], stands["category"]) == ("Lives in Bath", 5, "identity")
+    page.keyboard.press("Enter")
     fact(page, "Lives in Bath").get_by_role("button", name=re.compile("^since")).click()
     changes = panel(page).get_by_role("list", name="How this fact changed").get_by_role("listitem")
     expect(changes.first).to_contain_text("identity")
@@ -170,6 +181,7 @@ def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: lis
 
 def test_the_summary_is_edited_as_text(page: Page, live: Live, porto: list[int]) -> None:
     page.goto("/#/porto")
+    chosen(page, "Summary")
     panel(page).get_by_role("button", name="Edit the summary").click()
     form = panel(page).get_by_role("form", name="Edit the summary")
     form.get_by_role("textbox", name="Constraints").fill("At most 950 euros for both\n\n  Nothing with walnuts ")
@@ -193,6 +205,7 @@ def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_versio
 ) -> None:
     watch_of(page).expect("status of 409")
     page.goto("/#/porto")
+    chosen(page, "Summary")
     panel(page).get_by_role("button", name="Edit the summary").click()
     constraints = panel(page).get_by_role("textbox", name="Constraints")
     constraints.fill("At most 900 euros for both\nNothing with walnuts")
@@ -237,6 +250,7 @@ def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(
     changed = {**SECTIONS, "constraints": ["At most 950 euros for both", "Cabin bags only"], "open_questions": []}
     live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": changed})
     page.goto("/#/porto")
+    chosen(page, "Summary")
     panel(page).get_by_role("button", name="Versions").click()
     dialog = page.get_by_role("dialog", name="Versions of the summary")
     expect(dialog.get_by_role("list", name="Versions").get_by_role("button")).to_contain_text(
@@ -278,6 +292,7 @@ def test_a_failing_mini_model_is_said_and_tried_again_now(
     working = model_server.mini.default
     model_server.mini.default = lambda body: Status(500)
     chat(page, model_server, "Noor comes along.")
+    panel(page).get_by_role("tab", name="Summary !").click()
     notice = panel(page).get_by_role("alert").filter(has_text="retried automatically")
     expect(notice).to_contain_text("Version 1 stays")
     expect(items(page, "Topic")).to_have_text(["A weekend in Porto"])

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from app import engine_of
-from tests.browser.page import chat, messages, talk
+from tests.browser.page import chat, deed, messages, talk
 from tests.knowledge import digest_of
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -48,7 +48,7 @@ def test_the_latest_chats_are_explained(page: Page, live: Live, model_server: Mo
     summarised(live, model_server, "roof", "Repairing the roof of the summer house")
     page.goto("/")
     chat(page, model_server, "Where did we leave off?", "At the roof.")
-    page.get_by_role("button", name=re.compile("Why this answer")).click()
+    deed(messages(page).last, "Why this answer")
     why = page.get_by_role("region", name="Why this answer")
     expect(why).to_contain_text("so the latest chats were shown")
     expect(why).to_contain_text("Topic: Repairing the roof of the summer house")

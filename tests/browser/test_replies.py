@@ -8,14 +8,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Browse, Serve
-from tests.browser.page import begin, box, chat, messages, send, session_shown, stored
+from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored
 from tests.browser.windows import PHONE, USUAL, WIDE, Screen, watch_of
 from tests.live import Live
 from tests.model_server import Dictation, ModelServer, Status, Text
 from tests.processes import Server
 
 SENDS = 6
-WHY = re.compile("Why this answer")
 # Hands a streamed reply to the page in pieces with frames in between, as a network does, or at once.
 IN_PIECES = """const reach = window.fetch;
 window.fetch = async (...args) => {
@@ -48,7 +47,7 @@ def test_every_reply_is_in_view_when_it_is_there(serve: Serve, browse: Browse, s
     for number in range(1, SENDS + 1):
         page.evaluate(f"window.inPieces = {number % 2}")
         send(page, f"My cat number {number} is called Tom." + "\nIt likes to sleep on the sofa." * (number % 5))
-        expect(page.get_by_role("button", name=WHY)).to_have_count(number)
+        expect(page.locator("article.assistant .deeds")).to_have_count(number)
         in_view += page.get_by_role("log", name="Messages").evaluate(SHOWS_END)
     assert in_view == SENDS, f"{in_view} of {SENDS} replies are in view"
 
@@ -63,9 +62,9 @@ def test_who_reads_or_edits_further_up_is_left_there(page: Page, model_server: M
     reply.say("\n\nNext line" * 40)
     expect(messages(page).last).to_contain_text("Next line")
     reply.end()
-    expect(page.get_by_role("button", name=WHY)).to_have_count(2)
+    expect(page.locator("article.assistant .deeds")).to_have_count(2)
     expect(messages(page).last).not_to_be_in_viewport()
-    messages(page).first.get_by_role("button", name="Edit").click()
+    deed(messages(page).first, "Edit")
     form = page.get_by_role("textbox", name="Your message, changed")
     expect(form).to_be_in_viewport(ratio=1)
     form.press("Escape")
@@ -82,7 +81,7 @@ def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
     for number in range(8):
         chat(page, model_server, f"Something else, number {number}", "All right.")
     chat(page, model_server, "When do I see the dentist?", "You see the dentist on Tuesday at 11.")
-    messages(page).last.get_by_role("button", name=WHY).click()
+    deed(messages(page).last, "Why this answer")
     told = page.get_by_role("region", name="Why this answer")
     expect(told.get_by_role("heading", name="From this chat")).to_be_in_viewport(ratio=1)
     expect(told).to_contain_text(re.compile(r"The model read \d+ earlier messages word for word"))
@@ -107,7 +106,7 @@ def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(
     reply.say("So be it.\n</think>\n\nA green one.")
     reply.end()
     expect(messages(page).last).to_contain_text("A green one.")
-    expect(page.get_by_role("button", name=WHY)).to_have_count(1)
+    expect(page.locator("article.assistant .deeds")).to_have_count(1)
     expect(page.get_by_text("zebrafish")).to_be_hidden()
     thought.click()
     expect(page.get_by_text("The person wants a zebrafish.")).to_be_visible()
@@ -153,7 +152,7 @@ def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model
         expect(messages(page).last).to_contain_text("The model broke off here")
         page.reload()
     model_server.main.queue("The whole story.")
-    messages(page).last.get_by_role("button", name="Try again").click()
+    deed(messages(page).last, "Try again")
     expect(messages(page).last).to_contain_text("The whole story.")
     expect(messages(page)).to_have_count(2)
 
@@ -175,11 +174,11 @@ def test_a_refused_message_says_why_and_can_be_changed_or_erased(
             page.reload()
     chat(page, model_server, "What is the time?", "It is noon.")
     expect(messages(page)).to_have_count(4)
-    messages(page).first.get_by_role("button", name="Erase").click()
+    deed(messages(page).first, "Erase")
     page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
     expect(messages(page)).to_have_count(3)
     model_server.main.queue("Turn the key.")
-    messages(page).first.get_by_role("button", name="Edit").click()
+    deed(messages(page).first, "Edit")
     page.get_by_role("textbox", name="Your message, changed").fill("How do I open my door?")
     page.get_by_role("button", name="Send", exact=True).first.click()
     expect(messages(page).last).to_contain_text("Turn the key.")
@@ -229,6 +228,6 @@ def test_two_tabs_on_one_chat_show_the_same(page: Page, live: Live, model_server
     page.get_by_role("textbox", name="Fact").fill("Likes lilies")
     page.get_by_role("textbox", name="Fact").press("Enter")
     expect(other.get_by_role("complementary", name="Memory")).to_contain_text("Likes lilies")
-    messages(page).first.get_by_role("button", name="Erase").click()
+    deed(messages(page).first, "Erase")
     page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
     expect(messages(other)).to_have_count(3)

@@ -74,7 +74,7 @@ def test_nothing_stored_is_more_than_words(page: Page, live: Live) -> None:
     page.get_by_role("searchbox", name="Search all chats").fill("findme")
     expect(page.get_by_role("navigation", name="Chats")).to_contain_text("findme")
     inert(page)
-    page.get_by_role("button", name="Manage memories").click()
+    page.get_by_role("button", name="What Recap knows").click()
     expect(page.get_by_role("dialog")).to_contain_text("onerror")
     inert(page)
 

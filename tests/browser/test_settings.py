@@ -19,11 +19,17 @@ from tests.model_server import ModelServer, Status, prompts
 KEY = "sk-sentinel-of-7319"
 
 
+def done(page: Page) -> None:
+    """The reply is there."""
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    expect(page.locator("article[aria-busy]")).to_have_count(0)
+
+
 def sent(page: Page, text: str) -> dict[str, Any]:
     """Send a message; what the page asked the server for."""
     with page.expect_request("**/api/chat") as asked:
         send(page, text)
-    expect(page.get_by_role("button", name=re.compile("Why this answer")).last).to_be_visible()
+    done(page)
     body: dict[str, Any] = asked.value.post_data_json
     return body
 
@@ -74,14 +80,14 @@ def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page: Page
 
     page.goto("/")
     light = background()
-    open_settings(page).get_by_role("radio", name="Dark").check()
+    open_settings(page, "Look and keys").get_by_role("radio", name="Dark").check()
     dark = background()
     assert dark != light
     page.goto("/", wait_until="commit")
     page.wait_for_selector("body", state="attached")
     assert background() == dark
     page.wait_for_load_state("load")
-    open_settings(page).get_by_role("radio", name="Same as your device").check()
+    open_settings(page, "Look and keys").get_by_role("radio", name="Same as your device").check()
     assert background() == light
 
 
@@ -90,7 +96,7 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     talk(live.client, "kitchen", "The oven is broken", "Noted.")
     page.goto("/#/garden")
     expect(messages(page)).to_have_count(2)
-    prompt = open_settings(page).get_by_label("Instructions for this chat")
+    prompt = open_settings(page, "This chat").get_by_label("Instructions for this chat")
     expect(prompt).to_be_enabled()
     prompt.fill("You are a gardener.")
     page.keyboard.press("Escape")  # without leaving the field first
@@ -99,10 +105,10 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] == "You are a gardener."
     open_chat(page, "The oven")
     expect(messages(page).first).to_contain_text("The oven is broken")
-    expect(open_settings(page).get_by_label("Instructions for this chat")).to_have_value("")
+    expect(open_settings(page, "This chat").get_by_label("Instructions for this chat")).to_have_value("")
     close_settings(page)
     open_chat(page, "The roses")
-    prompt = open_settings(page).get_by_label("Instructions for this chat")
+    prompt = open_settings(page, "This chat").get_by_label("Instructions for this chat")
     expect(prompt).to_have_value("You are a gardener.")
     prompt.fill("")
     prompt.press("Tab")
@@ -162,7 +168,7 @@ def test_each_chat_keeps_the_model_that_was_chosen_for_it_while_there_is_one(
 
 
 def open_model_server(page: Page) -> Locator:
-    open_settings(page).get_by_role("button", name="Connect a model").click()
+    open_settings(page, "Models").get_by_role("button", name="Connect a model").click()
     return page.get_by_role("dialog", name="Connect a model")
 
 
@@ -214,6 +220,6 @@ def test_only_administrators_are_offered_to_connect_a_model(serve: Serve, browse
     page.goto("/")
     page.get_by_label("API key").fill(key)
     page.get_by_role("button", name="Sign in").click()
-    settings = open_settings(page)
+    settings = open_settings(page, "Models")
     expect(settings.get_by_text("main-model replies to you")).to_be_visible()
     expect(settings.get_by_role("button", name="Connect a model")).to_have_count(0)

@@ -18,7 +18,7 @@ import { on, shown } from "./page/state.js";
 import { text, textParts } from "./page/words.js";
 
 // What is seen first needs none of the dialogs.
-const openManage = async () => (await import("./dialogs/manage.js")).openManage();
+const openManage = async (tab) => (await import("./dialogs/manage.js")).openManage(tab);
 const openSettings = async () => (await import("./dialogs/settings.js")).openSettings();
 
 startSignIn();
@@ -27,12 +27,10 @@ startPanels();
 startMemory();
 startChart();
 startRelated(openSession);
-startSessions();
+startSessions({ openManage: () => openManage(), openSettings });
 startModel();
 startConversation();
-startDrop(openManage);
-byId("open-manage").addEventListener("click", openManage);
-byId("open-settings").addEventListener("click", openSettings);
+startDrop(() => openManage("data"));
 document.addEventListener("keydown", keys);
 sayWhoAnswers();
 on("models", sayWhoAnswers);

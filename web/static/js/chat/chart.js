@@ -18,7 +18,7 @@ export const startChart = () => render(html`<${Strip} />`, byId("token-strip"));
 
 /**
  * The chart under the conversation's heading, open or folded as the person left it.  By itself it opens once memory has
- * saved tokens.  A chat without turns has no chart.
+ * saved tokens; before that there is no chart.
  */
 class Strip extends Component {
   state = { points: [], of: null }; // of: the id of the session that the points belong to
@@ -49,19 +49,14 @@ class Strip extends Component {
       <section
         class="token-strip ${old ? "waiting-for-turns" : ""}"
         aria-label=${text("chat.chart.tokens")}
-        hidden=${!points.length && !trouble?.message}
+        hidden=${sent >= full && !trouble?.message}
       >
         <details open=${open}>
           <summary class="cut muted" onClick=${(event) => this.fold(event, open)}>
             ${text("chat.chart.tokens")}
             <span class="token-total">${trouble?.message ? text("chat.chart.unreadable") : total({ sent, full })}</span>
           </summary>
-          <div class="token-body">
-            <${Trouble} ...${trouble} />
-            ${points.length > 1
-              ? html`<${Chart} points=${points} />`
-              : html`<p class="muted">${text("chat.chart.begins")}</p>`}
-          </div>
+          <div class="token-body"><${Trouble} ...${trouble} />${points.length > 1 && html`<${Chart} points=${points} />`}</div>
         </details>
       </section>
     `;
@@ -78,10 +73,7 @@ async function pointsOf(sessionId) {
     .map(({ usage }) => ({ sent: usage.prompt_tokens, full: usage.full_history_tokens }));
 }
 
-function total({ sent, full }) {
-  if (sent < full) return text("chat.chart.saved", { sent, full, difference: compared({ sent, full }) });
-  return text("chat.chart.unsaved", { sent, full });
-}
+const total = (sums) => text("chat.chart.saved", { ...sums, difference: compared(sums) });
 
 function compared({ sent, full }) {
   if (sent === full) return text("chat.chart.same");
@@ -107,10 +99,7 @@ function Chart({ points }) {
 }
 
 const Key = ({ of }) => html`
-  <span>
-    <svg class="token-key" viewBox="0 0 18 8" aria-hidden="true"><path class="line-${of}" d="M0 4H18" /></svg>
-    ${text(`chat.chart.${of}`)}
-  </span>
+  <span><svg class="token-key" viewBox="0 0 18 8" aria-hidden="true"><path class="line-${of}" d="M0 4H18" /></svg>${text(`chat.chart.${of}`)}</span>
 `;
 
 /** The lines, in a picture whose units are turns and tokens.  It is stretched to the room that there is. */

@@ -1,8 +1,9 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
-// and is deleted only when the server has stored the message.  Whether the memory is on is kept for each chat.
+// and is deleted only when the server has stored the message.
 
+import * as api from "../page/api.js";
 import { PHONE, byId, isEnter } from "../page/dom.js";
-import { keep, stored as kept } from "../page/state.js";
+import { shown } from "../page/state.js";
 import { text, tooLong } from "../page/words.js";
 
 const CHARS_MAX = 100_000; // the server's limit for a message
@@ -28,22 +29,21 @@ box.addEventListener("keydown", (event) => {
   }
 });
 
-memory.addEventListener("click", () => {
-  keep(memorySlot(place), remembers() ? "off" : "");
-  showMemory();
-});
-
-const memorySlot = (name) => `memory.${name}`;
-
-/** Whether the memory is on in the chat on display. */
-export const remembers = () => kept(memorySlot(place)) !== "off";
-
-function showMemory() {
-  const state = remembers() ? "on" : "off";
+/** Show whether the memory is on: for the person, in Settings, and in the chat on display. */
+export function showMemory() {
+  const state = !shown.remembersPerson ? "nowhere" : shown.remember ? "on" : "off";
   memory.textContent = text(`chat.composer.memory.${state}`);
   memory.title = text(`chat.composer.memory_means.${state}`);
-  memory.setAttribute("aria-pressed", String(remembers()));
-  byId("composer-hint").textContent = remembers() ? hint : memory.title;
+  memory.disabled = state === "nowhere";
+  memory.setAttribute("aria-pressed", String(state === "on"));
+  byId("composer-hint").textContent = state === "on" ? hint : memory.title;
+}
+
+/** Read whether the person has turned memory off everywhere; something has to be stored of them. */
+export async function readMemorySwitch() {
+  const user = await api.find(api.personPath());
+  shown.remembersPerson = user?.remember ?? true;
+  showMemory();
 }
 
 /** Show a sentence about this chat below the box. */
@@ -52,8 +52,9 @@ export function say(words) {
   showMemory();
 }
 
-/** Call `onSubmit(text)` to send a message, and `onHalt()` to stop the reply. */
-export function startComposer(onSubmit, onHalt) {
+/** Call `onSubmit(text)` to send a message, `onHalt()` to stop the reply, and `onMemory()` to turn memory on or off. */
+export function startComposer(onSubmit, onHalt, onMemory) {
+  memory.addEventListener("click", onMemory);
   byId("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     const words = typed(box.value);
@@ -78,10 +79,6 @@ export function openDraft(name) {
 export function sending(name, words) {
   sessionStorage.removeItem(slot(place));
   sessionStorage.setItem(slot(name), words);
-  if (place !== name) {
-    keep(memorySlot(name), kept(memorySlot(place))); // a new chat has got its id
-    keep(memorySlot(place), "");
-  }
   place = name;
   box.value = "";
   fit();

@@ -1,5 +1,6 @@
 // The middle panel: which chat is on display, and the turns that are taken in it.
 
+import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";
 import { spoken } from "../page/markdown.js";
@@ -33,6 +34,7 @@ const acts = {
   retry: (message) => submit(message.content, { replaces: message.id }),
   resume: (message) => submit(message.content, { resumes: message.id }),
   erase: (message) => askToErase(message).catch(complain),
+  hide: (message, hidden) => hide(message, hidden).catch(complain),
   toNewest: () => openSession(thread.sessionId),
   loadOlder: () => loadMore((from) => from.loadOlder()),
   loadNewer: () => loadMore((from) => from.loadNewer()),
@@ -55,7 +57,7 @@ export function startConversation() {
   followAddress();
 }
 
-composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop());
+composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop(), () => turnMemory().catch(complain));
 
 // -- which chat
 
@@ -125,7 +127,7 @@ function startFresh(sessionId, temporary = false) {
 
 function begin(sessionId, temporary = false) {
   opening += 1;
-  if (shown.sessionId !== sessionId) shown.systemPrompt = "";
+  if (shown.sessionId !== sessionId || !sessionId) Object.assign(shown, { systemPrompt: "", remember: true });
   shown.sessionId = sessionId;
   shown.temporary = temporary;
   thread = failure = editing = null;
@@ -151,6 +153,7 @@ const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "ne
 /** Show a thread, and the reply that is being written in it, here or for another page. */
 function show(loaded) {
   thread = loaded;
+  shown.remember = thread.session?.remember ?? shown.remember;
   const waiting = thread.unanswered;
   if (thread.session?.busy && !liveTurn(shown.sessionId)) followTurn(thread.sessionId, waiting, partOf(waiting));
   draw();
@@ -197,6 +200,21 @@ async function showVersion(id) {
   await jumpTo(sessionId, id);
 }
 
+/** Turn the memory of the chat on display on or off. */
+async function turnMemory() {
+  const remember = !shown.remember;
+  if (thread?.session) Object.assign(thread.session, await api.patch(api.sessionPath(thread.sessionId), { remember }));
+  shown.remember = remember;
+  composer.showMemory();
+}
+
+/** Have prompts of the chat leave out a message, or show it again. */
+async function hide({ position: first, position: last }, hidden) {
+  const { sessionId } = thread;
+  await api.post(`${api.sessionPath(sessionId)}/messages/${hidden ? "hide" : "show"}`, { first, last });
+  await refresh({ sessionId });
+}
+
 /** Remove an erased message.  The others may have shown text of it. */
 async function leaveOut({ sessionId, erased }) {
   if (thread?.sessionId !== sessionId) return;
@@ -220,7 +238,7 @@ function submit(words, { replaces = null, resumes = null } = {}) {
   failure = editing = null;
   const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
   const sessionId = shown.temporary ? null : shown.sessionId;
-  takeTurn({ sessionId, text: words, replaces, resumes, history, remember: composer.remembers() });
+  takeTurn({ sessionId, text: words, replaces, resumes, history, remember: shown.remember, fresh: !thread.session });
   follow(true);
   if (thread.newer) openSession(sessionId);
   else draw();
@@ -290,6 +308,7 @@ function head() {
   byId("save-chat").hidden = !thread.session;
   document.title = title ? `${title} · Recap` : "Recap";
   byId("conversation").classList.toggle("temporary", shown.temporary);
+  composer.showMemory();
   const whose = person() === "me" ? "" : text("chat.composer.person", { person: person() });
   composer.say(shown.temporary ? text("chat.composer.temporary") : whose);
 }

@@ -10,12 +10,13 @@ const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts tha
 export const Hit = ({ hit, open }) => html`
   <button data-row class="hit" onClick=${open}>
     <span class="hit-title cut">${named(hit)}</span>
-    <span class="when">${text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
+    <span class="when">${hit.role && text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
     <span class="hit-text">${marked(hit)}</span>
   </button>
 `;
 
-function marked({ content, highlights }) {
+function marked({ text: statement, content: said, highlights }) {
+  const content = statement ?? said;
   if (!highlights.length) return content;
   const longest = [...highlights].sort((a, b) => b.length - a.length);
   const words = longest.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("|");

@@ -1,12 +1,15 @@
-// One message: its text, its time, what Recap remembered of it, and its actions.
+// One message: its text, its time, what Recap remembered of it, and what can be done with it.
 
 import * as api from "../page/api.js";
-import { Copy, codeBlock, colour } from "../page/code.js";
-import { announce } from "../page/dom.js";
+import { codeBlock, colour, copyText } from "../page/code.js";
+import { PHONE, announce } from "../page/dom.js";
 import { Component, Filled, html } from "../page/html.js";
-import { render } from "../page/markdown.js";
+import { render, typeset } from "../page/markdown.js";
+import { Menu } from "../page/menu.js";
+import { Icon } from "../page/rows.js";
 import { emit } from "../page/state.js";
 import { clock, modelName, moment, speaker, text, textParts } from "../page/words.js";
+import { Feedback } from "./feedback.js";
 import { Why } from "./why.js";
 
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
@@ -17,24 +20,62 @@ const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told unde
  * It is drawn anew only when one of these is another one: drawing has to be fast in long chats.
  */
 export class Message extends Component {
-  state = { explained: null }; // the turn that is explained
+  state = { explained: null, thumbs: null, copied: null }; // explained: the turn that is explained
 
   shouldComponentUpdate(props, state) {
     return state !== this.state || Object.keys(props).some((name) => props[name] !== this.props[name]);
   }
 
-  explain = () => {
+  why = () => {
     const { turn } = this.props;
     this.setState(({ explained }) => ({ explained: explained === turn ? null : turn }));
   };
 
-  render({ message, turn, facts, versions, asked, temporary, acts }, { explained }) {
-    const { id, role, content, created_at: at } = message;
+  copy = async () => {
+    this.setState({ copied: await copyText(this.props.message.content) });
+    setTimeout(() => this.setState({ copied: null }), 1500);
+  };
+
+  judge = (thumbs) => () => this.setState((was) => ({ thumbs: was.thumbs === thumbs ? null : thumbs }));
+
+  /** What can be done, as [name, act]: what has an icon, and what only the menu has. */
+  get deeds() {
+    const { message, turn, asked, temporary, acts } = this.props;
+    const { id, role, hidden_at: hidden } = message;
+    const judged = turn?.message_id === id && !temporary;
+    const icons = [
+      turn?.usage && ["why", this.why],
+      ["copy", this.copy],
+      judged && ["up", this.judge("up")],
+      judged && ["down", this.judge("down")],
+      !temporary && role === "user" && ["edit", () => acts.edit(id)],
+      !temporary && asked && ["retry", () => acts.retry(asked)],
+    ];
+    const others = [
+      !temporary && message.position && [hidden ? "show" : "hide", () => acts.hide(message, !hidden)],
+      !temporary && ["erase", () => acts.erase(message)],
+    ];
+    return [icons.filter(Boolean), others.filter(Boolean)];
+  }
+
+  render({ message, turn, facts, versions, acts }, { explained, thumbs, copied }) {
+    const { id, role, content, created_at: at, hidden_at: hidden } = message;
     const own = role === "user" || role === "assistant";
     const explains = turn && explained === turn;
+    const [icons, others] = this.deeds;
+    const pressed = { why: ["aria-expanded", explains], up: ["aria-pressed", thumbs === "up"], down: ["aria-pressed", thumbs === "down"] };
+    const icon = ([name, act]) => {
+      const label = (name === "copy" && copied) || text(`chat.message.${name}`);
+      const [state, value] = pressed[name] ?? [];
+      const looks = ["edit", "retry"].includes(name) ? "icon when-free" : "icon";
+      return html`<button class=${looks} aria-label=${label} title=${label} ...${state && { [state]: String(Boolean(value)) }} onClick=${act}>
+        <${Icon} name=${name === "copy" && copied ? "done" : name} />
+      </button>`;
+    };
+    const entries = (PHONE ? [...icons, ...others] : others).map(([name, act]) => [text(`chat.message.${name}`), act]);
     return html`
       <article
-        class="message ${own ? role : "other"}"
+        class="message ${own ? role : "other"} ${hidden ? "left-out" : ""}"
         data-id=${id}
         aria-label=${text("chat.message.label", { speaker: speaker(message), time: clock(at) })}
       >
@@ -42,47 +83,31 @@ export class Message extends Component {
         ${turn?.thought && html`<${Thought} thought=${turn.thought} />`}
         <${Body} role=${role} words=${content} />
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
+        ${hidden && html`<p class="remembered">${text("chat.message.hidden")}</p>`}
         ${facts && html`<${Remembered} facts=${facts} />`}
         <div class="meta">
-          <time datetime=${at} title=${moment(at)}>${clock(at)}</time>
-          ${ENDS.includes(turn?.finish_reason) &&
-          html`<span class="badge warn">${text(`chat.message.ends.${turn.finish_reason}`)}</span>`}
-          ${turn?.model && html`<span title=${text("chat.message.model")}>${modelName(turn.model)}</span>`}
-          ${turn?.usage &&
-          html`
-            <button class="quiet" aria-expanded=${explains} onClick=${this.explain}>
-              ${text("chat.why.button", { tokens: turn.usage.prompt_tokens })}
-            </button>
-          `}
-          <${Copy} words=${content} />
+          ${ENDS.includes(turn?.finish_reason) && html`<span class="badge warn">${text(`chat.message.ends.${turn.finish_reason}`)}</span>`}
           ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
-          ${!temporary &&
-          html`
-            ${role === "user" && html`<${Action} name="edit" class="when-free" act=${() => acts.edit(id)} />`}
-            ${asked && html`<${Action} name="retry" class="when-free" act=${() => acts.retry(asked)} />`}
-            <${Action} name="erase" act=${() => acts.erase(message)} />
-          `}
+          <span class="deeds">
+            ${!PHONE && icons.map(icon)}
+            ${entries.length > 0 && html`<${Menu} label=${text("chat.message.more")} items=${entries} />`}
+            <time datetime=${at} title=${moment(at)}>${clock(at)}</time>
+            ${turn?.model && html`<span class="cut" title=${text("chat.message.model")}>${modelName(turn.model)}</span>`}
+          </span>
         </div>
+        ${thumbs && html`<${Feedback} key=${thumbs} turn=${turn} thumbs=${thumbs} />`}
         ${explains && html`<${Why} turn=${turn} reply=${content} jump=${acts.jump} />`}
       </article>
     `;
   }
 }
 
-const Action = ({ name, act, ...rest }) => html`
-  <button class="quiet ${rest.class}" title=${text(`chat.message.${name}_means`)} onClick=${act}>
-    ${text(`chat.message.${name}`)}
-  </button>
-`;
-
 /** Steps through the versions of a message, whose ids are `ids`.  `show(id)` shows another one. */
 function Versions({ ids, shown, show }) {
   const at = ids.indexOf(shown);
   const place = text("chat.message.version", { number: at + 1, count: ids.length });
   const step = (to, mark, label) => html`
-    <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>
-      ${mark}
-    </button>
+    <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>${mark}</button>
   `;
   return html`
     <span class="version-steps when-free" role="group" aria-label=${place} title=${place}>
@@ -93,11 +118,7 @@ function Versions({ ids, shown, show }) {
 }
 
 /** Why no model reads a message any more; the server's words are in English. */
-const Refused = ({ reason }) => html`
-  <div class="notice" role="note">
-    <p>${text("chat.message.refused")} <span lang="en">${reason}</span></p>
-  </div>
-`;
+const Refused = ({ reason }) => html`<div class="notice" role="note"><p>${text("chat.message.refused")} <span lang="en">${reason}</span></p></div>`;
 
 function Remembered({ facts }) {
   const list = facts.map((fact) => html`<${NewFact} key=${fact.id} fact=${fact} />`);
@@ -118,9 +139,7 @@ class NewFact extends Component {
     return html`
       <span>
         ${fact.text}${" "}
-        <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>
-          ${text("chat.message.undo")}
-        </button>
+        <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>
         <span class="problem" role="alert">${trouble?.message}</span>
       </span>
     `;
@@ -146,6 +165,7 @@ export function Body({ role, words }) {
 function formatted(words) {
   const fragment = render(words);
   colour(fragment);
+  typeset(fragment);
   return fragment;
 }
 

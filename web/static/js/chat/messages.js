@@ -50,9 +50,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
     ${newer &&
     html`
       <${Edge} key=${newer} more=${acts.loadNewer}>${text("chat.thread.later")}<//>
-      <div class="to-latest">
-        <button class="primary" onClick=${acts.toNewest}>${text("chat.thread.to_newest")}</button>
-      </div>
+      <div class="to-latest"><button class="primary" onClick=${acts.toNewest}>${text("chat.thread.to_newest")}</button></div>
     `}
     ${turn &&
     html`
@@ -60,8 +58,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
       <${Writing} key=${turn.key} turn=${turn} progress=${acts.progress} />
     `}
     ${!turn && part && html`<${Unstored} role="assistant" words=${part} />`}
-    ${!turn &&
-    ((unanswered && !unanswered.refused) || failure?.again) &&
+    ${!turn && ((unanswered && !unanswered.refused) || failure?.again) &&
     html`
       <${Trouble}
         message=${unanswered ? text("chat.thread.kept", { why }) : why}
@@ -74,10 +71,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
 
 /** Words that are no stored message: one on its way, or the part of a reply. */
 const Unstored = ({ role, words }) => html`
-  <article
-    class="message ${role}"
-    aria-label=${role === "user" ? text("chat.message.you") : text("chat.message.broken_off")}
-  >
+  <article class="message ${role}" aria-label=${role === "user" ? text("chat.message.you") : text("chat.message.broken_off")}>
     <${Body} role=${role} words=${words} />
   </article>
 `;

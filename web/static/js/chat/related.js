@@ -45,9 +45,7 @@ class Related extends Component {
         <ul aria-label=${text("chat.related.title")} hidden=${!items?.length}>
           ${items?.map((item) => html`
             <li key=${item.session_id}>
-              <button class="link" onClick=${() => open(item.session_id)}>
-                ${item.title || text("chat.why.a_chat")}
-              </button>
+              <button class="link" onClick=${() => open(item.session_id)}>${item.title || text("chat.why.a_chat")}</button>
               <span class="muted small"> ${reasonOf(item.why)}</span>
             </li>
           `)}

@@ -15,8 +15,7 @@ export function startScrolling() {
 
 export const follow = (end) => (following = end);
 
-/** Show the newest message if the view stays at the end, and whether it does.  What greets a new chat is read from its
- * beginning. */
+/** Show the newest message if the view stays at the end, and whether it does.  What greets a new chat is read from its beginning. */
 export function keepEnd() {
   if (following) {
     lastRoom = list.scrollHeight - list.clientHeight;

@@ -1,14 +1,15 @@
-// A chat in the list: its title, and actions to rename, pin, delete and select it.
+// A chat in the list: its title, and a menu to rename, pin, archive, select and delete it.
 
 import * as api from "../page/api.js";
 import { isEnter } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { Icon } from "../page/rows.js";
+import { Menu } from "../page/menu.js";
 import { emit } from "../page/state.js";
 import { text } from "../page/words.js";
 
 export const named = (session) => session.title || text("page.untitled_chat");
 
+/** `acts` are what can be done with chats.  `selecting`: whether it shows its box instead of its menu. */
 export class SessionRow extends Component {
   opener = createRef();
   state = { renaming: false };
@@ -16,30 +17,29 @@ export class SessionRow extends Component {
   rename = () => this.setState({ renaming: true });
   renamed = () => this.setState({ renaming: false }, () => this.opener.current.focus());
 
-  render({ session, time, current, selected, open, select, pin, erase }, { renaming }) {
-    const { id, pinned, busy } = session;
+  render({ session, time, current, selecting, selected, open, acts }, { renaming }) {
+    const { id, pinned, archived, busy } = session;
     const title = named(session);
-    const about = (action) => ({ title: action, "aria-label": text("chat.sessions.of_chat", { action, title }) });
-    const tool = (icon, action, act) => html`
-      <button class="icon" ...${about(action)} onClick=${act}><${Icon} name=${icon} /></button>
-    `;
-    const box = { ...about(text("chat.sessions.select")), onChange: ({ target }) => select(id, target.checked) };
+    const about = (action) => ({ "aria-label": text("chat.sessions.of_chat", { action, title }) });
+    if (renaming) return html`<li class="session"><${Rename} session=${session} done=${this.renamed} /></li>`;
+    const items = [
+      [text("chat.sessions.rename"), this.rename],
+      [text(pinned ? "chat.sessions.unpin" : "chat.sessions.pin"), () => acts.pin(session)],
+      [text(archived ? "chat.sessions.restore" : "chat.sessions.archive"), () => acts.archive([session])],
+      [text("chat.sessions.select"), () => acts.select(id, true)],
+      [text("page.delete"), () => acts.erase([session])],
+    ];
+    const tick = ({ target }) => acts.select(id, target.checked);
     const opens = { class: "session-open", title, "aria-current": current ? "true" : null, onClick: () => open(id) };
-    if (renaming) {
-      return html`<li class="session"><${Rename} session=${session} done=${this.renamed} /></li>`;
-    }
     return html`
       <li class="session">
         <button data-row=${id} data-close-panel ...${opens} ref=${this.opener}>
           <span class="cut">${title}</span>
           <span class="when">${busy ? text("chat.sessions.replying", { time }) : time}</span>
         </button>
-        <span class="session-tools">
-          ${tool("edit", text("chat.sessions.rename"), this.rename)}
-          ${tool("pin", text(pinned ? "chat.sessions.unpin" : "chat.sessions.pin"), () => pin(session))}
-          ${tool("forget", text("page.delete"), () => erase([session]))}
-        </span>
-        <label class="check"><input type="checkbox" ...${box} checked=${selected} /></label>
+        ${selecting
+          ? html`<label class="check"><input type="checkbox" ...${about(text("chat.sessions.select"))} checked=${selected} onChange=${tick} /></label>`
+          : html`<${Menu} label=${text("chat.sessions.more", { title })} items=${items} />`}
       </li>
     `;
   }

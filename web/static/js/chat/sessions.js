@@ -6,61 +6,71 @@ import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce, byId } from "../page/dom.js";
 import { Edge } from "../page/edge.js";
-import { Component, Trouble, html, render } from "../page/html.js";
+import { Component, Trouble, createRef, html, render } from "../page/html.js";
 import { Rows } from "../page/rows.js";
-import { emit, forgetChat, on, shown, timezone } from "../page/state.js";
+import { emit, forgetChat, on, person, shown, timezone } from "../page/state.js";
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
+import { readMemorySwitch } from "./composer.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { Hit } from "./hit.js";
 import { SessionRow, named } from "./session_row.js";
 
 const PAGE = 30;
+const NAMED = 12; // chats that a question names
 const SEARCH_DELAY = 180; // milliseconds after the last key before a search starts
+const KINDS = ["message", "fact", "summary"];
 
-const search = byId("search");
-
-export function startSessions() {
-  byId("new-chat").addEventListener("click", () => newChat());
-  byId("temporary-chat").addEventListener("click", () => newChat({ temporary: true }));
-  render(html`<${Sessions} />`, byId("session-list"));
-}
+/** `dialogs` open what the buttons below the list name. */
+export const startSessions = (dialogs) => render(html`<${Sessions} ...${dialogs} />`, byId("session-list"));
 
 class Sessions extends Component {
+  search = createRef();
   state = {
     sessions: [],
     more: null, // cursor to older chats
     archived: false, // whether the list shows the archived chats
-    selected: [], // ids
+    selected: null, // ids; null: nothing is being selected
     found: null, // {titles, hits} of a search
+    kind: "message", // what a search looks for, and since when
+    after: "",
   };
 
   componentDidMount() {
-    byId("archived-chats").addEventListener("click", ({ currentTarget }) => {
-      const archived = !this.state.archived;
-      currentTarget.setAttribute("aria-pressed", String(archived));
-      search.value = "";
-      this.setState({ archived, sessions: [], found: null }, this.read);
+    for (const event of ["turn", "sessions", "summarised", "person"]) on(event, this.read);
+    on("begun", ({ sessionId }) => {
+      if (sessionId === shown.sessionId) this.leaveArchive();
+      else this.read();
     });
-    let timer;
-    search.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(this.read, SEARCH_DELAY);
-    });
-    search.addEventListener("keydown", (event) => {
-      if (event.key !== "ArrowDown") return;
-      event.preventDefault();
-      byId("session-list").querySelector("[data-row]")?.focus();
-    });
-    for (const event of ["begun", "turn", "sessions", "summarised", "person"]) on(event, this.read);
-    on("session", () => this.forceUpdate());
+    on("session", (id) => (id === null ? this.leaveArchive() : this.forceUpdate()));
     this.read();
   }
+
+  /** Show the chats that are not archived: a new one is among them. */
+  leaveArchive = () => (this.state.archived ? this.setState({ archived: false, sessions: [] }, this.read) : this.read());
+
+  seek = () => {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(this.read, SEARCH_DELAY);
+  };
+
+  keys = (event) => {
+    if (event.key !== "ArrowDown") return;
+    event.preventDefault();
+    byId("session-list").querySelector("[data-row]")?.focus();
+  };
+
+  narrow = ({ target: { name, value } }) => this.setState({ [name]: value }, this.read);
+
+  toggleArchive = () => {
+    this.search.current.value = "";
+    this.setState(({ archived }) => ({ archived: !archived, sessions: [], found: null, selected: null }), this.read);
+  };
 
   // -- reading
 
   /** Read the list, or what a search finds.  An answer to an earlier question is ignored. */
   async load(isLast) {
-    const q = search.value.trim();
+    const q = this.search.current.value.trim();
     const found = await (q ? this.find(q) : this.newest()).catch((error) => {
       if (q || !this.state.sessions.length) throw error; // else the list stays, which may be old
     });
@@ -75,15 +85,19 @@ class Sessions extends Component {
       api.get("/api/sessions", { archived, pinned: false, limit }),
     ]);
     const listed = [...pinned, ...page.items];
+    if (listed.length && this.whose !== person()) readMemorySwitch();
+    if (listed.length) this.whose = person();
     const ids = listed.map(({ id }) => id);
-    const selected = this.state.selected.filter((id) => ids.includes(id));
+    const selected = this.state.selected?.filter((id) => ids.includes(id)) ?? null;
     return { sessions: listed, more: page.next_cursor, selected, found: null };
   }
 
   async find(q) {
+    const { kind, after: day } = this.state;
+    const after = day && new Date(`${day}T00:00`).toISOString();
     const [titles, messages] = await Promise.all([
-      api.get("/api/sessions", { q, limit: 5 }),
-      api.get("/api/search", { q, limit: 20, timezone: timezone() }),
+      api.get("/api/sessions", { q, limit: 5, after }),
+      api.get("/api/search", { q, kind, after, limit: 20, timezone: timezone() }),
     ]);
     return { found: { titles: titles.items, hits: messages.results } };
   }
@@ -99,7 +113,9 @@ class Sessions extends Component {
   // -- what the person does
 
   select = (id, chosen) =>
-    this.setState(({ selected }) => ({ selected: [...selected.filter((one) => one !== id), ...(chosen ? [id] : [])] }));
+    this.setState(({ selected }) => ({ selected: [...(selected ?? []).filter((one) => one !== id), ...(chosen ? [id] : [])] }));
+
+  selectNone = () => this.setState({ selected: null });
 
   archive = (chats) => this.change(chats, { archived: !this.state.archived });
   pin = (chat) => this.change([chat], { pinned: !chat.pinned });
@@ -110,8 +126,9 @@ class Sessions extends Component {
     return this.attempt(async () => {
       for (const { id } of chats) {
         await deed(id).catch(api.unlessGone);
-        this.select(id, false);
+        if (this.state.selected) this.select(id, false);
       }
+      this.selectNone();
       announce(text("chat.sessions.done"));
       emit("sessions");
     }, this.read);
@@ -119,10 +136,13 @@ class Sessions extends Component {
 
   erase = async (chats) => {
     const title = text("chat.sessions.delete_title", { count: chats.length });
-    const what =
-      chats.length === 1
-        ? text("chat.sessions.delete_one", { title: named(chats[0]), count: chats[0].message_count })
-        : text("chat.sessions.delete_many");
+    const [one] = chats;
+    const more = chats.length - NAMED;
+    const names = html`<ul class="names">
+      ${chats.slice(0, NAMED).map((chat) => html`<li class="cut">${named(chat)}</li>`)}
+      ${more > 0 && html`<li>${text("chat.sessions.delete_more", { count: more })}</li>`}
+    </ul>`;
+    const what = chats.length === 1 ? text("chat.sessions.delete_one", { title: named(one), count: one.message_count }) : [names, text("chat.sessions.delete_many")];
     if (!(await confirmed(title, what, text("page.delete")))) return;
     await this.each(chats, async (id) => {
       await api.del(api.sessionPath(id));
@@ -133,21 +153,51 @@ class Sessions extends Component {
 
   // -- what is shown
 
-  render(_, { sessions, archived, selected, found, trouble }) {
-    const visible = found ? found.titles : sessions;
-    const chosen = visible.filter(({ id }) => selected.includes(id));
+  render({ openManage, openSettings }, { sessions, archived, selected, found, kind, after, trouble }) {
+    const label = text("page.search_chats");
     return html`
-      <div class="row session-bar" hidden=${!chosen.length}>
-        <span class="grow" role="status">${text("chat.sessions.selected", { count: chosen.length })}</span>
-        <button onClick=${() => this.archive(chosen)}>
-          ${text(archived ? "chat.sessions.restore" : "chat.sessions.archive")}
-        </button>
-        <button class="danger" onClick=${() => this.erase(chosen)}>${text("page.delete")}</button>
+      <div class="sessions-actions">
+        <button type="button" class="primary" id="new-chat" data-close-panel onClick=${() => newChat()}>${text("page.new_chat")}</button>
+        <button type="button" id="temporary-chat" data-close-panel title=${text("page.temporary_chat_means")}
+          onClick=${() => newChat({ temporary: true })}>${text("page.temporary_chat")}</button>
       </div>
-      <${Rows} class="sessions-list ${chosen.length ? "selecting" : ""}">
-        <${Trouble} ...${trouble} />
-        ${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}
-      <//>
+      <input type="search" id="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000"
+        ref=${this.search} onInput=${this.seek} onKeyDown=${this.keys} />
+      ${found &&
+      html`<div class="row narrow">
+        <select name="kind" aria-label=${text("chat.sessions.kind")} value=${kind} onChange=${this.narrow}>
+          ${KINDS.map((name) => html`<option value=${name}>${text(`chat.sessions.kinds.${name}`)}</option>`)}
+        </select>
+        <input type="date" name="after" aria-label=${text("chat.sessions.after")} title=${text("chat.sessions.after")} value=${after} onChange=${this.narrow} />
+      </div>`}
+      <${Rows} class="sessions-list"><${Trouble} ...${trouble} />${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}<//>
+      <footer class="sessions-foot">
+        <div class=${selected ? "covered" : ""}>
+          <button type="button" class="quiet" id="open-manage" onClick=${openManage}>${text("page.manage_memories")}</button>
+          <button type="button" class="quiet" id="archived-chats" aria-pressed=${String(archived)} onClick=${this.toggleArchive}>${text("page.archived_chats")}</button>
+          <button type="button" class="quiet" id="open-settings" onClick=${openSettings}>${text("page.settings")}</button>
+          ${api.signedIn() && html`<button type="button" class="quiet" id="sign-out" onClick=${api.signOut}>${text("page.sign_out")}</button>`}
+        </div>
+        ${selected && this.bar(found ? found.titles : sessions)}
+      </footer>
+    `;
+  }
+
+  /** What is done with the selected chats: it covers the buttons below the list, so that nothing moves. */
+  bar(visible) {
+    const chosen = visible.filter(({ id }) => this.state.selected.includes(id));
+    const none = !chosen.length;
+    return html`
+      <div class="session-bar">
+        <span class="row"><span class="grow" role="status">${text("chat.sessions.selected", { count: chosen.length })}</span>
+          <button class="quiet" onClick=${this.selectNone}>${text("page.cancel")}</button></span>
+        <span class="row">
+          <button class="grow" disabled=${none} onClick=${() => this.archive(chosen)}>
+            ${text(this.state.archived ? "chat.sessions.restore" : "chat.sessions.archive")}
+          </button>
+          <button class="danger grow" disabled=${none} onClick=${() => this.erase(chosen)}>${text("page.delete")}</button>
+        </span>
+      </div>
     `;
   }
 
@@ -165,7 +215,7 @@ class Sessions extends Component {
     const hit = (one) => html`<li><${Hit} hit=${one} open=${() => jumpTo(one.session_id, one.message_id)} /></li>`;
     return [
       titles.length > 0 && this.group(text("chat.sessions.chats"), titles.map(this.row)),
-      hits.length > 0 && this.group(text("chat.sessions.messages"), hits.map(hit)),
+      hits.length > 0 && this.group(text(`chat.sessions.kinds.${this.state.kind}`), hits.map(hit)),
     ];
   }
 
@@ -177,11 +227,10 @@ class Sessions extends Component {
       session=${session}
       time=${isRecent(session.updated_at) ? clock(session.updated_at) : when(session.updated_at)}
       current=${session.id === shown.sessionId}
-      selected=${this.state.selected.includes(session.id)}
+      selecting=${this.state.selected !== null}
+      selected=${this.state.selected?.includes(session.id)}
       open=${openSession}
-      select=${this.select}
-      pin=${this.pin}
-      erase=${this.erase}
+      acts=${this}
     />
   `;
 }

@@ -44,8 +44,8 @@ class Turn {
   #abort = new AbortController();
 
   /** `resumes`: the id of the stored message to answer; `replaces`: the id of the message to replace. */
-  constructor({ sessionId, text, replaces = null, resumes = null, history = null, remember = true }) {
-    Object.assign(this, { sessionId, text, replaces, resumes, history, remember });
+  constructor({ sessionId, text, replaces = null, resumes = null, history = null, remember = true, fresh }) {
+    Object.assign(this, { sessionId, text, replaces, resumes, history, remember, fresh });
     this.startedAt = new Date().toISOString();
     this.asked = chosenModel();
     const before = failed.get(sessionId ?? TEMPORARY);
@@ -125,8 +125,9 @@ class Turn {
   }
 
   async #prepare() {
-    if (!shown.systemPrompt || shown.sessionId !== this.sessionId || this.temporary) return;
-    const body = { session_id: this.sessionId, system_prompt: shown.systemPrompt };
+    if (!this.fresh || shown.sessionId !== this.sessionId || this.temporary) return;
+    if (!shown.systemPrompt && this.remember) return;
+    const body = { session_id: this.sessionId, system_prompt: shown.systemPrompt || undefined, remember: this.remember };
     await api.post("/api/sessions", body).catch((error) => {
       if (error.status !== 409) throw error; // an earlier attempt created the session
     });
@@ -140,7 +141,7 @@ class Turn {
       ...(this.temporary ? { temporary: true, history: this.history.slice(-HISTORY) } : { session_id: this.sessionId }),
       system_prompt: (this.temporary && shown.systemPrompt) || undefined,
       model: this.asked || undefined,
-      remember: this.remember,
+      remember: this.temporary ? this.remember : undefined, // else the session says it
       recall: stored("recall") || undefined,
       prompt: stored("prompt") || undefined,
       replaces: this.replaces ?? undefined,

@@ -1,13 +1,13 @@
-// Explains a reply: which words of its chat it may rest on, what was recalled and why, which facts were in the prompt,
-// and how many tokens it took.
+// Explains a reply: all that its prompt held of the chat, of the person and of earlier chats, why it was recalled, and how many tokens it took.
 
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { date, hasText, number, shortened, speaker, text, when } from "../page/words.js";
+import { date, hasText, number, shortened, speaker, text, titleOf, when } from "../page/words.js";
 import { bringIntoView } from "./scrolling.js";
 
 const NEAREST = 2; // messages of the chat that are shown
 const QUOTED = 300; // characters of each
+const FEW = 8; // lines of a part that is not folded
 const UNHELPFUL = "/api/recall/unhelpful";
 
 /** The explanation of the reply of `turn`, whose text is `reply`.  `jump(session, message)` goes to a message. */
@@ -34,8 +34,8 @@ export class Why extends Component {
         ${memory &&
         html`
           <${ThisChat} memory=${memory} near=${near} jump=${jump} />
+          <${AboutYou} memory=${memory} jump=${jump} />
           <${FurtherBack} memory=${memory} turn=${turn} marks=${marks} jump=${jump} />
-          ${memory.facts.length > 0 && html`<${Facts} facts=${memory.facts} jump=${jump} />`}
           <${Tokens} usage=${turn.usage} />
         `}
       </section>
@@ -44,8 +44,7 @@ export class Why extends Component {
 }
 
 /** The excerpts of a turn that the person marked as not helpful. */
-const marksOf = ({ session_id, user_message_id: message_id }) =>
-  session_id && message_id ? api.all(UNHELPFUL, { session_id, message_id }) : [];
+const marksOf = ({ session_id, user_message_id: message_id }) => session_id && message_id ? api.all(UNHELPFUL, { session_id, message_id }) : [];
 
 /** The person's earlier messages in the chat that share most words with the reply, as excerpts. */
 async function nearest(turn, reply) {
@@ -75,6 +74,35 @@ function ThisChat({ memory, near, jump }) {
       ${near.length > 0 && html`<p>${text("chat.why.nearest")}</p>`}
       <${Passages} excerpts=${near} jump=${jump} />
     </div>
+  `;
+}
+
+/** What is known of the person beyond this chat, each as the prompt showed it: profile, instructions, facts, examples. */
+function AboutYou({ memory: { profile, instructions = [], facts, examples = [] }, jump }) {
+  const values = profile?.values ?? [];
+  const parts = [
+    ["profile", values.map(({ name, value }) => `${titleOf([name])}: ${value}`)],
+    ["instructions", instructions.map(({ text: words }) => words)],
+    ["facts", facts.map((fact) => html`<${Fact} ...${fact} jump=${jump} />`)],
+    ["examples", examples.map(({ input }) => shortened(input, QUOTED))],
+  ].filter(([, lines]) => lines.length);
+  return parts.map(
+    ([name, lines]) => html`
+      <details open=${lines.length <= FEW}>
+        <summary>${text(`chat.why.${name}`, { count: lines.length })}</summary>
+        <ul class="lines">${lines.map((line) => html`<li class="typed">${line}</li>`)}</ul>
+      </details>
+    `,
+  );
+}
+
+function Fact({ text: words, session_id: session, source_message_id: source, pinned, score, jump }) {
+  const leads = { class: "link", title: text("chat.why.to_source"), onClick: () => jump(session, source) };
+  const { total, ...parts } = score ?? {};
+  return html`
+    ${source ? html`<button ...${leads}>${words}</button>` : words}
+    ${pinned && html` <span class="badge">${text("chat.why.pinned")}</span>`}
+    <${Reasons} parts=${parts} />
   `;
 }
 
@@ -154,9 +182,7 @@ function Passage({ session_id: session, title, messages, hits, score, why, summa
   return html`
     <div class="excerpt">
       <div class="row">
-        <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first?.id)}>
-          ${title || text("chat.why.a_chat")}
-        </button>
+        <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first?.id)}>${title || text("chat.why.a_chat")}</button>
         <span class="muted small">${when(first?.created_at ?? summary.updated_at)}</span>
       </div>
       <blockquote>
@@ -170,42 +196,27 @@ function Passage({ session_id: session, title, messages, hits, score, why, summa
           `,
         )}
       </blockquote>
-      <${Parts} parts=${{ score, ...why }} />
+      <${Reasons} parts=${{ score, ...why }} of=${first?.created_at} />
       ${children}
     </div>
   `;
 }
 
-const Facts = ({ facts, jump }) => html`
-  <details>
-    <summary>${text("chat.why.facts", { count: facts.length })}</summary>
-    <ul>
-      ${facts.map(({ text: words, session_id: session, source_message_id: source, pinned, score }) => {
-        const { total, ...parts } = score ?? {};
-        const leads = { class: "link", title: text("chat.why.to_source"), onClick: () => jump(session, source) };
-        return html`
-          <li>
-            ${source ? html`<button ...${leads}>${words}</button>` : words}
-            ${pinned && html` <span class="badge">${text("chat.why.pinned")}</span>`}
-            <${Parts} parts=${parts} />
-          </li>
-        `;
-      })}
-    </ul>
-  </details>
-`;
-
-/** The parts of a score, by their names in the API. */
-const Parts = ({ parts }) => html`
-  <div class="parts">
-    ${Object.entries(parts)
-      .filter(([, value]) => Math.abs(value) > 0.005)
-      .map(([name, value]) => {
-        const key = `chat.why.parts.${name}`;
-        return html`<span>${hasText(key) ? text(key) : name} ${value.toFixed(2)}</span>`;
-      })}
-  </div>
-`;
+/** Why something was taken, in words: its two strongest reasons.  The figures, by their names in the API, are folded. */
+function Reasons({ parts, of }) {
+  const figures = Object.entries(parts).filter(([, value]) => Math.abs(value) > 0.005);
+  const known = figures.filter(([name, value]) => value > 0 && hasText(`chat.why.because.${name}`));
+  const strongest = known.sort(([, one], [, other]) => other - one).slice(0, 2);
+  const words = strongest.map(([name]) => text(`chat.why.because.${name}`, { day: of ? when(of) : "" }));
+  if (parts.unhelpful < 0) words.push(text("chat.why.parts.unhelpful"));
+  const named = (name) => (hasText(`chat.why.parts.${name}`) ? text(`chat.why.parts.${name}`) : name);
+  return html`
+    <details class="parts" hidden=${!figures.length}>
+      <summary>${words.join(", ") || text("chat.why.details")}</summary>
+      ${figures.map(([name, value]) => html`<span>${named(name)} ${value.toFixed(2)}</span>`)}
+    </details>
+  `;
+}
 
 function Tokens({ usage }) {
   const { prompt_tokens: sent, full_history_tokens: full, saved_tokens: saved, completion_tokens: reply } = usage;
@@ -219,10 +230,10 @@ function Tokens({ usage }) {
     <span>${number(value)}</span>
   `;
   return html`
-    <div>
-      <h2>${text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens")}</h2>
+    <details>
+      <summary>${text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens", { tokens: sent })}</summary>
       <div class="tokens">${bar("sent", sent)}${bar("full", full)}</div>
       <p class="muted">${said} ${text("chat.why.reply_took", { tokens: reply })}</p>
-    </div>
+    </details>
   `;
 }

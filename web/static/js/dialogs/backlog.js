@@ -44,7 +44,6 @@ function Backlog({ sessions: count, waiting, tokens, failed, builtin }) {
       <p class="grow small">${waiting ? text("dialogs.backlog.writing", { count }) : words.join(" ")}</p>
       <button onClick=${() => showBacklog(waiting ? cancel : start)}>${waiting ? text("page.cancel") : begin}</button>
     </div>
-    ${waiting > 0 &&
-    html`<progress max=${most} value=${most - count} aria-label=${text("dialogs.backlog.progress")} />`}
+    ${waiting > 0 && html`<progress max=${most} value=${most - count} aria-label=${text("dialogs.backlog.progress")} />`}
   `;
 }

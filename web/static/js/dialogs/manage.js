@@ -1,5 +1,5 @@
-// Manage memories: search, sort, correct and forget the person's facts from all chats; and export, import or erase all
-// of the person's data (person_data.js).
+// What Recap knows about a person, in tabs: in a minute (overview.js), all facts to search, correct and forget, and all of
+// their data to export, import or erase (person_data.js).
 //
 // Guarantee: forgetting several facts affects only facts that are selected and visible, never those a filter hides.
 
@@ -10,23 +10,37 @@ import { Component, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
+import { Overview } from "./overview.js";
 import { PersonData } from "./person_data.js";
-import { emit, on, person } from "../page/state.js";
+import { emit, holder, on, person } from "../page/state.js";
+import { Tabs } from "../page/tabs.js";
 import { text } from "../page/words.js";
 
 const PAGE = 100;
 const SEARCH_DELAY = 200; // milliseconds after the last key before a search starts
-const ALL = { q: "", category: "" };
+const ALL = { q: "", category: "", day: "" };
 const ORDERS = ["newest", "importance"];
 
 let opened = null; // the facts in the open dialog
 
-export function openManage() {
-  const content = (close) => html`
-    <${PersonData} leave=${close} />
-    <div class="stack"><${Facts} leave=${close} /></div>
-  `;
-  return openDialog(text("page.manage_memories"), content, { wide: true });
+/** `tab` is "overview", "facts" or "data". */
+export function openManage(tab = "overview") {
+  return openDialog(text("page.manage_memories"), (close) => html`<${Known} tab=${tab} leave=${close} />`, { wide: true });
+}
+
+class Known extends Component {
+  state = { tab: this.props.tab };
+
+  render({ leave }, { tab }) {
+    const parts = {
+      overview: () => tab === "overview" && html`<${Overview} leave=${leave} />`,
+      facts: () => html`<${Facts} leave=${leave} />`,
+      data: () => html`<${PersonData} leave=${leave} />`,
+    };
+    const names = Object.keys(parts).filter((name) => name !== "data" || holder.may.change);
+    return html`<${Tabs} label=${text("page.manage_memories")} names=${names.map((name) => [name, text(`dialogs.manage.tabs.${name}`)])}
+      chosen=${tab} choose=${(next) => this.setState({ tab: next })}>${(name) => parts[name]()}<//>`;
+  }
 }
 
 for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read());
@@ -34,7 +48,7 @@ for (const event of ["memory", "turn", "person"]) on(event, () => opened?.read()
 class Facts extends Component {
   search = createRef();
   state = {
-    ...ALL,
+    ...ALL, // day: on which what is shown was known; empty: now
     order: "newest",
     room: PAGE, // the maximum number of facts shown
     facts: null, // all that match, newest first; null: not loaded yet
@@ -50,8 +64,9 @@ class Facts extends Component {
 
   async load(isLast) {
     opened = this;
-    const { q, category } = this.state;
-    const loaded = [api.all("/api/facts", { q: q.trim(), category }), api.all("/api/sessions")];
+    const { q, category, day } = this.state;
+    const as_of = day && new Date(`${day}T23:59:59`).toISOString();
+    const loaded = [api.all("/api/facts", { q: q.trim(), category, as_of }), api.all("/api/sessions")];
     const [facts, chats] = await Promise.all(loaded);
     if (isLast()) this.setState({ facts, titles: new Map(chats.map(({ id, title }) => [id, title])) });
   }
@@ -128,14 +143,14 @@ class Facts extends Component {
   }
 
   tools() {
-    const { q, category, order } = this.state;
+    const { q, category, order, day } = this.state;
     const { length } = this.chosen;
     const label = text("dialogs.manage.search");
     const all = this.listed.map((fact) => fact.id);
     return html`
       <div class="manage-tools">
         <div class="manage-filters">
-          <input type="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000" autofocus
+          <input type="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000"
             ref=${this.search} name="q" value=${q} onInput=${this.pick} />
           <select name="category" aria-label=${text("dialogs.manage.category")} value=${category} onChange=${this.pick}>
             <option value="">${text("dialogs.manage.all_categories")}</option>
@@ -144,6 +159,7 @@ class Facts extends Component {
           <select name="order" aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick}>
             ${ORDERS.map((one) => html`<option value=${one}>${text(`dialogs.manage.${one}`)}</option>`)}
           </select>
+          <input type="date" name="day" value=${day} aria-label=${text("dialogs.manage.as_of")} title=${text("dialogs.manage.as_of")} onChange=${this.pick} />
         </div>
         <div class="row">
           <label class="check">
@@ -157,7 +173,7 @@ class Facts extends Component {
             ${text("dialogs.manage.select_all")}
           </label>
           <span class="grow"></span>
-          <button class="danger" disabled=${!length} onClick=${this.forget}>
+          <button class="danger" disabled=${!length || Boolean(day)} onClick=${this.forget}>
             ${length ? text("dialogs.manage.forget_selected", { count: length }) : text("dialogs.manage.forget")}
           </button>
         </div>
@@ -185,7 +201,7 @@ class Facts extends Component {
   `;
 
   empty() {
-    const { q, category } = this.state;
+    const { q, category, day } = this.state;
     const filtered = html`
       <p>${text("dialogs.manage.no_match")}</p>
       <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
@@ -194,7 +210,7 @@ class Facts extends Component {
       <p>${text("dialogs.manage.empty", { person: person() })}</p>
       <p class="muted small">${text("dialogs.manage.empty_hint")}</p>
     `;
-    return html`<div class="manage-empty">${q.trim() || category ? filtered : nothing}</div>`;
+    return html`<div class="manage-empty">${q.trim() || category || day ? filtered : nothing}</div>`;
   }
 }
 

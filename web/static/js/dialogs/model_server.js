@@ -3,14 +3,11 @@
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, createRef, html } from "../page/html.js";
-import { emit, holder } from "../page/state.js";
+import { emit } from "../page/state.js";
 import { number, text } from "../page/words.js";
 
 const PATH = "/api/model-server";
 const OPENAI = "https://api.openai.com/v1";
-
-/** Whether the key of this page may set the model server. */
-export const mayServe = () => holder.user_id === null && holder.scopes.includes("admin");
 
 /** Throws ApiError if the model server in use can't be read. */
 export async function openModelServer() {

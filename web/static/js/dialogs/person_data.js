@@ -101,12 +101,8 @@ function showReceipt(receipt) {
   const row = (key) => html`<tr><th scope="row">${label(key)}</th><td>${number(erased[key])}</td></tr>`;
   const content = (close) => html`
     <p>${text("dialogs.person_data.erased", { user, at: moment(at) })}</p>
-    <table class="receipt">
-      <caption class="visually-hidden">${text("dialogs.person_data.receipt")}</caption>
-      <tbody>${COUNTED.map(row)}</tbody>
-    </table>
-    ${pending.length > 0 &&
-    html`<p class="notice">${text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })}</p>`}
+    <table class="receipt"><caption class="visually-hidden">${text("dialogs.person_data.receipt")}</caption><tbody>${COUNTED.map(row)}</tbody></table>
+    ${pending.length > 0 && html`<p class="notice">${text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })}</p>`}
     <div class="row end">
       <button onClick=${save}>${text("dialogs.person_data.download_receipt")}</button>
       <button class="primary" autofocus onClick=${() => close()}>${text("dialogs.person_data.close_receipt")}</button>

@@ -51,17 +51,13 @@ export class TryPrompt extends Component {
   render(_, { busy, found, trouble }) {
     return html`
       <div class="row wrap">
-        <button aria-describedby="try-note" disabled=${this.hindrance} onClick=${this.try}>
-          ${text("dialogs.prompts.try")}
-        </button>
+        <button aria-describedby="try-note" disabled=${this.hindrance} onClick=${this.try}>${text("dialogs.prompts.try")}</button>
         <p class="muted small ${busy && "dots"}" id="try-note" role="status">${this.note}</p>
       </div>
       <${Trouble} ...${trouble} />
       ${found &&
       html`
-        <section class="stack" aria-label=${text("dialogs.prompts.result")} ref=${this.section}>
-          <${Compared} ...${found} />
-        </section>
+        <section class="stack" aria-label=${text("dialogs.prompts.result")} ref=${this.section}><${Compared} ...${found} /></section>
       `}
     `;
   }

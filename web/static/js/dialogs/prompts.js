@@ -104,14 +104,9 @@ class Editor extends Component {
     return html`
       <div class="choosing">
         <div class="stack">
-          <${Rows} class="choices">
-            <ul aria-label=${text("dialogs.prompts.title")}>${this.names.map(this.row)}</ul>
-          <//>
+          <${Rows} class="choices"><ul aria-label=${text("dialogs.prompts.title")}>${this.names.map(this.row)}</ul><//>
           <form class="row bottom" onSubmit=${this.add}>
-            <label class="field grow">
-              ${text("dialogs.prompts.name")}
-              <input type="text" name="name" placeholder="brief" ...${ABOUT} />
-            </label>
+            <label class="field grow">${text("dialogs.prompts.name")}<input type="text" name="name" placeholder="brief" ...${ABOUT} /></label>
             <button type="submit">${text("dialogs.prompts.add")}</button>
           </form>
         </div>
@@ -144,8 +139,7 @@ class Editor extends Component {
       <div class="row wrap">
         <button class="primary" disabled=${!drafts.has(name)} onClick=${this.save}>${text("page.save")}</button>
         ${drafts.has(name) && html`<button onClick=${this.undo}>${undo}</button>`}
-        ${saved?.get(name)?.source === "stored" &&
-        html`<button class="danger" onClick=${this.remove}>${text("page.delete")}</button>`}
+        ${saved?.get(name)?.source === "stored" && html`<button class="danger" onClick=${this.remove}>${text("page.delete")}</button>`}
       </div>
     `;
   }

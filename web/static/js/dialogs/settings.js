@@ -1,17 +1,19 @@
-// Settings: the name, when to look back, the system prompt, the summary prompt, the time zone, the look and the models.
+// Settings, in tabs: the person, the chat on display, the look and the keys, the models, and what administrators set.
 //
-// Every change applies at once and is stored in this browser, except the system prompt, which the server stores with
-// its chat.  What is as the server's operator set it is not stored, so that it follows the operator.
+// Every change applies at once and is stored in this browser, except what belongs to a chat or to the person's memory,
+// which the server stores.  What is as the server's operator set it is not stored, so that it follows the operator.
 
 import * as api from "../page/api.js";
+import { showMemory } from "../chat/composer.js";
 import { openSession } from "../chat/conversation.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";
-import { mayServe, openModelServer } from "./model_server.js";
+import { openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
 import { HERE, emit, holder, keep, person, shown, stored } from "../page/state.js";
 import { SystemPrompt } from "./system_prompt.js";
-import { text } from "../page/words.js";
+import { Tabs } from "../page/tabs.js";
+import { hasText, text } from "../page/words.js";
 
 const PLAIN = { autocomplete: "off", spellcheck: false, maxlength: 256 };
 const RECALL = ["auto", "always", "tools", "off"];
@@ -20,37 +22,91 @@ const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const KEYS = ["send", "new_line", "stop", "search", "new_chat", "panels", "lists", "facts"];
 
 export async function openSettings() {
-  const ready = await readiness();
-  return openDialog(text("page.settings"), () => html`<${Settings} ready=${ready} />`);
+  const [ready, { Server }] = await Promise.all([readiness(), import("./server.js")]);
+  return openDialog(text("page.settings"), () => html`<${Settings} ready=${ready} server=${Server} />`);
 }
 
 /** How the server is set, and which models answer; or the `error`, which the dialog shows. */
 const readiness = () => api.get("/health/ready").catch((error) => ({ error }));
 
 class Settings extends Component {
-  render({ ready }) {
+  state = { tab: "you" };
+
+  render({ ready, server }, { tab }) {
     const recall = (mode) => keep("recall", mode === ready.recall ? "" : mode);
+    const parts = {
+      you: () => html`
+        <${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
+        ${holder.may.change && html`<${Part} name="memory"><${MemorySwitch} key=${person()} /><//>`}
+        <${Part} name="recall"><${Choices} name="recall" options=${RECALL} chosen=${stored("recall") || ready.recall} choose=${recall} /><//>
+        <${Part} name="zone"><${TimeZone} /><//>`,
+      chat: () => html`
+        <${Part} name="system"><${SystemPrompt} key=${person()} /><//>
+        <${Part} name="type"><${ChatType} key=${person()} /><//>`,
+      look: () => html`
+        <${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${stored("theme")} choose=${wear} /><//>
+        <${Part} name="keys"><${Keys} /><//>`,
+      models: () => html`
+        <${Part} name="models"><${Models} ready=${ready} /><//>
+        <${Part} name="summaries"><${SummaryPrompt} usual=${ready.summary_prompt} /><//>`,
+      server: () => html`<${server} part=${Part} />`,
+    };
+    const names = Object.keys(parts).filter((name) => name !== "server" || holder.may.change);
+    return html`<${Tabs} label=${text("page.settings")} names=${names.map((name) => [name, text(`dialogs.settings.tabs.${name}`)])}
+      chosen=${tab} choose=${(next) => this.setState({ tab: next })}>${(name) => parts[name]()}<//>`;
+  }
+}
+
+const Part = ({ name, children }) => html`<section class="part"><h3>${text(`dialogs.settings.titles.${name}`)}</h3>${children}</section>`;
+
+/** The one switch of a person's memory: off for all chats, programs and browsers. */
+class MemorySwitch extends Component {
+  turn = ({ target: { checked: remember } }) =>
+    this.attempt(async () => {
+      await api.patch(api.personPath(), { remember });
+      shown.remembersPerson = remember;
+      showMemory();
+    });
+
+  render(_, { trouble }) {
     return html`
-      <${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
-      <${Part} name="recall">
-        <${Choices} name="recall" options=${RECALL} chosen=${stored("recall") || ready.recall} choose=${recall} />
-      <//>
-      <${Part} name="system"><${SystemPrompt} key=${person()} /><//>
-      <${Part} name="summaries"><${SummaryPrompt} usual=${ready.summary_prompt} /><//>
-      <${Part} name="zone"><${TimeZone} /><//>
-      <${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${stored("theme")} choose=${wear} /><//>
-      <${Part} name="keys"><${Keys} /><//>
-      <${Part} name="models"><${Models} ready=${ready} /><//>
+      <label class="choice">
+        <input type="checkbox" checked=${shown.remembersPerson} onChange=${this.turn} />
+        <span>
+          <span class="choice-title">${text("dialogs.settings.memory")}</span>
+          <span class="muted small">${text("dialogs.settings.memory_means")}</span>
+        </span>
+      </label>
+      <${Trouble} ...${trouble} />
     `;
   }
 }
 
-const Part = ({ name, children }) => html`
-  <section class="part">
-    <h3>${text(`dialogs.settings.titles.${name}`)}</h3>
-    ${children}
-  </section>
-`;
+/** The type of the chat on display: Recap tells it from the words, unless the person says it. */
+class ChatType extends Component {
+  state = { types: [], session: null };
+
+  async load() {
+    const { items: types } = await api.get("/api/conversation-types");
+    const session = shown.temporary || !shown.sessionId ? null : await api.find(api.sessionPath(shown.sessionId));
+    this.setState({ types, session });
+  }
+
+  choose = ({ target: { value } }) =>
+    this.attempt(async () => this.setState({ session: await api.patch(api.sessionPath(shown.sessionId), { type: value || null }) }));
+
+  render(_, { types, session, trouble }) {
+    const named = (name) => (hasText(`dialogs.settings.types.${name}`) ? text(`dialogs.settings.types.${name}`) : name);
+    return html`
+      <p class="muted small">${text(session ? "dialogs.settings.type_about" : "dialogs.settings.type_later")}</p>
+      <select aria-label=${text("dialogs.settings.titles.type")} value=${session?.type ?? ""} disabled=${!session} onChange=${this.choose}>
+        <option value="">${text("dialogs.settings.type_auto")}</option>
+        ${types.map(({ name }) => html`<option value=${name}>${named(name)}</option>`)}
+      </select>
+      <${Trouble} ...${trouble} />
+    `;
+  }
+}
 
 /** A group of radio buttons.  Each has a title, and an explanation where the choice is about memory. */
 const Choices = ({ name, options, chosen, choose }) => html`
@@ -61,8 +117,7 @@ const Choices = ({ name, options, chosen, choose }) => html`
           <input type="radio" name=${name} value=${value} checked=${value === chosen} onChange=${() => choose(value)} />
           <span>
             <span class="choice-title">${text(`dialogs.settings.choices.${name}.${value || "device"}`)}</span>
-            ${name === "recall" &&
-            html`<span class="muted small">${text(`dialogs.settings.choices.recall_means.${value}`)}</span>`}
+            ${name === "recall" && html`<span class="muted small">${text(`dialogs.settings.choices.recall_means.${value}`)}</span>`}
           </span>
         </label>
       `,
@@ -173,16 +228,7 @@ function TimeZone() {
 }
 
 const Keys = () => html`
-  <dl class="keys">
-    ${KEYS.map(
-      (does) => html`
-        <div>
-          <dt><kbd>${keysFor(does)}</kbd></dt>
-          <dd>${text(`dialogs.settings.keys.${does}`)}</dd>
-        </div>
-      `,
-    )}
-  </dl>
+  <dl class="keys">${KEYS.map((does) => html`<div><dt><kbd>${keysFor(does)}</kbd></dt><dd>${text(`dialogs.settings.keys.${does}`)}</dd></div>`)}</dl>
 `;
 
 function keysFor(does) {
@@ -202,8 +248,7 @@ class Models extends Component {
   render(_, { ready }) {
     return html`
       <p role="status">${told(ready)}</p>
-      ${mayServe() &&
-      html`<div class="row"><button onClick=${this.connect}>${text("dialogs.settings.models_server")}</button></div>`}
+      ${holder.may.server && html`<div class="row"><button onClick=${this.connect}>${text("dialogs.settings.models_server")}</button></div>`}
       <p><a href="/docs/">${text("dialogs.settings.models_api")}</a></p>
     `;
   }

@@ -1,26 +1,18 @@
 // Signing in: the page asks for an API key if the server requires one.
 //
-// Guarantee: the key is stored only in sessionStorage (by api.js) and deleted with the tab or by Sign out.  It never
-// appears in a URL, in the settings or in the text of the page.
+// Guarantee: the key is stored only in sessionStorage (by api.js).  New tabs get it from open ones, and it goes with the
+// last tab or by Sign out.  It never appears in a URL, in the settings or in the text of the page.
 
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { byId } from "../page/dom.js";
 import { Component, html } from "../page/html.js";
 import { text, textParts } from "../page/words.js";
 
 export function startSignIn() {
-  const out = byId("sign-out");
-  out.hidden = !api.signedIn();
-  out.addEventListener("click", () => {
-    api.signOut();
-    location.reload(); // removes all data that the key gave access to
-  });
   api.onKeyNeeded(async (refused) => {
     const content = (close) => html`<${SignIn} refused=${refused} signIn=${close} />`;
     let key; // a browser may close any dialog, and nothing can be shown without a key
     while (!key) key = await openDialog(text("dialogs.sign_in.title"), content, { locked: true });
-    out.hidden = false;
     return key;
   });
 }

@@ -1,5 +1,4 @@
-// A form that corrects something in its place.  Enter saves, Escape cancels.
-// Guarantee: the typed text stays in the form until it is stored.
+// A form that corrects something in its place. Enter saves, Escape cancels. Guarantee: the typed text stays in the form until it is stored.
 
 import { isEnter } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
@@ -13,7 +12,10 @@ export class EditForm extends Component {
   form = createRef();
 
   componentDidMount() {
-    this.form.current.querySelector("textarea").focus();
+    const box = this.form.current.querySelector("textarea");
+    box.focus({ preventScroll: true });
+    box.setSelectionRange(box.value.length, box.value.length);
+    this.form.current.scrollIntoView({ block: "nearest" }); // a margin of it keeps headings that stay in view off it
   }
 
   submit = async (event) => {

@@ -47,9 +47,7 @@ const Choice = ({ name, options, chosen }) => html`
   <label class="field">
     <span>${text(`memory.fact_form.${name}`)}</span>
     <select name=${name}>
-      ${Object.entries(options).map(
-        ([value, words]) => html`<option value=${value} selected=${value === String(chosen)}>${words}</option>`,
-      )}
+      ${Object.entries(options).map(([value, words]) => html`<option value=${value} selected=${value === String(chosen)}>${words}</option>`)}
     </select>
   </label>
 `;

@@ -1,7 +1,6 @@
-// A list of facts: their text, importance and source, and actions to edit, forget and pin them.
+// A list of facts: one line each, which opens to its source and importance, and actions to edit, forget and pin them.
 //
-// The list is one tab stop.  The arrow keys move, P pins, E edits, Delete forgets, and Tab leads to the buttons of the
-// current fact.
+// The list is one tab stop. The arrow keys move, Enter opens, P pins, E edits, Delete forgets, and Tab leads to the buttons of the current fact.
 
 import * as api from "../page/api.js";
 import { jumpTo } from "../chat/conversation.js";
@@ -19,9 +18,8 @@ export function ranked(facts) {
 }
 
 /**
- * `changed(fact)` is called with a fact after a change was stored.  `sessionTitle(id)` returns the title of a fact's
- * chat, if it is to be shown.  `before(fact)` returns what stands before each fact, such as a check box.  `leave()` is
- * called before the page shows the source message of a fact.
+ * `changed(fact)` is called with a fact after a change was stored. `sessionTitle(id)` returns the title of a fact's chat, if it is to be shown.
+ * `before(fact)` returns what stands before each fact, such as a check box. `leave()` is called before the page shows the source message of a fact.
  */
 export class FactList extends Component {
   state = { editing: {} }; // the facts with an open form, by id
@@ -55,7 +53,9 @@ export class FactList extends Component {
 
 class Fact extends Component {
   row = createRef();
-  state = { past: false };
+  state = { open: false, past: false };
+
+  open = () => this.setState(({ open }) => ({ open: !open }));
 
   edit = () => this.props.edit(this.props.fact.id, this.props.fact);
 
@@ -82,39 +82,36 @@ class Fact extends Component {
     this.props.changed(await api.patch(`/api/facts/${this.props.fact.id}`, changes));
   }
 
-  render({ fact, editing, hidden, before, sessionTitle, leave }, { past, trouble }) {
+  render({ fact, editing, hidden, before, sessionTitle, leave }, { open, past, trouble }) {
     const { text: words, pinned } = fact;
-    const keys = { p: this.pin, e: this.edit, Delete: this.forget, Backspace: this.forget };
-    const about = { place: this.row, "data-fact": fact.id };
-    const looks = `fact ${pinned ? "pinned" : ""}`;
+    const keys = { Enter: this.open, p: this.pin, e: this.edit, Delete: this.forget, Backspace: this.forget };
+    const about = { place: this.row, "data-fact": fact.id, hidden };
+    const looks = `fact ${pinned ? "pinned" : ""} ${open ? "open" : ""}`;
     if (editing)
-      return html`
-        <${Row} class=${looks} hidden=${hidden} keys=${keys} ...${about}>
-          <${FactForm} fact=${fact} save=${this.save} cancel=${this.close} />
-        <//>
-      `;
+      return html`<${Row} class=${looks} keys=${keys} ...${about}><${FactForm} fact=${fact} save=${this.save} cancel=${this.close} /><//>`;
     return html`
       <${Row} class=${looks} keys=${keys} aria-keyshortcuts="P E Delete" ...${about}>
         ${before?.(fact)}
-        <div class="fact-body">
-          <p class="fact-text">${words}</p>
+        <button class="fact-text" aria-expanded=${String(open)} title=${open ? null : words} onClick=${this.open}>${words}</button>
+        <div class="row-actions">
+          <${RowButton} name="edit" of=${words} onClick=${this.edit} />
+          <${RowButton} name="forget" of=${words} onClick=${this.forget} />
+          <${RowButton} name="pin" of=${words} onClick=${this.pin} aria-pressed=${String(pinned)} />
+        </div>
+        ${open &&
+        html`<div class="fact-body">
           <${Source} fact=${fact} title=${fact.session_id && sessionTitle?.(fact.session_id)} leave=${leave} />
           <div class="fact-foot">
             <${Dots} importance=${fact.importance} />
             ${fact.category !== "other" && html`<span>${CATEGORIES[fact.category] ?? fact.category}</span>`}
             ${fact.scope === "user" && html`<span>${text("memory.fact.all_chats")}</span>`}
-            <button class="link" title=${text("memory.history.title")} aria-expanded=${past} onClick=${this.history}>
+            <button class="link" title=${text("memory.history.title")} aria-expanded=${String(past)} onClick=${this.history}>
               ${text("memory.fact.since", { time: when(fact.valid_from) })}
             </button>
           </div>
           ${past && html`<${FactHistory} key=${JSON.stringify(fact)} fact=${fact} />`}
-          <${Trouble} ...${trouble} />
-        </div>
-        <div class="row-actions">
-          <${RowButton} name="edit" of=${words} onClick=${this.edit} />
-          <${RowButton} name="forget" of=${words} onClick=${this.forget} />
-          <${RowButton} name="pin" of=${words} onClick=${this.pin} aria-pressed=${pinned} />
-        </div>
+        </div>`}
+        <${Trouble} ...${trouble} />
       <//>
     `;
   }

@@ -18,15 +18,11 @@ export async function forgetFacts(facts) {
   const content = (close) => html`
     ${one && html`<p><strong>${facts[0].text}</strong></p>`}
     <p>${text("memory.forget.means")}</p>
-    ${sources.size > 0 &&
-    html`<p>${text("memory.forget.words_stay")} ${text("memory.forget.erases", { count: sources.size })}</p>`}
+    ${sources.size > 0 && html`<p>${text("memory.forget.words_stay")} ${text("memory.forget.erases", { count: sources.size })}</p>`}
     <div class="row wrap end">
       <button onClick=${() => close()}>${text("page.cancel")}</button>
-      ${sources.size > 0 &&
-      html`<button class="danger" onClick=${() => close("words")}>${text("memory.forget.erase_too")}</button>`}
-      <button class="primary" autofocus onClick=${() => close("facts")}>
-        ${one ? text("memory.forget.fact") : text("memory.forget.facts")}
-      </button>
+      ${sources.size > 0 && html`<button class="danger" onClick=${() => close("words")}>${text("memory.forget.erase_too")}</button>`}
+      <button class="primary" autofocus onClick=${() => close("facts")}>${one ? text("memory.forget.fact") : text("memory.forget.facts")}</button>
     </div>
   `;
   const choice = await openDialog(text("memory.forget.title", { count: facts.length }), content);

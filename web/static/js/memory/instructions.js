@@ -60,9 +60,7 @@ export default class Instructions extends Component {
               </ul>
             `}
         ${proposal && this.proposal(instruction)}
-        ${version > 1 &&
-        !shared &&
-        html`<button class="quiet" onClick=${() => this.compare(name)}>${text("memory.summary.versions")}</button>`}
+        ${version > 1 && !shared && html`<button class="quiet" onClick=${() => this.compare(name)}>${text("memory.summary.versions")}</button>`}
       </section>
     `;
   };

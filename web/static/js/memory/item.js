@@ -8,9 +8,8 @@ import { text } from "../page/words.js";
 import { EditForm, oneLine } from "./edit_form.js";
 
 /**
- * `save(words)` stores other words for the `line`, or removes it if they are null; then `changed` gets what it resolves
- * to.  `means` tells what it is to forget the line.  `edit(open)` sets `editing`; without it there is no form.  The
- * children stand below the line, which may be `manyLines`.
+ * `save(words)` stores other words for the `line`, or removes it if they are null; then `changed` gets what it resolves to. `means` tells what it is
+ * to forget the line. `edit(open)` sets `editing`; without it there is no form. The children stand below the line, which may be `manyLines`.
  */
 export class Item extends Component {
   edit = () => this.props.edit(true);

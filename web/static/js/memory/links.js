@@ -12,6 +12,7 @@ const SELF = "user"; // the person, in the API
 const SHOWN = 24; // links, the nearest first: more are no picture any more
 const RINGS = [0, 72, 140]; // how far from the middle an entity is, by its steps from it
 
+const idOf = ({ fact_id, subject, relation, object }) => [fact_id, subject.name, relation, object.name].join();
 const named = (name) => (name === SELF ? text("memory.links.you") : name);
 
 export default class Links extends Component {
@@ -27,26 +28,21 @@ export default class Links extends Component {
   render(_, { around, edges, current, trouble }) {
     return html`
       <${Trouble} ...${trouble} />
-      ${around !== SELF &&
-      html`<p><button class="link" onClick=${() => this.show(SELF)}>${text("memory.links.back")}</button></p>`}
+      ${around !== SELF && html`<p><button class="link" onClick=${() => this.show(SELF)}>${text("memory.links.back")}</button></p>`}
       ${edges?.length === 0 && html`<p class="small">${text("memory.links.none", { name: named(around) })}</p>`}
       ${edges?.length > 0 && html`<${Picture} ...${{ edges, around, current }} show=${this.show} />`}
-      <${Rows}>
-        <ul aria-label=${text("memory.longterm.titles.links")}>${edges?.map(this.row)}</ul>
-      <//>
+      <${Rows}><ul aria-label=${text("memory.longterm.titles.links")}>${edges?.map(this.row)}</ul><//>
     `;
   }
 
   row = (edge) => {
-    const { id, subject, relation, object } = edge;
+    const { subject, relation, object } = edge;
+    const id = idOf(edge);
     const mark = () => this.setState({ current: id });
     const entity = ({ name }) => html`<button class="link" onClick=${() => this.show(name)}>${named(name)}</button>`;
     return html`
-      <${Row} key=${id} class="item" keys=${{}} onFocusIn=${mark} onMouseEnter=${mark}>
-        <div class="grow">
-          ${entity(subject)} ${relation} ${entity(object)}
-          <${Source} fact=${edge} title=${date(edge.valid_from)} />
-        </div>
+      <${Row} key=${id} class="item" keys=${{}} onFocusIn=${mark} onMouseEnter=${mark} onMouseLeave=${() => this.setState({ current: null })}>
+        <div class="grow">${entity(subject)} ${relation} ${entity(object)}<${Source} fact=${edge} title=${date(edge.valid_from)} /></div>
       <//>
     `;
   };
@@ -54,7 +50,9 @@ export default class Links extends Component {
 
 function Picture({ edges, around, current, show }) {
   const places = placesOf(edges, around);
-  const line = ({ id, subject, object, relation }) => {
+  const line = (edge) => {
+    const { subject, object, relation } = edge;
+    const id = idOf(edge);
     const [from, to] = [places.get(subject.name), places.get(object.name)];
     return html`
       <g class=${id === current ? "link-line current" : "link-line"}>

@@ -18,15 +18,20 @@ class Folded extends Component {
   state = { View: null }; // null: not opened yet
 
   componentDidMount() {
+    on("longterm", (name) => name === this.props.name && this.setState({ unfolded: true }));
     for (const event of ["memory", "summarised"]) on(event, () => this.view.current?.read());
   }
 
-  toggle = ({ currentTarget: { open } }) =>
-    open && this.attempt(async () => this.setState({ View: (await VIEWS[this.props.name]()).default }));
+  toggle = ({ currentTarget: { open } }) => {
+    this.setState({ unfolded: open });
+    if (open && !this.state.View) this.show();
+  };
 
-  render({ name }, { View, trouble }) {
+  show = () => this.attempt(async () => this.setState({ View: (await VIEWS[this.props.name]()).default }));
+
+  render({ name }, { View, unfolded, trouble }) {
     return html`
-      <details class="memory-folded" onToggle=${this.toggle}>
+      <details class="memory-folded" open=${unfolded} onToggle=${this.toggle}>
         <summary><h3>${text(`memory.longterm.titles.${name}`)}</h3></summary>
         <p class="memory-about">${text(`memory.longterm.about.${name}`)}</p>
         <${Trouble} ...${trouble} />

@@ -1,8 +1,7 @@
 // The right panel: the summary of the chat on display and the person's facts, updated while the mini model works.
 //
-// Guarantee: old content stays until new content has arrived, so nothing flickers, jumps or loses focus.  The summary
-// is polled only from the end of a turn until it is settled, and only while the page is visible.  Facts are reloaded
-// when the version of the summary changes.
+// Guarantee: old content stays until new content has arrived, so nothing flickers, jumps or loses focus. The summary is polled only from the end of a
+// turn until it is settled, and only while the page is visible. Facts are reloaded when the version of the summary changes.
 
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
@@ -11,9 +10,9 @@ import { Trouble, createRef, html, render } from "../page/html.js";
 import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
 import { LongTerm } from "./longterm.js";
-import { Part } from "./part.js";
 import { emit, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
+import { Tabs } from "../page/tabs.js";
 import { number, text } from "../page/words.js";
 
 const POLL = 800; // milliseconds between looks at a summary that is being updated
@@ -28,6 +27,7 @@ const NOTHING = {
   allShown: false, // whether more than FACTS_SHOWN facts are shown
   adding: false, // whether the form for a new fact is open
   trouble: {}, // {message, again}
+  tab: "facts",
 };
 
 const body = byId("memory-body");
@@ -43,6 +43,7 @@ export function startMemory() {
   on("turn", turnEnded);
   on("memory", read);
   on("person", forgetPerson);
+  on("longterm", () => show({ tab: "you" }));
 }
 
 /** Draw the panel with these changes. */
@@ -127,8 +128,7 @@ async function look() {
 }
 
 /** Whether a summary will not change by itself: it is up to date, failed permanently, or waits for more turns. */
-const settled = ({ state, job_id: job }) =>
-  ["none", "current", "failed"].includes(state) || (state === "pending" && !job);
+const settled = ({ state, job_id: job }) => ["none", "current", "failed"].includes(state) || (state === "pending" && !job);
 
 // -- changes
 
@@ -178,37 +178,33 @@ function closeAdd() {
 
 // -- the panel
 
-function Panel({ sessionId, temporary, summary, facts, known, allShown, adding, trouble }) {
+function Panel({ tab, sessionId, temporary, summary, facts, known, allShown, adding, trouble }) {
   const few = allShown ? facts : facts.slice(0, FACTS_SHOWN);
-  const summaries = [...visited.add(sessionId)].map((id) => {
-    const own = id === sessionId ? { temporary, summary, known, refresh } : { hidden: true };
-    return html`<${Summary} key=${id ?? ""} sessionId=${id} ...${own} changed=${summaryChanged} />`;
-  });
-  const heading = html`
-    <button class="heading" onClick=${toFacts}>
-      ${text("memory.facts")} <span class="muted">${facts.length ? number(facts.length) : ""}</span>
-    </button>
-  `;
-  const tools = html`
-    <button class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>
-      ${text("memory.add")}
-    </button>
-  `;
-  return html`
-    <${Trouble} ...${trouble} />
-    ${summaries}
-    <${Part} title=${text("memory.facts")} heading=${heading} tools=${tools}>
-      <p class="memory-about" id="facts-about">${known && describe({ sessionId, temporary, facts })}</p>
-      ${adding &&
-      html`
-        <div>
-          <${FactForm} inSession=${Boolean(summary)} action=${text("memory.add")} save=${add} cancel=${closeAdd} />
-        </div>
-      `}
+  const tabs = [
+    ["facts", text("memory.facts"), facts.length ? number(facts.length) : ""],
+    ["summary", text("memory.summary.title"), summary?.error ? "!" : ""],
+    ["you", text("memory.you")],
+  ];
+  const parts = {
+    facts: () => html`
+      <div class="row top">
+        <p class="memory-about grow">${known && describe({ sessionId, temporary, facts })}</p>
+        <button class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>${text("memory.add")}</button>
+      </div>
+      ${adding && html`<${FactForm} inSession=${Boolean(summary)} action=${text("memory.add")} save=${add} cancel=${closeAdd} />`}
       <${FactList} label=${text("memory.facts")} facts=${few} changed=${factChanged} />
       ${few.length < facts.length && html`<${Edge} more=${() => show({ allShown: true })} />`}
-    <//>
-    <${LongTerm} />
+    `,
+    summary: () =>
+      [...visited.add(sessionId)].map((id) => {
+        const own = id === sessionId ? { temporary, summary, known, refresh } : { hidden: true };
+        return html`<${Summary} key=${id ?? ""} sessionId=${id} ...${own} changed=${summaryChanged} />`;
+      }),
+    you: () => html`<${LongTerm} />`,
+  };
+  return html`
+    <${Trouble} ...${trouble} />
+    <${Tabs} label=${text("page.memory")} names=${tabs} chosen=${tab} choose=${(name) => show({ tab: name })}>${(name) => parts[name]()}<//>
   `;
 }
 
@@ -217,10 +213,4 @@ function describe({ sessionId, temporary, facts }) {
   if (temporary) return text("memory.about.temporary");
   if (sessionId) return text("memory.about.chat");
   return text("memory.about.no_chat");
-}
-
-/** Scroll to the facts.  Their heading stays visible below a long summary. */
-function toFacts() {
-  byId("facts-about").scrollIntoView({ block: "center" });
-  body.querySelector('.fact[tabindex="0"]')?.focus();
 }

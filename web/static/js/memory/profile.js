@@ -4,7 +4,7 @@ import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";
 import { emit } from "../page/state.js";
-import { date, hasText, text } from "../page/words.js";
+import { date, text, titleOf } from "../page/words.js";
 import { EditForm, oneLine } from "./edit_form.js";
 import { Source } from "./facts.js";
 import { Item, Items } from "./item.js";
@@ -63,8 +63,7 @@ export default class Profile extends Component {
 
   item = ({ path, value, source }) => {
     const typed = (words) => (typeof value === "string" ? words : JSON.parse(words)); // a number stays one
-    const save = (next) =>
-      this.patch(next === null ? { op: "remove", path } : { op: "replace", path, value: typed(next) });
+    const save = (next) => this.patch(next === null ? { op: "remove", path } : { op: "replace", path, value: typed(next) });
     const edit = (open) => this.setState({ form: open ? path : null });
     const line = String(value);
     const its = { line, means: text("memory.profile.forget_means", { line }), edit, save, changed: this.changed };
@@ -99,9 +98,4 @@ function valuesOf(value, source, names) {
   const path = names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
   if (value === null || typeof value !== "object") return [{ title: titleOf(names), path, value, source }];
   return Object.entries(value).flatMap(([name, one]) => valuesOf(one, source?.[name], [...names, name]));
-}
-
-function titleOf(names) {
-  const known = (name) => (hasText(`memory.profile.names.${name}`) ? text(`memory.profile.names.${name}`) : name);
-  return names.filter((name) => !/^\d+$/.test(name)).map(known).join(", ");
 }

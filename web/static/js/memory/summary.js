@@ -9,16 +9,14 @@ import { Component, Trouble, createRef, html } from "../page/html.js";
 import { Item, Items } from "./item.js";
 import { Rows } from "../page/rows.js";
 import { EMPTY, SECTIONS, linesOf, partsOf, problemWith, replaced } from "./sections.js";
-import { Part } from "./part.js";
 import { SummaryForm } from "./summary_form.js";
 import { text, when } from "../page/words.js";
 
 const AUTHORS = { person: text("memory.summary.by_you"), rollback: text("memory.summary.restored") };
 
 /**
- * The summary of one chat; hidden while another is shown, so that forms stay open.  `changed(summary)` is called with
- * it after the person changed it, `refresh()` to request an update.  `summary` is null if there is none, or before it
- * is `known`.
+ * The summary of one chat; hidden while another is shown, so that forms stay open. `changed(summary)` is called with it after the person changed it,
+ * `refresh()` to request an update. `summary` is null if there is none, or before it is `known`.
  */
 export class Summary extends Component {
   state = { whole: false, editing: new Set() }; // open forms: for all of it, and for lines, as "section/line"
@@ -62,15 +60,18 @@ export class Summary extends Component {
 
   render({ hidden, temporary, summary, known, refresh }, { whole }) {
     return html`
-      <${Part} title=${text("memory.summary.title")} tools=${summary && !whole && this.tools()} hidden=${hidden}>
-        <p class="memory-about"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
+      <section class="memory-part" hidden=${hidden}>
+        <h3 class="visually-hidden">${text("memory.summary.title")}</h3>
+        <div class="row top">
+          <p class="memory-about grow"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
+          ${summary && !whole && this.tools()}
+        </div>
         <${Trouble} ...${problemOf(summary)} again=${refresh} />
         <div class="summary-body">
-          ${whole &&
-          html`<${SummaryForm} summary=${summary} cancel=${() => this.setWhole(false)} saved=${this.saved} />`}
+          ${whole && html`<${SummaryForm} summary=${summary} cancel=${() => this.setWhole(false)} saved=${this.saved} />`}
           ${this.sections(summary?.latest?.sections ?? EMPTY)}
         </div>
-      <//>
+      </section>
     `;
   }
 
@@ -79,8 +80,7 @@ export class Summary extends Component {
     const versions = { "aria-label": text("memory.summary.versions_of"), onClick: this.compare };
     return html`
       <button class="quiet" ref=${this.editButton} ...${edit}>${text("memory.edit")}</button>
-      ${this.props.summary.latest &&
-      html`<button class="quiet" ...${versions}>${text("memory.summary.versions")}</button>`}
+      ${this.props.summary.latest && html`<button class="quiet" ...${versions}>${text("memory.summary.versions")}</button>`}
     `;
   }
 
@@ -93,8 +93,7 @@ export class Summary extends Component {
     return html`
       <${Rows} hidden=${whole} hint=${text("memory.summary.keys")}>
         ${parts.map(
-          ({ name, title, lines }) =>
-            lines.size > 0 &&
+          ({ name, title, lines }) => lines.size > 0 &&
             html`<${Items} key=${name} title=${title}>${[...lines].map((line) => this.item(name, line))}<//>`,
         )}
       <//>

@@ -61,13 +61,7 @@ export class SummaryForm extends Component {
           ([name, title]) => html`
             <label class="field">
               <span>${title} <span class="hint">${HINTS[name] ?? text("memory.summary_form.one_a_line")}</span></span>
-              <textarea
-                name=${name}
-                aria-label=${title}
-                rows=${texts[name].split("\n").length}
-                value=${texts[name]}
-                onInput=${write}
-              />
+              <textarea name=${name} aria-label=${title} rows=${texts[name].split("\n").length} value=${texts[name]} onInput=${write} />
             </label>
           `,
         )}

@@ -6,7 +6,9 @@ import { emit, holder, person } from "./state.js";
 import { hasText, text } from "./words.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
-const NOBODYS = /^\/(?:health|api\/(?:import|model|prompts|users))/; // or the address names the person itself
+const WAIT = 250; // milliseconds for another tab to answer
+const tabs = new BroadcastChannel(KEY);
+const NOBODYS = /^\/(?:health|api\/(?:import|model|prompts|retention|users))/; // or the address names the person itself
 
 /** What the catalogue says of an error, instead of the server's words for programs and for whoever runs the server. */
 function said(code, status) {
@@ -24,7 +26,31 @@ export class ApiError extends Error {
 }
 
 export const signedIn = () => sessionStorage.getItem(KEY) !== null;
-export const signOut = () => sessionStorage.removeItem(KEY);
+
+/** Forget the key, in all tabs, and what it gave access to. */
+export function signOut() {
+  tabs.postMessage({ out: true });
+  leave();
+}
+
+function leave() {
+  sessionStorage.removeItem(KEY);
+  location.reload();
+}
+
+tabs.addEventListener("message", ({ data: { wanted, out } }) => {
+  if (wanted && signedIn()) tabs.postMessage({ key: sessionStorage.getItem(KEY) });
+  if (out && signedIn()) leave();
+});
+
+/** The key that another tab of the page has, or undefined. */
+function keyOfAnotherTab() {
+  return new Promise((resolve) => {
+    tabs.addEventListener("message", ({ data }) => data.key && resolve(data.key));
+    setTimeout(resolve, WAIT);
+    tabs.postMessage({ wanted: true });
+  });
+}
 
 let askForKey = async () => false;
 
@@ -44,7 +70,10 @@ export function onKeyNeeded(ask) {
 
 /** Find out whom the key speaks for before showing any data.  Asks for a key if the server requires one. */
 export async function learnWhose() {
-  if ((await learn()) === 401) await askForKey(sessionStorage.getItem(KEY));
+  if ((await learn()) !== 401) return;
+  const key = !signedIn() && (await keyOfAnotherTab());
+  if (key) sessionStorage.setItem(KEY, key);
+  if (!key || (await learn()) === 401) await askForKey(sessionStorage.getItem(KEY));
 }
 
 /** Read whom the key speaks for, and return the status.  Errors are ignored: the next call reports them. */

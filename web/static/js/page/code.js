@@ -16,23 +16,22 @@ export const codeBlock = (code, language = "") =>
     </div>
   `); // `pre` can be focused, to scroll it by keyboard
 
-/** A button that copies `words`. */
-export class Copy extends Component {
-  state = { label: text("page.copy") };
+/** Copy a text, and resolve to what to say of it. */
+export async function copyText(words) {
+  const done = await navigator.clipboard.writeText(words).then(() => text("page.copied"), () => text("page.copy_blocked"));
+  announce(done);
+  return done;
+}
 
+/** A button that copies `words`. */
+class Copy extends Component {
   copy = async () => {
-    try {
-      await navigator.clipboard.writeText(this.props.words);
-      this.setState({ label: text("page.copied") });
-      announce(text("page.copied"));
-    } catch {
-      this.setState({ label: text("page.copy_blocked") });
-    }
-    setTimeout(() => this.setState({ label: text("page.copy") }), 1500);
+    this.setState({ label: await copyText(this.props.words) });
+    setTimeout(() => this.setState({ label: null }), 1500);
   };
 
   render(_, { label }) {
-    return html`<button class="quiet" onClick=${this.copy}>${label}</button>`;
+    return html`<button class="quiet" onClick=${this.copy}>${label ?? text("page.copy")}</button>`;
   }
 }
 

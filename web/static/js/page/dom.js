@@ -15,8 +15,7 @@ export function saveFile(blob, name) {
 }
 
 /** Whether a key press is Enter.  Enter that ends the composition of a word by an input method is not. */
-export const isEnter = ({ key, shiftKey, isComposing, keyCode }) =>
-  key === "Enter" && !shiftKey && !isComposing && keyCode !== 229;
+export const isEnter = ({ key, shiftKey, isComposing, keyCode }) => key === "Enter" && !shiftKey && !isComposing && keyCode !== 229;
 
 /** Phones have no Shift+Enter, so there Enter begins a new line; and a keyboard that covers the page. */
 export const PHONE = !matchMedia("(pointer: fine)").matches;

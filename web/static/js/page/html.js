@@ -44,13 +44,11 @@ export class Component extends PreactComponent {
  * A notice that screen readers read out.  `told`: what the server said, for whoever runs it.  With `again` there is a
  * button to try again.  `kind`: what the notice looks like.
  */
-export const Trouble = ({ message, told, again, action = text("page.try_again"), kind = "error" }) =>
-  message &&
+export const Trouble = ({ message, told, again, action = text("page.try_again"), kind = "error" }) => message &&
   html`
     <div class="notice ${kind}" role="alert">
       <p>${message}</p>
-      ${told &&
-      html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
+      ${told && html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
       ${again && html`<button type="button" onClick=${again}>${action}</button>`}
     </div>
   `;

@@ -13,6 +13,34 @@ markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false }); // do not turn "f
 
 const { rules } = markdown.renderer;
 
+// Formulas: $$...$$ and \[...\] on lines of their own, $...$ and \(...\) within one.  A price is none: "$5 to $9".
+const FORMULA = /\$\$([^$]+?)\$\$|\\\[([^]+?)\\\]|\$(?=\S)([^$\n]*?[^\s\\$])\$(?!\d)|\\\((.+?)\\\)/y;
+
+markdown.inline.ruler.before("escape", "math", (state, silent) => {
+  FORMULA.lastIndex = state.pos;
+  const found = FORMULA.exec(state.src);
+  if (!found) return false;
+  const [whole, ...parts] = found;
+  if (!silent) Object.assign(state.push("math", "", 0), { content: parts.find(Boolean), info: parts[0] || parts[1] ? "block" : "inline" });
+  state.pos += whole.length;
+  return true;
+});
+
+rules.math = (tokens, at) => `<code class="math-${tokens[at].info}">${markdown.utils.escapeHtml(tokens[at].content)}</code>`;
+
+/** Typeset the formulas in `element` as MathML.  This loads KaTeX when there is one. */
+export async function typeset(element) {
+  const formulas = [...element.querySelectorAll("[class^=math-]")];
+  if (!formulas.length) return;
+  await import("../../vendor/katex.mjs").catch(() => null); // which sets a global name; without it formulas stay as they are
+  for (const formula of formulas) {
+    const displayMode = formula.className === "math-block";
+    const place = elementOf(html`<span class=${formula.className} />`);
+    globalThis.katex?.render(formula.textContent, place, { displayMode, output: "mathml", throwOnError: false, strict: "ignore", maxSize: 40 });
+    if (place.firstChild) formula.replaceWith(place);
+  }
+}
+
 // Images become links: fetching an image would tell its server that the message was read.
 rules.image = (tokens, index) => {
   const { escapeHtml } = markdown.utils;
@@ -78,8 +106,7 @@ function linkFootnotes(fragment) {
     const number = parseInt(place.textContent.slice(1), 10); // [2], or [2:1] where it is named again
     const note = notes[number - 1];
     if (!note) continue;
-    const link = (sign, to, label) =>
-      elementOf(html`<button class="link" aria-label=${label} onClick=${() => to.focus()}>${sign}</button>`);
+    const link = (sign, to, label) => elementOf(html`<button class="link" aria-label=${label} onClick=${() => to.focus()}>${sign}</button>`);
     const there = link(number, note, said("page.footnote", { number }));
     place.replaceChildren(there);
     note.tabIndex = -1;

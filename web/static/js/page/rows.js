@@ -5,9 +5,8 @@ import { Component, createRef, html } from "./html.js";
 import { randomId, shortened, text } from "./words.js";
 
 /**
- * An element around lists whose items are, or contain, an element with `data-row`: the row.  A row that is drawn again
- * elsewhere is known by the value of `data-row`.  A row that shows a form is always reached by Tab.  `hint` tells the
- * keys that act on rows.
+ * An element around lists whose items are, or contain, an element with `data-row`: the row. A row that is drawn again elsewhere is known by the
+ * value of `data-row`. A row that shows a form is always reached by Tab. `hint` tells the keys that act on rows.
  */
 export class Rows extends Component {
   place = createRef();
@@ -97,7 +96,5 @@ export const Icon = ({ name }) => html`<svg class="icon-${name}" aria-hidden="tr
 /** A button of a row: "edit", "forget" or "pin".  `of`: the text of the row, for people who hear only the button. */
 export function RowButton({ name, of, ...rest }) {
   const label = text(`memory.row_${name}`, { row: shortened(of) });
-  return html`
-    <button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>
-  `;
+  return html`<button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>`;
 }

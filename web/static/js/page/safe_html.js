@@ -18,7 +18,7 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
 };
 // The classes of Markdown and of highlight.js, whose sub-classes end in underscores: no text can look like the page.
-const CLASSES = /^(?:language-[\w+#.-]+|footnote[\w-]*|align-\w+|hljs-[\w-]+(?: \w+_)*)$/;
+const CLASSES = /^(?:language-[\w+#.-]+|footnote[\w-]*|math-(?:block|inline)|align-\w+|hljs-[\w-]+(?: \w+_)*)$/;
 
 DOMPurify.addHook("uponSanitizeAttribute", (_, attribute) => {
   if (attribute.attrName === "class") attribute.keepAttr = CLASSES.test(attribute.attrValue);

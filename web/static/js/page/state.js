@@ -50,12 +50,12 @@ export function keep(key, value) {
 
 /** Remove what the browser has stored of a session that was deleted. */
 export function forgetChat(sessionId) {
-  for (const name of ["model", "memory"]) keep(`${name}.${sessionId}`, "");
+  keep(`model.${sessionId}`, "");
   for (const name of ["draft", "reply"]) sessionStorage.removeItem(`recap.${name}.${sessionId}`);
 }
 
-/** The person and scopes of the API key, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
-export const holder = { user_id: null, scopes: ["chat", "read", "admin"] };
+/** The person of the API key and what it may do, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
+export const holder = { user_id: null, may: { chat: true, read: true, change: true, tenant: true, server: true } };
 
 /** The user_id of the person.  All sessions of the page belong to them. */
 export const person = () => holder.user_id ?? (stored("user") || "me");
@@ -64,5 +64,8 @@ export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
 export const timezone = () => stored("timezone") || HERE;
 
-/** The session on display.  Its id is null before the first message, and in a temporary chat. */
-export const shown = { sessionId: null, temporary: false, systemPrompt: "" };
+/**
+ * The session on display.  Its id is null before the first message, and in a temporary chat.  `remember`: whether its
+ * memory is on; `remembersPerson`: whether that of the person is.
+ */
+export const shown = { sessionId: null, temporary: false, systemPrompt: "", remember: true, remembersPerson: true };

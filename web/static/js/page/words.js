@@ -86,6 +86,12 @@ export const speaker = ({ name, role }) => name || text(`page.speakers.${role}`)
 /** The name of a model; the built-in one has another in the API. */
 export const modelName = (name) => (name === "recap-extractive" ? text("page.builtin_model") : name);
 
+/** The title of a value of a profile, from the names that lead to it. */
+export function titleOf(names) {
+  const known = (name) => (hasText(`memory.profile.names.${name}`) ? text(`memory.profile.names.${name}`) : name);
+  return names.filter((name) => !/^\d+$/.test(name)).map(known).join(", ");
+}
+
 /** 128 random bits in hex.  crypto.randomUUID exists only on localhost and with https. */
 export function randomId() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");

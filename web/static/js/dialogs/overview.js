@@ -1,0 +1,82 @@
+// What Recap knows about a person, to be read in a minute: who they are, how they want to be answered, the newest facts,
+// and what is no longer true.  Each line can be corrected, forgotten and traced to its words; a model may tell it as prose.
+
+import * as api from "../page/api.js";
+import { Component, Filled, Trouble, html } from "../page/html.js";
+import { render as markdown } from "../page/markdown.js";
+import { FactList } from "../memory/facts.js";
+import Instructions from "../memory/instructions.js";
+import Profile from "../memory/profile.js";
+import { emit, holder, on } from "../page/state.js";
+import { date, randomId, text } from "../page/words.js";
+
+const NEWEST = 8;
+const ENDED = 8;
+const DAYS = [1, 7, 30]; // ago: what was known then, and is not now, is no longer true
+
+const runsPath = () => `${api.personPath()}/consolidation`;
+
+export class Overview extends Component {
+  state = { facts: null, ended: [], runs: [], prose: "", builtin: true, note: "" };
+
+  componentDidMount() {
+    this.read();
+    on("memory", () => this.gone || this.read());
+  }
+
+  componentWillUnmount() {
+    this.gone = true;
+  }
+
+  async load(isLast) {
+    const [facts, { model }] = await Promise.all([api.all("/api/facts"), api.get("/health/ready")]);
+    const then = DAYS.map((days) => new Date(Date.now() - days * 86_400_000).toISOString());
+    const past = (await Promise.all(then.map((as_of) => api.all("/api/facts", { as_of })))).flat();
+    const now = new Set(facts.map(({ id }) => id));
+    const ended = [...new Map(past.map((fact) => [fact.id, fact])).values()].filter(({ id }) => !now.has(id));
+    const { items: runs } = facts.length ? await api.get(runsPath()) : { items: [] };
+    if (isLast()) this.setState({ facts, ended, runs, builtin: model?.builtin });
+  }
+
+  tell = () =>
+    this.attempt(async () => {
+      this.setState({ prose: "" });
+      const heard = ({ choices }) => this.setState(({ prose }) => ({ prose: prose + (choices?.[0]?.delta?.content ?? "") }));
+      await api.chat({ message: text("dialogs.overview.ask"), temporary: true, recall: "off" }, { key: randomId(), heard });
+    });
+
+  consolidate = () => this.tidy("dialogs.overview.tidying", () => api.post(runsPath()));
+  undo = () => this.tidy("dialogs.overview.undone", () => api.post(`${runsPath()}/undo`));
+
+  tidy = (done, deed) =>
+    this.attempt(async () => {
+      await deed();
+      this.setState({ note: text(done) });
+      emit("memory");
+    });
+
+  changed = () => emit("memory");
+
+  render({ leave }, { facts, ended, runs, prose, builtin, note, busy, trouble }) {
+    const part = (name, content) => html`<section class="part"><h3>${text(`dialogs.overview.${name}`)}</h3>${content}</section>`;
+    if (!facts) return html`<${Trouble} ...${trouble} />`;
+    return html`
+      <${Trouble} ...${trouble} />
+      ${!facts.length && html`<p>${text("dialogs.manage.empty_hint")}</p>`}
+      ${prose && html`<${Filled} class="body md prose" of=${prose} make=${markdown} />`}
+      ${facts.length > 0 && !builtin && html`<div class="row"><button disabled=${busy} onClick=${this.tell}>${text("dialogs.overview.tell")}</button></div>`}
+      <div class="halves">${facts.length > 0 && part("profile", html`<${Profile} />`)}${part("instructions", html`<${Instructions} />`)}</div>
+      ${facts.length > 0 &&
+      part("newest", html`<${FactList} label=${text("dialogs.overview.newest")} facts=${facts.slice(0, NEWEST)} changed=${this.changed} leave=${leave} />`)}
+      ${ended.length > 0 && part("ended", html`<ul class="lines">${ended.slice(0, ENDED).map((fact) => html`<li><s>${fact.text}</s></li>`)}</ul>`)}
+      ${facts.length > 0 && holder.may.change &&
+      part(
+        "tidy",
+        html`
+          <p class="muted small" role="status">${note || text(runs.length ? "dialogs.overview.last_run" : "dialogs.overview.no_run", { ...runs[0], day: runs.length ? date(runs[0].at) : "" })}</p>
+          <div class="row wrap"><button disabled=${busy} onClick=${this.consolidate}>${text("dialogs.overview.consolidate")}</button>
+          ${runs.length > 0 && html`<button disabled=${busy} onClick=${this.undo}>${text("dialogs.overview.undo")}</button>`}</div>`,
+      )}
+    `;
+  }
+}
