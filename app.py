@@ -19,9 +19,9 @@ import web
 from api.limits import AT_END
 from api.resource import EXTENSION
 from config import Settings, SettingsError
-from memory.background import register_jobs
 from memory.engine import Engine, Model
 from memory.errors import RecapError, schema_differs
+from memory.job_kinds import register_jobs
 from memory.ops import logs
 from models import Base, engine_options
 from models.errors import DatabaseFault, fault_of

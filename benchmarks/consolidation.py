@@ -37,8 +37,8 @@ from app import build_app, engine_of, upgrade_schema
 from benchmarks.harness import Command, Figures, progress, rows
 from config import Settings
 from config.parsers import When
-from memory.background import register_jobs
 from memory.engine import Engine
+from memory.job_kinds import register_jobs
 from memory.llm import LanguageModel, ModelEvent, ModelRequest, StreamEnd, TextDelta
 from memory.llm.builtin import BuiltinModel
 from models.owners import Caller, Usage

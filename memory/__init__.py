@@ -2,7 +2,7 @@
 
 Each part imports only parts further down this list (import-linter holds it):
 
-background  the handler of each kind of job
+job_kinds   the handler of each kind of job
 erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
 users, transfer    what is stored of a person, counted; export and import
 engine      all parts below, built once for a process

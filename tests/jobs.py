@@ -12,9 +12,9 @@ from sqlalchemy import create_engine, update
 
 from api.resource import EXTENSION
 from app import engine_of
-from memory.background import register_jobs
 from memory.engine import Engine
 from memory.errors import ModelError
+from memory.job_kinds import register_jobs
 from models import JobRow, OwnerRow
 from models.jobs import Job, JobRequest
 from tests.http import read_all

@@ -53,7 +53,7 @@ SHORT = {
         "cli/serve.py",
     ),  # a noun, a group of commands
     *("models/model_server.py", "models/prompts.py", "models/schema.py", "models/summaries.py"),  # one table each
-    *("memory/background.py", "memory/tokens.py", "memory/access/encryption.py"),
+    *("memory/job_kinds.py", "memory/tokens.py", "memory/access/encryption.py"),
     "memory/transfer/sources/memories.py",  # one format of others' exports
     "search_index/minilm.py",
     "wsgi.py",

@@ -1,4 +1,4 @@
-"""Work that follows a reply: the function that runs each kind of job, and how many of a kind run at once."""
+"""Kinds of jobs: the function that runs each, and how many of a kind run at once."""
 
 from __future__ import annotations
 
