@@ -8,7 +8,7 @@ CONVERSATIONS ?= benchmarks/conversation.json
 ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-programs test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
-	bench-references bench-prefix bench-store bench-consolidation bench-answers plots setup clean
+	bench-references bench-prefix bench-store bench-consolidation bench-answers clients plots setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -97,6 +97,9 @@ bench-consolidation: $(VENV)/.dev  ## Measure which of 5,000 facts are merged, a
 
 bench-answers: $(VENV)/.dev  ## Ask your models the questions of LoCoMo or LongMemEval, with a judge: OPENAI_API_KEY=... make bench-answers CONVERSATIONS=locomo10.json OPTIONS="--limit 100"
 	$(BIN)/python -m benchmarks.answers $(CONVERSATIONS) $(OPTIONS)
+
+clients: $(VENV)/.dev  ## Write what the clients for Python and JavaScript have of each call anew, after the API changed
+	$(BIN)/python -m clients.generate
 
 plots: $(VENV)/.dev  ## Draw the tables of docs/performance.md anew, after a figure changed
 	$(BIN)/python -m benchmarks.plots

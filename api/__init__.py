@@ -6,6 +6,8 @@ A handler loads, makes one call into the engine and dumps. Its docstring is the 
 from __future__ import annotations
 
 import functools
+import json
+import re
 from typing import Any
 
 from flask import Flask
@@ -67,7 +69,7 @@ def register(app: Flask, engine: Engine) -> None:
         app.register_blueprint(blueprint)
     app.register_blueprint(oauth.blueprint)
     app.add_url_rule("/metrics", view_func=ops.metrics)
-    app.add_url_rule("/openapi.json", "openapi", lambda: _document(app.config["API_VERSION"]))
+    app.add_url_rule("/openapi.json", "openapi", lambda: document(app.config["API_VERSION"]))
     errors.register(app)
     middleware.register(app, engine)
 
@@ -80,7 +82,7 @@ class _Api(Api):
 
 
 @functools.cache
-def _document(version: str) -> dict[str, Any]:
+def document(version: str) -> dict[str, Any]:
     """Build the OpenAPI document, which is the same for every application; most processes are never asked for it."""
     app = Flask("document")
     app.config.update(API_TITLE="Recap", API_VERSION=version, OPENAPI_VERSION="3.0.3")
@@ -90,5 +92,23 @@ def _document(version: str) -> dict[str, Any]:
     api.register_converter(Int64, lambda converter: converter.documented)
     for blueprint in _RESOURCES:
         api.register_blueprint(blueprint)
-    document: dict[str, Any] = api.spec.to_dict()
-    return document
+    built: dict[str, Any] = api.spec.to_dict()
+    schemas = built["components"]["schemas"]
+    calls = [call for path in built["paths"].values() for method, call in path.items() if method != "parameters"]
+    asked = _schemas_in([call.get("requestBody") for call in calls], schemas)
+    answers = [answer for call in calls for code, answer in call["responses"].items() if code.startswith("2")]
+    for name in _schemas_in(answers, schemas) - asked:
+        fields = schemas[name].get("properties", {})
+        if always := [key for key, field in fields.items() if not field.pop("x-optional", False)]:
+            schemas[name]["required"] = always
+    return built
+
+
+def _schemas_in(part: Any, schemas: dict[str, Any]) -> set[str]:
+    """Return the names of the schemas that a part of the document refers to, at first or second hand."""
+    names, waiting = set[str](), [part]
+    while waiting:
+        for name in set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(waiting.pop()))) - names:
+            names.add(name)
+            waiting.append(schemas[name])
+    return names

@@ -102,7 +102,7 @@ def complete(body: dict[str, Any]) -> Response:
 
 
 @blueprint.get("/models", returns=ModelList, scope=CHAT, slow=True, errors={502: NO_SERVER})
-def list_models() -> Response:
+def list_served_models() -> Response:
     """List the models of the model server, or the built-in one"""
     return Response(current_engine().model_server.models.listing(), mimetype="application/json")
 
@@ -114,7 +114,7 @@ def list_models() -> Response:
     slow=True,
     errors={404: "The model server does not know the model.", 502: NO_SERVER},
 )
-def get_model(model: str) -> Response:
+def get_served_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
     return Response(current_engine().model_server.models.entry(model), mimetype="application/json")
 

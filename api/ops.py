@@ -16,6 +16,7 @@ blueprint = Blueprint("ops", "ops", description="For the server's operator.")
 
 
 @blueprint.get("/health/live")
+@blueprint.doc(operationId="live")
 @blueprint.response(200, Live)
 def live() -> dict[str, str]:
     """Check that the process answers"""
@@ -23,6 +24,7 @@ def live() -> dict[str, str]:
 
 
 @blueprint.get("/health/ready")
+@blueprint.doc(operationId="ready")
 @blueprint.response(200, Ready)
 @blueprint.alt_response(
     503, schema=Ready, description="Something that Recap needs is missing; the answer says what to do."

@@ -106,6 +106,7 @@ class ApiBlueprint(Blueprint):
         content = {"application/json": {"schema": error_schema}}
         described: dict[str, Any] = {
             "responses": {code: {"description": text, "content": content} for code, text in texts.items()},
+            "operationId": view_func.__name__,
             "security": [{"bearer": []}],
             "x-scope": scope,
         }

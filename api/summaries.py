@@ -35,13 +35,13 @@ def edit_summary(body: dict[str, Any], session_id: str) -> Any:
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions", query=PageQuery, returns=schema.SummaryPage)
-def list_versions(query: dict[str, Any], session_id: str) -> Any:
+def list_summary_versions(query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
     return current_engine().summaries.versions(caller(query.pop("user_id")), session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback", body=Rollback, returns=schema.Summary)
-def roll_back(body: dict[str, Any], session_id: str) -> Any:
+def roll_back_summary(body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
 
     Messages that it does not cover are sent word for word until the next update.

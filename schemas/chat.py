@@ -17,6 +17,7 @@ from schemas.facts import Fact
 from schemas.fields import (
     MODEL_CHARS,
     OPTIONAL,
+    SOMETIMES,
     Input,
     Items,
     PageQuery,
@@ -29,6 +30,7 @@ from schemas.fields import (
     describe,
     integer,
     limit,
+    numbers_by_name,
     one_of,
     optional_text,
     page_of,
@@ -232,7 +234,9 @@ class Memory(Schema):
             "state": report.state,
             "head_version": report.head_version,
         },
-        metadata=describe("The version and state of the stored summary, and the version that was shown."),
+        metadata=describe(
+            "The version and state of the stored summary, and the version that was shown.", type="object"
+        ),
     )
     profile = fields.Nested(
         ShownProfile, metadata=describe("The part of the profile that was shown, instead of the facts it contains.")
@@ -250,12 +254,15 @@ class Memory(Schema):
         _recall,
         metadata=describe(
             "The mode; why something was recalled, or why not, in words and as a `kind`, for texts in other languages; "
-            "and in mode `tools` the model's `calls`."
+            "and in mode `tools` the model's `calls`.",
+            type="object",
         ),
     )
     tail = fields.Function(
         lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},
-        metadata=describe("How many messages were sent word for word, and how many did not fit."),
+        metadata=describe(
+            "How many messages were sent word for word, and how many did not fit.", **numbers_by_name("integer")
+        ),
     )
 
 
@@ -290,7 +297,7 @@ class ChatReply(Completion):
     message_id = fields.Integer(allow_none=True, metadata=describe("The id of the stored reply."))
     reply = fields.String()
     memory = fields.Nested(Memory)
-    notice = fields.String(metadata=describe("Only present when the built-in model answers; says so."))
+    notice = fields.String(metadata=describe("Only present when the built-in model answers; says so.", **SOMETIMES))
 
 
 MEMORY, USAGE = Memory(), ChatUsage()

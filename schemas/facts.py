@@ -18,6 +18,7 @@ from schemas.fields import (
     integer,
     list_of,
     number,
+    numbers_by_name,
     one_of,
     optional_text,
     page_of,
@@ -30,7 +31,11 @@ _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
     "is undone."
 )
-_RANK = describe("Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.")
+_RANK = describe(
+    "Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.",
+    **numbers_by_name("number"),
+    nullable=True,
+)
 
 
 class Proof(Schema):
@@ -64,7 +69,7 @@ class Fact(Schema):
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
     proof_count = fields.Function(
-        lambda fact: 1 + len(fact.merged_facts), metadata=describe("How often it was stated.")
+        lambda fact: 1 + len(fact.merged_facts), metadata=describe("How often it was stated.", type="integer")
     )
     proofs = fields.List(
         fields.Nested(Proof),

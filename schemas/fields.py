@@ -22,9 +22,17 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 ID = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
 
 
-def describe(description: str) -> dict[str, str]:
-    """Return the `metadata` of a field with this description in the document."""
-    return {"description": description}
+def describe(description: str, **schema: Any) -> dict[str, Any]:
+    """Return the `metadata` of a field: its description in the document, and what its class does not tell."""
+    return {"description": description, **schema}
+
+
+SOMETIMES = {"x-optional": True}  # for `describe`: of an answer, only where it applies
+
+
+def numbers_by_name(kind: str) -> dict[str, Any]:
+    """Return what `describe` takes for an object whose values are all numbers of this JSON type."""
+    return {"type": "object", "additionalProperties": {"type": kind}}
 
 
 class Text(fields.String):
@@ -98,9 +106,9 @@ def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
     return Text(validate=validate.Length(least, most), **OPTIONAL, **options)
 
 
-def counts(description: str) -> fields.Dict:
+def counts(description: str, **schema: Any) -> fields.Dict:
     """Return a count of each kind."""
-    return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=describe(description))
+    return fields.Dict(keys=fields.String(), values=fields.Integer(), metadata=describe(description, **schema))
 
 
 def one_of(*choices: str, **options: Any) -> fields.String:
@@ -205,18 +213,18 @@ class Receipt(Schema):
         ),
     )
     erased_at = UtcDateTime()
-    user_id = fields.String(attribute="named.user_id")
-    session_id = fields.String(attribute="named.session_id")
-    message_id = fields.Integer(attribute="named.message_id")
-    fact_id = fields.Integer(attribute="named.fact_id")
-    example_id = fields.Integer(attribute="named.example_id")
-    mark_id = fields.Integer(attribute="named.mark_id")
-    archive_id = fields.Integer(attribute="named.archive_id")
-    name = fields.String(attribute="named.name")
-    namespace = fields.List(fields.String(), attribute="named.namespace")
-    key = fields.String(attribute="named.key")
+    user_id = fields.String(attribute="named.user_id", metadata=SOMETIMES)
+    session_id = fields.String(attribute="named.session_id", metadata=SOMETIMES)
+    message_id = fields.Integer(attribute="named.message_id", metadata=SOMETIMES)
+    fact_id = fields.Integer(attribute="named.fact_id", metadata=SOMETIMES)
+    example_id = fields.Integer(attribute="named.example_id", metadata=SOMETIMES)
+    mark_id = fields.Integer(attribute="named.mark_id", metadata=SOMETIMES)
+    archive_id = fields.Integer(attribute="named.archive_id", metadata=SOMETIMES)
+    name = fields.String(attribute="named.name", metadata=SOMETIMES)
+    namespace = fields.List(fields.String(), attribute="named.namespace", metadata=SOMETIMES)
+    key = fields.String(attribute="named.key", metadata=SOMETIMES)
     forgotten = fields.Integer(
-        attribute="named.forgotten", metadata=describe("How many of the named facts there were.")
+        attribute="named.forgotten", metadata=describe("How many of the named facts there were.", **SOMETIMES)
     )
 
 

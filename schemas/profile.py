@@ -32,7 +32,7 @@ class Profile(Schema):
 
     version = fields.Integer(metadata=describe("0 until something is written."))
     document = fields.Raw(
-        attribute="profile.document", metadata=describe("The profile, under the tenant's JSON Schema.")
+        attribute="profile.document", metadata=describe("The profile, under the tenant's JSON Schema.", type="object")
     )
     sources = fields.Raw(attribute="profile.sources", metadata=_SOURCES)
     author = fields.String(allow_none=True, metadata=describe("`model`, `person`, `rollback` or `erasure`."))

@@ -73,7 +73,7 @@ class Unhelpful(Schema):
     question = fields.String(attribute="question.content")
     excerpt_session_id = fields.Function(
         lambda mark: next((message.session_id for message in mark.messages), None),
-        metadata=describe("The session of the excerpt."),
+        metadata=describe("The session of the excerpt.", type="string", nullable=True),
     )
     messages = fields.List(fields.Nested(ExcerptMessage))
     created_at = UtcDateTime()

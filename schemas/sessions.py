@@ -134,7 +134,8 @@ class Message(Schema):
     external_id = fields.String(allow_none=True)
     tokens = fields.Integer(metadata=describe("An estimate."))
     extra = fields.Raw(
-        allow_none=True, metadata=describe("What it holds besides its text: tool calls, traces of images.")
+        allow_none=True,
+        metadata=describe("What it holds besides its text: tool calls, traces of images.", type="object"),
     )
     hidden_at = UtcDateTime(allow_none=True, metadata=describe("Since when the session's prompts do not show it."))
     refused = fields.Nested(
@@ -218,7 +219,9 @@ class RelatedSession(Schema):
     score = fields.Float(metadata=describe("From 0 to 1."))
     why = fields.Function(
         lambda related: {"entities": list(related.entities), "summary": related.summary},
-        metadata=describe("The `entities` that both name, and how near the `summary` is (0 to 1, or null)."),
+        metadata=describe(
+            "The `entities` that both name, and how near the `summary` is (0 to 1, or null).", type="object"
+        ),
     )
 
 

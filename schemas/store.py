@@ -13,6 +13,7 @@ from schemas.fields import (
     INT32_MAX,
     INT64_MAX,
     OPTIONAL,
+    SOMETIMES,
     UNSTORABLE,
     CallerQuery,
     Items,
@@ -118,7 +119,8 @@ class Item(Schema):
 
 _EXPECTED = describe("Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409.")
 _REFRESH = describe("False: reading does not postpone when an item expires.")
-_PREFIX = describe("Only what is in this namespace, or below it.")
+_TEXT_OR_LIST = {"oneOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
+_PREFIX = describe("Only what is in this namespace, or below it.", **_TEXT_OR_LIST)
 _INDEX = describe(
     "Where queries look in this value: paths such as `title` or `notes[*].text`; an empty list: nowhere. Null: where "
     "the `fields` of the search say."
@@ -127,7 +129,8 @@ _PATHS = describe("Where the `query` looks: paths such as `title` or `notes[*].t
 _FILTER = describe(
     'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`; or a path '
     "of keys, such as `by.name`. The operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, "
-    "texts by their characters."
+    "texts by their characters.",
+    type="object",
 )
 
 
@@ -137,6 +140,7 @@ class _Named(CallerQuery):
 
 
 class PutItem(_Named):
+    namespace = Namespace(required=True, metadata=describe(_PARTS, **_TEXT_OR_LIST))
     value = JsonValue(required=True, allow_none=True, metadata=describe("At most 64 KB as JSON."))
     version = integer(0, INT32_MAX, **OPTIONAL, metadata=_EXPECTED)
     ttl = fields.Float(**OPTIONAL, validate=TTL, metadata=describe("Minutes to live."))
@@ -232,12 +236,13 @@ class NamespaceList(Schema):
     namespaces = fields.List(fields.List(fields.String()))
 
 
-class Result(NamespaceList):
+class Result(Schema):
     """Result of an operation: `item` of put and get, `erased` of delete, `items` of search, or `namespaces`."""
 
-    item = fields.Nested(Item, allow_none=True)
-    erased = counts("How many items, and earlier values of them.")
-    found = fields.List(fields.Nested(Item), data_key="items")
+    item = fields.Nested(Item, allow_none=True, metadata=SOMETIMES)
+    erased = counts("How many items, and earlier values of them.", **SOMETIMES)
+    found = fields.List(fields.Nested(Item), data_key="items", metadata=SOMETIMES)
+    namespaces = fields.List(fields.List(fields.String()), metadata=SOMETIMES)
 
 
 class Results(Schema):

@@ -62,7 +62,8 @@ class SummaryPreview(Schema):
         allow_none=True,
         metadata=describe(
             "Tokens and calls of the mini model. `facts` counts the facts that came with it: `added`, `superseded` "
-            "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so)."
+            "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so).",
+            type="object",
         ),
     )
     since = fields.Integer(metadata=describe("The version it continues; 0 if it was made from the first message on."))

@@ -50,7 +50,9 @@ class Me(Schema):
     user_id = fields.String(allow_none=True, metadata=describe("The one person the key belongs to; null: any person."))
     scopes = fields.Function(
         lambda me: [scope for scope in SCOPES if scope in me["scopes"]],
-        metadata=describe("The scopes of the key, of `chat`, `read` and `admin`."),
+        metadata=describe(
+            "The scopes of the key, of `chat`, `read` and `admin`.", type="array", items={"type": "string"}
+        ),
     )
     may = fields.Dict(
         keys=fields.String(),

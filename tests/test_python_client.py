@@ -1,5 +1,5 @@
-"""The Python client: all of its calls at a live server, plain and async; what it does when a call fails; and that the
-OpenAPI document has each call."""
+"""The Python client: its calls at a live server, plain and async; what it does when a call fails; and that both clients
+have every call of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import re
 import socket
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any
 
+import httpx
 import pytest
 from werkzeug.test import run_wsgi_app
 
-from recap_client import AsyncRecap, Recap, RecapError, calls, errors
-from recap_client.calls import Call
-from recap_client.errors import NoAnswer
+import api
+import recap_client
+from app import VERSION
+from clients import generate
+from recap_client import AsyncRecap, NoAnswer, Recap, RecapError, errors
 from tests.application import an_app
 from tests.http import said
 from tests.live import Live, Loopback
@@ -274,53 +277,91 @@ def test_a_stream_that_breaks_off_raises(proxy: Proxy, make: Any) -> None:
     recap.close()
 
 
-# -- the OpenAPI document
+# -- the whole API
 
 
-class Described(calls.Calls[Call, Call, Call]):
-    """Sends nothing: each call returns what would be sent."""
-
-    def send(self, call: Call) -> Call:
-        return call
-
-    each = open = send
-
-
-def sample(kind: Any) -> Any:
-    """A value that has every name of a type."""
-    if get_origin(kind) is Sequence:
-        return [sample(*get_args(kind))]
-    return {name: sample(one) for name, one in get_type_hints(kind).items()} if is_typeddict(kind) else "x"
-
-
-def filled(name: str) -> Call:
-    """A call with every option that it has."""
-    hints = get_type_hints(getattr(calls.Calls, name))
-    del hints["return"]
-    more = sample(*get_args(hints.pop("options"))) if "options" in hints else {}
-    call: Call = getattr(Described(), name)(**{name: sample(kind) for name, kind in hints.items()}, **more)
-    return call
-
-
-def unknown(value: Any, schema: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
-    """The names in a JSON value that its schema does not have."""
-    for one in schema.get("allOf", [schema]):
-        schema = schemas[one["$ref"].rpartition("/")[2]] if "$ref" in one else one
-    if isinstance(value, list):
-        return [name for one in value for name in unknown(one, schema.get("items", {}), schemas)]
-    known = schema.get("properties")
-    if not isinstance(value, dict) or known is None:
-        return []
-    inner = [name for key, one in value.items() if key in known for name in unknown(one, known[key], schemas)]
-    return [*inner, *(key for key in value if key not in known)]
+@pytest.mark.parametrize("make", [Plain, Awaited])
+def test_calls_for_everyone_and_of_other_protocols_work_for_a_client_of_a_person(
+    live: Live, name: str, make: Any
+) -> None:
+    recap = make(live.url, KEY, name)
+    assert recap.whoami()["tenant"] == "clients" and recap.ready()["status"] == "ready"
+    assert {prompt["name"] for prompt in recap.list_prompts()["items"]} >= {"summary", "system"}
+    told: Any = [{"role": "user", "content": "My teapot is green."}]
+    assert recap.complete(told, model="recap", temperature=0)["choices"]
+    assert recap.create_message(told, 100, model="recap", metadata={"session_id": f"m{name[2:]}"})["content"]
+    assert recap.create_response("My teapot is green.", model="recap")["output"]
+    assert recap.get_user()["messages"] == 6, "they all are the person's"
+    assert recap.mcp("2.0", id=1, method="ping")["result"] is not None
+    assert recap.export()["user_id"] == name and recap.export(format="markdown").startswith("#")
+    assert recap.import_chats(json.dumps([{"messages": told}]).encode())["created"]["sessions"] == 1
+    assert recap.import_chats(recap.export())["created"] is not None
+    session = recap.create_session(title="Pots", system_prompt="Be brief.")
+    assert recap.change_session(session["id"], pinned=True)["system_prompt"] == "Be brief."
+    assert recap.change_session(session["id"], system_prompt=None)["system_prompt"] is None, "null is sent"
+    if make is Plain:
+        events = recap.events(words=True, after="0-0-0-0-0", seconds=0)
+        assert {event["type"] for event in events} >= {"message.stored"} and events.position
+        assert list(recap.events(after=events.position, seconds=0)) == []
+    recap.put_item(["pots"], "a", None)
+    assert recap.get_item("pots", "a")["value"] is None
+    assert recap.list_namespaces(prefix=["pots"])["namespaces"] == [["pots"]]
+    assert recap.erase_user()["erased"]["sessions"] >= 4
+    recap.close()
 
 
-@pytest.mark.parametrize("name", [name for name in vars(calls.Calls) if name[0] != "_" and name not in vars(Described)])
-def test_the_openapi_document_has_each_call(live: Live, name: str) -> None:
-    document: Any = live.client.get("/openapi.json").json
-    call = filled(name)
-    there = document["paths"][call.path][call.method.lower()]
-    assert set(call.query) <= {one.get("name") for one in there.get("parameters", [])}
-    if call.body is not None:
-        sent = there["requestBody"]["content"]["application/json"]["schema"]
-        assert unknown(dict(call.body), sent, document["components"]["schemas"]) == []
+def test_a_call_that_names_another_person_than_the_client_is_refused(live: Live, name: str) -> None:
+    with Recap(live.url, KEY) as recap:
+        assert recap.chat("My kettle is red.", user_id=name)["reply"]
+        assert recap.get_user(user_id=name)["messages"] == 2
+        mine = recap.for_user(name)
+        calls: list[Any] = [
+            lambda: mine.chat("Hello", user_id="another"),
+            lambda: list(mine.stream("Hello", user_id="another")),
+            lambda: list(mine.facts(user_id="another")),
+            lambda: mine.profile(user_id="another"),
+        ]
+        for call in calls:
+            with pytest.raises(ValueError, match="another person"):
+                call()
+        assert mine.recall("kettle", user_id=name)["block"]
+
+
+def test_options_are_those_of_a_call_or_of_the_environment(
+    live: Live, proxy: Proxy, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in {"RECAP_URL": live.url, "RECAP_API_KEY": KEY, "RECAP_USER_ID": name}.items():
+        monkeypatch.setenv(variable, value)
+    with Recap.from_env() as recap:
+        assert recap.add_fact("Ada drinks tea.")["text"] == "Ada drinks tea."
+        sent: list[httpx.Request] = []
+        own = httpx.Client(event_hooks={"request": [sent.append]})
+        mine = Recap.from_env(http_client=own, headers={"X-Program": "tests"})
+        assert list(mine.with_options(headers={"X-Request-ID": "a" * 32}).facts())
+        assert (sent[0].headers["X-Request-ID"], sent[0].headers["X-Program"]) == ("a" * 32, "tests")
+        mine.close()
+        assert not own.is_closed, "it is the program's"
+        own.close()
+    proxy.faults = [hung]
+    with pytest.raises(NoAnswer, match="ReadTimeout"):
+        Recap(proxy.url, KEY).with_options(timeout=0.2, retries=0).search("tea")
+
+
+def test_both_clients_have_every_call_as_the_document_describes_it() -> None:
+    calls = list(generate.operations(api.document(VERSION)))
+    assert len({call.id for call in calls}) == len({call.name for call in calls}) == len(calls) > 90
+    for client in (Recap, AsyncRecap):
+        assert [call.name for call in calls if not callable(getattr(client, call.name, None))] == []
+    outdated = [path.name for path, text in generate.generated().items() if path.read_text("utf-8") != text]
+    assert outdated == [], "the API has changed: run `make clients`"
+
+
+def test_both_packages_have_one_version_a_licence_and_links_that_lead_somewhere() -> None:
+    folder = Path(__file__).parents[1] / "clients"
+    package = json.loads((folder / "js/package.json").read_text("utf-8"))
+    assert package["version"] == recap_client.__version__ and package["license"] == "Apache-2.0"
+    assert f'VERSION = "{package["version"]}"' in (folder / "js/index.js").read_text("utf-8")
+    for name in ("python", "js"):
+        assert "Apache License" in (folder / name / "LICENSE").read_text("utf-8")
+        readme = (folder / name / "README.md").read_text("utf-8")
+        assert not re.search(r"\]\((?!https?:|#)", readme), "a package index has none of the other files"

@@ -1,4 +1,7 @@
 // A client of Recap: a method for each call, with `fetch` and nothing else.  Names are those of the API.
+import { Operations } from "./operations.js";
+
+export const VERSION = "0.3.0";
 
 /** A call failed.  `code` is a stable word for programs; `status` is the HTTP status, 0 without an answer. */
 export class RecapError extends Error {
@@ -39,119 +42,114 @@ const AWAY = [0, 502, 503, 504]; // 0: no answer
 const PAUSE = 500; // milliseconds before a call is sent again, doubled each time
 const PAUSE_MAX = 60; // seconds: a longer Retry-After is the program's to wait for
 const PAGE = 100;
+const PLACES = ["path", "query"]; // where a call may name its person, beside a field of its body
+const DEFAULT_URL = "http://127.0.0.1:8000";
 
-/** A Recap server, and on whose behalf it is called. */
-export class Recap {
+/** A Recap server, and on whose behalf it is called: `operations.js` has a method for each of its calls. */
+export class Recap extends Operations {
   #base;
   #options;
 
-  constructor(baseUrl, options = {}) {
+  constructor(baseUrl = DEFAULT_URL, options = {}) {
+    super();
     this.#base = baseUrl.replace(/\/+$/, "");
     this.#options = { timeout: 30_000, replyTimeout: 600_000, retries: 2, fetch: globalThis.fetch, ...options };
   }
 
-  forUser(userId) { return new Recap(this.#base, { ...this.#options, userId }); }
-
-  chat(message, options) { return this.#json(turn({ message, ...options })); }
-  stream(message, options) { return new Stream(() => this.#sent(turn({ message, stream: true, ...options }))); }
-  recall(message, options) { return this.#json(call("POST", "/api/recall", { message, ...options }, true)); }
-
-  sessions(options) { return this.#each("/api/sessions", options); }
-  session(id) { return this.#json(call("GET", at`/api/sessions/${id}`)); }
-  changeSession(id, change) { return this.#json(call("PATCH", at`/api/sessions/${id}`, change, true)); }
-  eraseSession(id) { return this.#json(call("DELETE", at`/api/sessions/${id}`)); }
-  messages(id, options) { return this.#each(at`/api/sessions/${id}/messages`, options); }
-  addMessages(id, messages) {
-    const known = messages.every((message) => message.external_id !== undefined);
-    return this.#json(call("POST", at`/api/sessions/${id}/messages`, { messages }, known));
-  }
-  eraseMessage(id, message) { return this.#json(call("DELETE", at`/api/sessions/${id}/messages/${message}`)); }
-
-  facts(options) { return this.#each("/api/facts", options); }
-  addFact(text, options) { return this.#json(call("POST", "/api/facts", { text, ...options })); }
-  changeFact(id, change) { return this.#json(call("PATCH", at`/api/facts/${id}`, change, true)); }
-  forgetFact(id, options) { return this.#json(call("DELETE", at`/api/facts/${id}`, options)); }
-  search(q, options) { return this.#json(call("GET", "/api/search", { q, ...options })); }
-
-  putItem(namespace, key, value, options) {
-    return this.#json(call("PUT", "/api/store/items", { namespace, key, value, ...options }, true));
-  }
-  getItem(namespace, key) { return this.#json(call("GET", "/api/store/items", { namespace: namespace.join("."), key })); }
-  deleteItem(namespace, key) {
-    return this.#json(call("DELETE", "/api/store/items", { namespace: namespace.join("."), key }));
-  }
-  searchItems(namespace, options) {
-    return this.#json(call("POST", "/api/store/search", { namespace_prefix: namespace, ...options }, true));
+  static fromEnv(options) {
+    const { RECAP_URL, RECAP_API_KEY, RECAP_USER_ID } = globalThis.process.env;
+    return new Recap(RECAP_URL || undefined, { apiKey: RECAP_API_KEY || undefined, userId: RECAP_USER_ID || undefined, ...options });
   }
 
-  profile(options) { return this.#json(call("GET", this.#profile, options)); }
-  editProfile(patch, options) { return this.#json(call("PATCH", this.#profile, { patch, ...options })); }
-  giveFeedback(session_id, message_id, options) {
-    return this.#json(call("POST", "/api/feedback", { session_id, message_id, ...options }, true));
+  forUser(userId) { return this.withOptions({ userId }); }
+  withOptions(options) {
+    const headers = { ...this.#options.headers, ...options.headers };
+    return new Recap(this.#base, { ...this.#options, ...options, headers });
   }
 
-  get #profile() {
-    const { userId } = this.#options;
-    if (userId === undefined) throw new TypeError("This call is about a person. Make the client with a userId.");
-    return at`/api/users/${userId}/profile`;
+  _send(call) { return this.#sent(call, answerOf); }
+  _open(call) {
+    return new Stream(() => this.#sent({ ...call, body: { ...call.body, stream: true } }), this.#options.signal);
   }
-
-  async *#each(path, options) {
+  _listen(call) { return new EventStream(() => this.#sent(call), this.#options.signal); }
+  async *_each(call) {
     let cursor;
     do {
-      const page = await this.#json(call("GET", path, { limit: PAGE, ...options, cursor }));
+      const page = await this._send({ ...call, query: { limit: PAGE, ...call.query, cursor } });
       yield* page.items;
       cursor = page.next_cursor;
     } while (cursor !== null);
   }
 
-  #json(call) { return this.#sent(call, (response) => response.json()); }
-
   /** Send a call, again where the server asks for it or where that does no harm, and read the good response. */
   async #sent(call, read = (response) => response) {
-    const { timeout, replyTimeout, retries, fetch } = this.#options;
+    const { timeout, replyTimeout, retries, fetch, signal } = this.#options;
+    const key = call.turn ? (call.body.idempotency_key ?? randomKey()) : undefined; // all attempts have one
+    const repeatable = call.method === "GET" || call.turn || call.repeatable;
+    const [address, request] = this.#request(call, key);
     for (let attempt = 0; ; attempt++) {
       let failure;
       try {
-        const signal = AbortSignal.timeout(call.key === undefined ? timeout : replyTimeout);
-        const response = await fetch(...this.#request(call, signal));
+        const late = AbortSignal.timeout(call.turn ? replyTimeout : timeout);
+        const response = await fetch(address, { ...request, signal: signal ? AbortSignal.any([signal, late]) : late });
         if (response.ok) return await read(response);
         failure = await errorOf(response);
       } catch (error) {
+        signal?.throwIfAborted(); // the program's own wish is no failure
         failure = new NoAnswer(error);
       }
       const { status, retryAfter } = failure;
-      const again = retryAfter === undefined ? call.repeatable && AWAY.includes(status) : retryAfter <= PAUSE_MAX;
+      const again = retryAfter === undefined ? repeatable && AWAY.includes(status) : retryAfter <= PAUSE_MAX;
       if (!again || attempt === retries) throw failure;
       const pause = retryAfter === undefined ? PAUSE * 2 ** attempt : retryAfter * 1000;
       await new Promise((resume) => setTimeout(resume, pause));
+      signal?.throwIfAborted();
     }
   }
 
-  #request({ method, path, query, body, key }, signal) {
-    const { apiKey, userId } = this.#options;
-    const headers = { "Content-Type": "application/json" };
+  /** The address of a call, and what `fetch` takes beside it. A call names its person where the document says. */
+  #request({ method, path, ids = {}, query, body, document, person }, key) {
+    const { apiKey, userId, headers: own } = this.#options;
+    const { user_id, idempotency_key: _, ...values } = body ?? query ?? {};
+    const who = user_id ?? userId;
+    if (userId !== undefined && who !== userId) {
+      throw new TypeError(`This client is for ${userId}. Use forUser(${JSON.stringify(who)}) to call for another person.`);
+    }
+    if (person === "path" && who === undefined) {
+      throw new TypeError("This call is about a person. Make the client with a userId, or use forUser.");
+    }
+    const asked = { ...(body === undefined && values), ...(person === "query" && { user_id: who }) };
+    const content = document ?? (body && values);
+    if (body && person && !PLACES.includes(person) && who !== undefined) {
+      content[person] = person === "metadata" ? { ...values.metadata, user_id: who } : who;
+    }
+    const isBytes = content instanceof Blob || content instanceof ArrayBuffer || ArrayBuffer.isView(content);
+    const headers = { "Content-Type": isBytes ? "application/octet-stream" : "application/json", ...own };
     if (apiKey !== undefined) headers.Authorization = `Bearer ${apiKey}`;
     if (key !== undefined) headers["Idempotency-Key"] = key;
-    const person = path.startsWith("/api/users/") ? undefined : userId; // there the path says who
-    if (method === "POST" || method === "PUT") body = { ...body, user_id: person };
-    else query = { ...query, user_id: person };
-    const given = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined));
-    return [`${this.#base}${path}?${given}`, { method, headers, signal, body: JSON.stringify(body) }];
+    const place = path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(name === "user_id" ? who : ids[name]));
+    const given = Object.entries(asked).filter(([, value]) => value !== undefined && value !== null);
+    const text = new URLSearchParams(given.map(([name, value]) => [name, Array.isArray(value) ? value.join(".") : value]));
+    return [`${this.#base}${place}?${text}`, { method, headers, body: isBytes ? content : JSON.stringify(content) }];
   }
 }
 
 /** Iterate over it for the words of a reply as they come; then `answer` is what `chat` would have returned. */
 export class Stream {
   #open;
+  #signal;
   answer;
 
-  constructor(open) { this.#open = open; }
+  constructor(open, signal) {
+    this.#open = open;
+    this.#signal = signal;
+  }
 
   async *[Symbol.asyncIterator]() {
     let said = {};
     let reply = "";
-    for await (const event of events(await this.#open())) {
+    for await (const [field, event] of fields(await this.#open(), this.#signal)) {
+      if (field !== "data") continue;
       if (event === "[DONE]") {
         const { delta, ...choice } = said.choices[0];
         const choices = [{ ...choice, message: { role: "assistant", content: reply } }];
@@ -170,36 +168,52 @@ export class Stream {
   }
 }
 
-/** The data of each server-sent event.  Leaving the loop closes the connection. */
-async function* events(response) {
+/** Iterate over it for the events as they come; `events({ after: stream.position })` goes on behind them. */
+export class EventStream {
+  #open;
+  #signal;
+  position;
+
+  constructor(open, signal) {
+    this.#open = open;
+    this.#signal = signal;
+  }
+
+  async *[Symbol.asyncIterator]() {
+    for await (const [field, value] of fields(await this.#open(), this.#signal)) {
+      if (field === "id") this.position = value;
+      if (field === "data") yield JSON.parse(value);
+    }
+  }
+}
+
+/** The fields of server-sent events, each with its value.  Leaving the loop closes the connection. */
+async function* fields(response, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let rest = "";
     for (;;) {
-      const { done, value } = await reader.read().catch((error) => { throw new NoAnswer(error); });
+      const { done, value } = await reader.read().catch((error) => {
+        signal?.throwIfAborted();
+        throw new NoAnswer(error);
+      });
       if (done) return;
       const lines = (rest + value).split("\n");
       rest = lines.pop();
-      for (const line of lines) if (line.startsWith("data: ")) yield line.slice("data: ".length);
+      for (const line of lines) if (line.includes(": ")) yield [line.split(": ", 1)[0], line.slice(line.indexOf(": ") + 2)];
     }
   } finally {
     reader.cancel().catch(() => {}); // it may have failed already
   }
 }
 
-/** A call: `values` are its query, or its body.  `repeatable`: sent twice, it does what it does once. */
-function call(method, path, values, repeatable = method === "GET") {
-  const hasBody = method !== "GET" && method !== "DELETE";
-  return { method, path, query: hasBody ? {} : values, body: hasBody ? values : undefined, repeatable };
-}
+/** A new Idempotency-Key, also without HTTPS. */
+function randomKey() { return crypto.getRandomValues(new Uint32Array(4)).join("-"); }
 
-function turn({ idempotency_key, ...values }) {
-  const key = idempotency_key ?? crypto.getRandomValues(new Uint32Array(4)).join("-"); // also without HTTPS
-  return { ...call("POST", "/api/chat", values, true), key };
+async function answerOf(response) {
+  if (response.status === 204) return undefined;
+  return response.headers.get("Content-Type")?.startsWith("application/json") ? response.json() : response.text();
 }
-
-/** An address with its ids escaped. */
-function at(parts, ...ids) { return String.raw({ raw: parts }, ...ids.map(encodeURIComponent)); }
 
 async function errorOf(response) {
   const wait = response.headers.get("Retry-After");

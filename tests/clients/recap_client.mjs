@@ -1,19 +1,16 @@
 // @ts-check
-// Recap's own client for JavaScript: what it gets, as one line of JSON, with each call that it made.
+// Recap's own client for JavaScript: what it gets, as one line of JSON.
 import { NoAnswer, NotFound, Recap } from "recap-client";
 
 /** @type {string[]} */
 const [baseURL, apiKey] = /** @type {any} */ (globalThis).process.argv.slice(2);
 const server = baseURL.replace(/\/v1$/, "");
-/** @type {[string, string, string[], string[]][]} */
-const calls = [];
+let calls = 0;
 /** @type {("lost" | "busy")[]} */
 const faults = [];
 /** @type {typeof fetch} */
 const recorded = async (address, init = {}) => {
-  const url = new URL(String(address));
-  const body = init.body ? Object.keys(JSON.parse(String(init.body))) : [];
-  calls.push([init.method ?? "", url.pathname, [...url.searchParams.keys()], body]);
+  calls += 1;
   const fault = faults.shift();
   if (fault === "busy") return new Response("{}", { status: 429, headers: { "Retry-After": "0" } });
   const response = await fetch(address, init);
@@ -63,11 +60,33 @@ got.thumbs = (await recap.giveFeedback("js", first.message_id ?? 0, { thumbs: "u
 /** @param {unknown} error */
 const told = (error) => (error instanceof NotFound ? [error.name, error.status, error.code] : String(error));
 got.stranger = await recap.forUser("js/bob").session("js").catch(told);
+got.prompts = (await recap.listPrompts()).items.length > 2;
+got.imported = (await recap.importChats(new TextEncoder().encode('[{"messages": [{"role": "user", "content": "Hi"}]}]'))).created.sessions;
+const exported = await recap.export();
+got.exported = typeof exported === "string" ? exported : exported.user_id;
+got.foreign = await recap.chat("Hello", { user_id: "js/bob" }).catch((error) => error instanceof TypeError);
+got.completed = (await recap.complete([{ role: "user", content: "Say hello." }], { model: "gpt-9" })).choices.length;
+const events = recap.events({ after: "0-0-0-0-0", seconds: 0 });
+got.events = new Set();
+for await (const { type } of events) got.events.add(type);
+got.events = got.events.has("message.stored") && events.position !== undefined;
+const controller = new AbortController();
+const aborted = recap.withOptions({ signal: controller.signal }).stream("Count to five.", { session_id: "js-aborted" });
+got.aborted = [];
+try {
+  for await (const words of aborted) {
+    got.aborted.push(words);
+    controller.abort(new Error("enough"));
+  }
+} catch (error) {
+  got.aborted.push(String(error));
+}
+Object.assign(/** @type {any} */ (globalThis).process.env, { RECAP_URL: server, RECAP_API_KEY: apiKey, RECAP_USER_ID: "js/ada" });
+got.fromEnv = (await Recap.fromEnv().session("js")).title;
 await recap.eraseSession("js-more");
 got.erased = await recap.session("js-more").catch(told);
-got.calls = calls.length;
+calls = 0;
 faults.push("lost");
 got.notRepeated = await recap.addFact("Tea is ready.").catch((error) => [error instanceof NoAnswer, error.status]);
-got.notRepeated.push(calls.length - got.calls);
-got.calls = calls;
+got.notRepeated.push(calls);
 console.log(JSON.stringify(got));

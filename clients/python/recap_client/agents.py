@@ -11,17 +11,18 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
 
-from recap_client.calls import NewMessage, Role
 from recap_client.client import Recap
 from recap_client.errors import NotFound
+from recap_client.types import Message, MessageToAppend
 
 BATCH_MAX = 1000  # messages that Recap takes in one call
 ITEM = "agents_item"  # what a message holds besides its words
+Role = Literal["user", "assistant", "system", "tool"]
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 
 
@@ -39,10 +40,12 @@ class RecapSession:
         api_key: str | None = None,
         user_id: str | None = None,
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        self.session_settings = session_settings
+        if isinstance(session_settings, dict):
+            session_settings = SessionSettings(**session_settings)
+        self.session_settings: SessionSettings | None = session_settings
         self._recap = Recap(base_url, api_key, user_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
@@ -88,13 +91,13 @@ class RecapSession:
         """Return the items, the latest first."""
         return (item for message in self._messages() if (item := _item(message)) is not None)
 
-    def _messages(self) -> Iterator[dict[str, Any]]:
+    def _messages(self) -> Iterator[Message]:
         """Yield the messages, the latest first."""
         with suppress(NotFound):
             yield from self._recap.messages(self.session_id, order="desc")
 
 
-def _message(item: dict[str, Any]) -> NewMessage:
+def _message(item: dict[str, Any]) -> MessageToAppend:
     """Return an item as a message to store."""
     kind = str(item.get("type", "message"))
     role: Role = "tool" if kind.endswith("_output") else _ROLES.get(str(item.get("role", "assistant")), "assistant")
@@ -111,7 +114,7 @@ def _words(item: dict[str, Any]) -> str:
     return content if isinstance(content, str) else json.dumps(content) if content else ""
 
 
-def _item(message: dict[str, Any]) -> TResponseInputItem | None:
+def _item(message: Message) -> TResponseInputItem | None:
     """Return the item of a message; None for a message that is no item."""
     extra = message.get("extra") or {}
     item = extra.get(ITEM, {"role": message["role"], "content": message["content"]})

@@ -4,72 +4,104 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import os
 import time
-from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from contextlib import aclosing, closing
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
-from recap_client.calls import Answer, Call, Calls, Listing, Streamed
+from recap_client.calls import Call
 from recap_client.errors import NoAnswer
-from recap_client.http import Outcome, pause_after, request_parts, succeeded
-from recap_client.streams import AsyncStream, Stream
+from recap_client.http import PAGE, Outcome, answer_of, pause_after, request_parts, succeeded
+from recap_client.operations import AsyncOperations, Operations
+from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 
-Body = dict[str, Any]
+Http = TypeVar("Http", httpx.Client, httpx.AsyncClient)
+
+DEFAULT_URL = "http://127.0.0.1:8000"
 
 
-class _Client(Calls[Answer, Listing, Streamed]):
+class _Client(Generic[Http]):
     """Base of both clients."""
+
+    _make: type[Http]  # of the HTTP client
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str = DEFAULT_URL,
         api_key: str | None = None,
         user_id: str | None = None,
         *,
         timeout: float = 30.0,
         reply_timeout: float = 600.0,
         retries: int = 2,
+        headers: Mapping[str, str] | None = None,
+        http_client: Http | None = None,
     ) -> None:
         """Connect to a server.
 
-        timeout: the longest wait in seconds; reply_timeout: that for a model.  retries: of one call.
+        user_id: the person whose memory it is. timeout: the longest wait in seconds; reply_timeout: that for a model.
+        retries: of one call. headers: of every call. http_client: your own, with its proxies and certificates; `close`
+        leaves it open.
         """
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key is not None else {}
+        self._base_url = base_url.rstrip("/")
         self._user_id = user_id
-        self._retries = retries
-        self._slow = httpx.Timeout(timeout, read=reply_timeout)
-        self._connect(base_url=base_url, headers=headers, timeout=timeout)
+        self._timeout, self._reply_timeout, self._retries = timeout, reply_timeout, retries
+        key = {"Authorization": f"Bearer {api_key}"} if api_key is not None else {}
+        self._headers = {**key, **(headers or {})}
+        self._owns_http = http_client is None
+        self._http: Http = http_client if http_client is not None else self._make()
 
-    @abstractmethod
-    def _connect(self, **options: Any) -> None:
-        """Make the HTTP client."""
+    @classmethod
+    def from_env(cls, **options: Any) -> Self:
+        """Connect as RECAP_URL, RECAP_API_KEY and RECAP_USER_ID say. `options` are those of the class, and stronger."""
+        named = {"base_url": "RECAP_URL", "api_key": "RECAP_API_KEY", "user_id": "RECAP_USER_ID"}
+        found = {option: os.environ[name] for option, name in named.items() if os.environ.get(name)}
+        return cls(**{**found, **options})
 
     def for_user(self, user_id: str | None) -> Self:
         """Return the same client on behalf of another person, over the same connections."""
         other = copy.copy(self)
-        other._user_id = user_id
+        other._user_id, other._owns_http = user_id, False
         return other
 
-    def _request(self, http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
-        timeout = self._slow if call.key is not None else httpx.USE_CLIENT_DEFAULT
-        return http.build_request(**request_parts(call, self._user_id), timeout=timeout)
+    def with_options(
+        self,
+        *,
+        timeout: float | None = None,
+        reply_timeout: float | None = None,
+        retries: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Return the same client with other options, for some calls: `recap.with_options(timeout=2).search("tea")`."""
+        other = self.for_user(self._user_id)
+        other._timeout = self._timeout if timeout is None else timeout
+        other._reply_timeout = self._reply_timeout if reply_timeout is None else reply_timeout
+        other._retries = self._retries if retries is None else retries
+        other._headers = {**self._headers, **(headers or {})}
+        return other
+
+    def _request(self, call: Call) -> httpx.Request:
+        parts = request_parts(call, self._user_id)
+        parts["url"] = f"{self._base_url}{parts['url']}"
+        parts["headers"] = {**self._headers, **parts["headers"]}
+        read = self._reply_timeout if call.is_turn else self._timeout
+        return self._http.build_request(**parts, timeout=httpx.Timeout(self._timeout, read=read))
 
 
-class Recap(_Client[Body, Iterator[Body], Stream]):
-    """For plain programs.  Thread-safe.  Every call raises RecapError."""
+class Recap(_Client[httpx.Client], Operations):
+    """For plain programs.  Thread-safe.  Every call raises RecapError, and ValueError for another client's person."""
 
-    def _connect(self, **options: Any) -> None:
-        self._http = httpx.Client(**options)
+    _make = httpx.Client
 
-    def send(self, call: Call) -> Body:
-        answer: Body = self._sent(call).json()
-        return answer
+    def send(self, call: Call) -> Any:
+        return answer_of(self._sent(call))
 
-    def each(self, call: Call) -> Iterator[Body]:
+    def each(self, call: Call) -> Iterator[Any]:
+        call = replace(call, query={**call.query, "limit": PAGE})
         while True:
             page = self.send(call)
             yield from page["items"]
@@ -80,9 +112,13 @@ class Recap(_Client[Body, Iterator[Body], Stream]):
     def open(self, call: Call) -> Stream:
         return Stream(self._lines(call))
 
+    def listen(self, call: Call) -> EventStream:
+        return EventStream(self._lines(call))
+
     def close(self) -> None:
-        """Close the connections, also for the clients that `for_user` made of this one."""
-        self._http.close()
+        """Close the connections, also for the clients that `for_user` and `with_options` made of this one."""
+        if self._owns_http:
+            self._http.close()
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +134,7 @@ class Recap(_Client[Body, Iterator[Body], Stream]):
                 raise NoAnswer(repr(error)) from error
 
     def _sent(self, call: Call, whole: bool = True) -> httpx.Response:
-        request = self._request(self._http, call)
+        request = self._request(call)
         for attempt in range(self._retries):
             outcome = self._outcome(request, whole)
             pause = pause_after(attempt, call, outcome)
@@ -117,17 +153,16 @@ class Recap(_Client[Body, Iterator[Body], Stream]):
         return response
 
 
-class AsyncRecap(_Client[Awaitable[Body], AsyncIterator[Body], AsyncStream]):
+class AsyncRecap(_Client[httpx.AsyncClient], AsyncOperations):
     """As Recap, for asyncio: calls are awaited, listings and streams are for `async for`."""
 
-    def _connect(self, **options: Any) -> None:
-        self._http = httpx.AsyncClient(**options)
+    _make = httpx.AsyncClient
 
-    async def send(self, call: Call) -> Body:
-        answer: Body = (await self._sent(call)).json()
-        return answer
+    async def send(self, call: Call) -> Any:
+        return answer_of(await self._sent(call))
 
-    async def each(self, call: Call) -> AsyncIterator[Body]:
+    async def each(self, call: Call) -> AsyncIterator[Any]:
+        call = replace(call, query={**call.query, "limit": PAGE})
         while True:
             page = await self.send(call)
             for item in page["items"]:
@@ -139,9 +174,13 @@ class AsyncRecap(_Client[Awaitable[Body], AsyncIterator[Body], AsyncStream]):
     def open(self, call: Call) -> AsyncStream:
         return AsyncStream(self._lines(call))
 
+    def listen(self, call: Call) -> AsyncEventStream:
+        return AsyncEventStream(self._lines(call))
+
     async def aclose(self) -> None:
         """As Recap's `close`."""
-        await self._http.aclose()
+        if self._owns_http:
+            await self._http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -158,7 +197,7 @@ class AsyncRecap(_Client[Awaitable[Body], AsyncIterator[Body], AsyncStream]):
                 raise NoAnswer(repr(error)) from error
 
     async def _sent(self, call: Call, whole: bool = True) -> httpx.Response:
-        request = self._request(self._http, call)
+        request = self._request(call)
         for attempt in range(self._retries):
             outcome = await self._outcome(request, whole)
             pause = pause_after(attempt, call, outcome)

@@ -10,6 +10,7 @@ import httpx
 from recap_client.calls import Call
 from recap_client.errors import NoAnswer, error_of
 
+PAGE = 100  # items of a listing that one request asks for
 PAUSE = 0.5  # seconds before a call is sent again, doubled each time
 PAUSE_MAX = 60.0  # a longer Retry-After is the program's to wait for
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -19,20 +20,30 @@ Outcome = httpx.Response | httpx.TransportError
 
 
 def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
-    """Return the arguments of httpx's `build_request`.  Raises ValueError for a call about a person without one."""
-    ids, query, body = dict(call.ids), dict(call.query), call.body
-    if user_id is None:
-        if "{user_id}" in call.path:
+    """Return the arguments of httpx's `build_request` for a call on behalf of a person.
+
+    Raises ValueError for a call about a person without one, and for a call that names another person than the client.
+    """
+    ids, body = dict(call.ids), call.body
+    query = {name: ".".join(value) if isinstance(value, list | tuple) else value for name, value in call.query.items()}
+    person = call.user_id if call.user_id is not None else user_id
+    if user_id is not None and person != user_id:
+        raise ValueError(f"This client is for {user_id!r}. Use for_user({person!r}) to call for another person.")
+    if call.person == "path":
+        if person is None:
             raise ValueError("This call is about a person. Make the client with a user_id, or use for_user.")
-    elif "{user_id}" in call.path:
-        ids["user_id"] = user_id
-    elif call.method in ("POST", "PUT"):
-        body = {**(body or {}), "user_id": user_id}
-    else:
-        query["user_id"] = user_id
+        ids["user_id"] = person
+    elif person is not None and call.person == "query":
+        query["user_id"] = person
+    elif person is not None and call.person is not None:
+        named = {**(body.get("metadata") or {}), "user_id": person} if call.person == "metadata" else person
+        body = {**(body or {}), call.person: named}
     path = call.path.format_map({name: quote(str(value), safe="") for name, value in ids.items()})
     headers = {"Idempotency-Key": call.key} if call.key is not None else {}
-    return {"method": call.method, "url": path, "params": query, "json": body, "headers": headers}
+    sent = {"content": body} if isinstance(body, bytes) else {"json": body}
+    if isinstance(body, bytes):
+        headers["Content-Type"] = "application/octet-stream"
+    return {"method": call.method, "url": path, "params": query, **sent, "headers": headers}
 
 
 def pause_after(attempt: int, call: Call, outcome: Outcome) -> float | None:
@@ -63,6 +74,14 @@ def succeeded(outcome: Outcome) -> httpx.Response:
     except ValueError:
         body = None
     raise error_of(outcome.status_code, body, _retry_after(outcome))
+
+
+def answer_of(response: httpx.Response) -> Any:
+    """Return the JSON of a response, its text where it is no JSON, and None for one without a body."""
+    if not response.content:
+        return None
+    is_json = response.headers.get("Content-Type", "").startswith("application/json")
+    return response.json() if is_json else response.text
 
 
 def _retry_after(response: httpx.Response) -> float | None:

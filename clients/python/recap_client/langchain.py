@@ -13,13 +13,19 @@ from langchain_core.messages import BaseMessage, convert_to_messages, message_to
 from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr, SecretStr
 
-from recap_client.calls import NewMessage, Role
 from recap_client.client import Recap
 from recap_client.errors import NotFound
+from recap_client.types import Message, MessageToAppend, SearchResult
 
 EXTRA = "langchain_message"  # the key of the whole message beside its words
 QUERY_CHARS = 2000  # that a search takes
-_ROLES: dict[str, Role] = {"human": "user", "system": "system", "tool": "tool", "function": "tool"}
+Role = Literal["user", "assistant", "system", "tool"]
+_ROLES: dict[str, Role] = {
+    "human": "user",
+    "system": "system",
+    "tool": "tool",
+    "function": "tool",
+}
 
 
 class RecapChatMessageHistory(BaseChatMessageHistory):
@@ -81,20 +87,20 @@ class RecapRetriever(BaseRetriever):
         return [_document(result) for result in found["results"]]
 
 
-def _document(result: dict[str, Any]) -> Document:
+def _document(result: SearchResult) -> Document:
     names = ("kind", "session_id", "title", "message_id", "role", "created_at", "score")
     metadata = {name: value for name, value in result.items() if name in names and value is not None}
     return Document(page_content=result["text"] or result["content"] or "", metadata=metadata)
 
 
-def _new_message(message: BaseMessage) -> NewMessage:
-    role = _ROLES.get(message.type, "assistant")
+def _new_message(message: BaseMessage) -> MessageToAppend:
+    role: Role = _ROLES.get(message.type, "assistant")
     calls = getattr(message, "tool_calls", [])
     words = str(message.text) or ", ".join(f"{call['name']}({call['args']})" for call in calls) or f"[{message.type}]"
     return {"role": role, "content": words, "extra": {EXTRA: message_to_dict(message)}}
 
 
-def _read(message: dict[str, Any]) -> BaseMessage | None:
+def _read(message: Message) -> BaseMessage | None:
     stored = (message["extra"] or {}).get(EXTRA)
     try:
         if stored is not None:

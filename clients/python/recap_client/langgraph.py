@@ -27,6 +27,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.base import validate_op_namespace as validate
 
+from recap_client import types
 from recap_client.client import Recap
 
 Body = dict[str, Any]
@@ -140,7 +141,7 @@ def _narrowed(op: ListNamespacesOp) -> Body:
     return wanted
 
 
-def _result(op: Op, answer: Body) -> Result:
+def _result(op: Op, answer: types.Result) -> Result:
     if isinstance(op, SearchOp):
         return [SearchItem(score=item["score"], **_columns(item)) for item in answer["items"]]
     if isinstance(op, GetOp):
@@ -148,6 +149,6 @@ def _result(op: Op, answer: Body) -> Result:
     return cast(Result, [tuple(namespace) for namespace in answer["namespaces"]])
 
 
-def _columns(item: Body) -> Body:
+def _columns(item: Mapping[str, Any]) -> Body:
     names = ("key", "value", "created_at", "updated_at")
     return {"namespace": tuple(item["namespace"]), **{name: item[name] for name in names}}

@@ -1,0 +1,3544 @@
+"""A method for each call, for plain and for async programs.
+
+Generated from the OpenAPI document by clients/generate.py (`make clients`): change that one instead.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from recap_client import types
+from recap_client.calls import UNSET, Call, Unset, changed, given
+from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
+
+
+class Operations(ABC):
+    """Every call of Recap, for a client that sends it."""
+
+    @abstractmethod
+    def send(self, call: Call) -> Any:
+        """Return the answer to a call."""
+
+    @abstractmethod
+    def each(self, call: Call) -> Iterator[Any]:
+        """Yield the items of a listing, page by page."""
+
+    @abstractmethod
+    def open(self, call: Call) -> Stream:
+        """Return the reply that a call streams."""
+
+    @abstractmethod
+    def listen(self, call: Call) -> EventStream:
+        """Return the events that a call streams."""
+
+    def chat(
+        self,
+        message: str,
+        *,
+        timezone: str | None = None,
+        history: Sequence[types.Said] | None = None,
+        session_id: str | None = None,
+        name: str | None = None,
+        recall: Literal["auto", "always", "tools", "off"] | None = None,
+        model: str | None = None,
+        remember: bool | None = None,
+        prompt: str | None = None,
+        system_prompt: str | None = None,
+        temporary: bool | None = None,
+        replaces: int | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.ChatReply:
+        """Send a message and get the reply.
+
+        A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
+        session's summary and facts are updated after the reply was sent. With `replaces`, the message takes the place
+        of an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced
+        messages are kept, but no longer shown, recalled or summarised.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/chat",
+                body={
+                    "message": message,
+                    **given(
+                        timezone=timezone,
+                        history=history,
+                        session_id=session_id,
+                        name=name,
+                        recall=recall,
+                        model=model,
+                        remember=remember,
+                        prompt=prompt,
+                        system_prompt=system_prompt,
+                        temporary=temporary,
+                        replaces=replaces,
+                    ),
+                },
+                person="user_id",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def stream(
+        self,
+        message: str,
+        *,
+        timezone: str | None = None,
+        history: Sequence[types.Said] | None = None,
+        session_id: str | None = None,
+        name: str | None = None,
+        recall: Literal["auto", "always", "tools", "off"] | None = None,
+        model: str | None = None,
+        remember: bool | None = None,
+        prompt: str | None = None,
+        system_prompt: str | None = None,
+        temporary: bool | None = None,
+        replaces: int | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Stream:
+        """Send a message as `chat` does, and get the reply word by word."""
+        return self.open(
+            Call(
+                "POST",
+                "/api/chat",
+                body={
+                    "stream": True,
+                    "message": message,
+                    **given(
+                        timezone=timezone,
+                        history=history,
+                        session_id=session_id,
+                        name=name,
+                        recall=recall,
+                        model=model,
+                        remember=remember,
+                        prompt=prompt,
+                        system_prompt=system_prompt,
+                        temporary=temporary,
+                        replaces=replaces,
+                    ),
+                },
+                person="user_id",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def sessions(
+        self,
+        *,
+        q: str | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[types.Session]:
+        """List sessions, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions",
+                query=given(q=q, pinned=pinned, archived=archived, before=before, after=after),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def create_session(
+        self,
+        *,
+        session_id: str | None = None,
+        title: str | None = None,
+        system_prompt: str | None = None,
+        remember: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Session:
+        """Create an empty session."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions",
+                body=given(session_id=session_id, title=title, system_prompt=system_prompt, remember=remember),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def session(self, session_id: str, *, user_id: str | None = None) -> types.Session:
+        """Read a session."""
+        return self.send(
+            Call("GET", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id)
+        )
+
+    def change_session(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        system_prompt: str | Unset | None = UNSET,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        remember: bool | None = None,
+        type: str | Unset | None = UNSET,
+        user_id: str | None = None,
+    ) -> types.Session:
+        """Rename, pin or archive a session, turn its memory off, or set its system prompt or type."""
+        return self.send(
+            Call(
+                "PATCH",
+                "/api/sessions/{session_id}",
+                ids={"session_id": session_id},
+                body={
+                    **given(title=title, pinned=pinned, archived=archived, remember=remember),
+                    **changed(system_prompt=system_prompt, type=type),
+                },
+                person="query",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def erase_session(self, session_id: str, *, user_id: str | None = None) -> types.Receipt:
+        """Erase a session with its messages, summaries and facts, for good.
+
+        When this call answers, they are gone from the database's files and the search index as well. A fact that was
+        corrected only by this session is true again. A reply that is being written is not stored.
+        """
+        return self.send(
+            Call(
+                "DELETE", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id
+            )
+        )
+
+    def messages(
+        self,
+        session_id: str,
+        *,
+        order: Literal["asc", "desc"] | None = None,
+        around: int | None = None,
+        branch: int | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[types.Message]:
+        """Read a session's messages, word for word.
+
+        With `around`, the page shows the messages before and after one message, with a cursor for each direction.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/messages",
+                ids={"session_id": session_id},
+                query=given(order=order, around=around, branch=branch),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def add_messages(
+        self, session_id: str, messages: Sequence[types.MessageToAppend], *, user_id: str | None = None
+    ) -> types.Appended:
+        """Append or import messages without calling a model.
+
+        A call takes up to 1,000 messages. A message whose `external_id` the session has already is left as it is, so
+        a call can be repeated safely. A session that does not exist is created.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages",
+                ids={"session_id": session_id},
+                body={"messages": messages},
+                person="user_id",
+                user_id=user_id,
+                idempotent=all("external_id" in message for message in messages),
+            )
+        )
+
+    def erase_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Erase a message, for good.
+
+        Facts taken from the message are erased too, and so is every version of the summary that was made from it,
+        including the person's own edits. A new summary is made without it. All other messages stay, also the reply,
+        which may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone
+        from the database's files and the search index.
+        """
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/sessions/{session_id}/messages/{message_id}",
+                ids={"session_id": session_id, "message_id": message_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def hide_messages(
+        self,
+        session_id: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        keep: bool | None = None,
+        tokens: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Hidden:
+        """Take messages out of the session's prompts.
+
+        Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and
+        later updates of the summary do not read them. What a summary or a fact says of them already stays. An answer
+        is hidden with its question, and the call of a tool with its results.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages/hide",
+                ids={"session_id": session_id},
+                body=given(first=first, last=last, keep=keep, tokens=tokens),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def show_messages(
+        self, session_id: str, *, first: int | None = None, last: int | None = None, user_id: str | None = None
+    ) -> types.Hidden:
+        """Put hidden messages back into the session's prompts, all or those of a span.
+
+        A summary that was updated without these messages goes back to the version before, and is made anew.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages/show",
+                ids={"session_id": session_id},
+                body=given(first=first, last=last),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_message_versions(self, session_id: str, *, user_id: str | None = None) -> types.VersionsList:
+        """List the messages that have other versions.
+
+        A replaced message stays as a version of the message in its place, together with all that followed it.
+        """
+        return self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/messages/versions",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def restore_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Session:
+        """Bring a version of a message back.
+
+        The version takes the place of the one that the session shows now, together with all messages that followed
+        it. The replaced messages are kept and can be brought back in the same way. The summary and the facts follow.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages/{message_id}/restore",
+                ids={"session_id": session_id, "message_id": message_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_related_sessions(
+        self, session_id: str, *, limit: int | None = None, user_id: str | None = None
+    ) -> types.RelatedSessionList:
+        """List the person's conversations that belong together with this one, the closest first.
+
+        Related conversations speak of the same people, places and things, or their summaries are near.
+        """
+        return self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/related",
+                ids={"session_id": session_id},
+                query=given(limit=limit),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def stop_reply(self, session_id: str, *, user_id: str | None = None) -> types.Stopping:
+        """Stop the reply that is being written.
+
+        The call that waits for the reply returns the words so far, and they are stored with the finish_reason
+        `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again
+        to get a reply.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/stop",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_turns(
+        self, session_id: str, *, order: Literal["asc", "desc"] | None = None, user_id: str | None = None
+    ) -> Iterator[types.Turn]:
+        """List a session's turns, newest first.
+
+        Turns of messages that were replaced are left out.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/turns",
+                ids={"session_id": session_id},
+                query=given(order=order),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def get_turn(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.TurnWithMemory:
+        """Read one turn, named by its message or its reply, with the memory its prompt showed."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/turns/{message_id}",
+                ids={"session_id": session_id, "message_id": message_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+        """Read the newest summary, and whether it is up to date."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/summary",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def edit_summary(
+        self,
+        session_id: str,
+        sections: types.Sections,
+        *,
+        expected_version: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Summary:
+        """Replace the summary with an edited one.
+
+        It becomes a new version. The next prompt shows it.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/sessions/{session_id}/summary",
+                ids={"session_id": session_id},
+                body={"sections": sections, **given(expected_version=expected_version)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_summary_versions(self, session_id: str, *, user_id: str | None = None) -> Iterator[types.SummaryVersion]:
+        """List all versions, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/summary/versions",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def roll_back_summary(self, session_id: str, version: int, *, user_id: str | None = None) -> types.Summary:
+        """Bring an earlier version back, as a new version.
+
+        Messages that it does not cover are sent word for word until the next update.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/summary/rollback",
+                ids={"session_id": session_id},
+                body={"version": version},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def refresh_summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+        """Update the summary now, also after an update has failed."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/summary/refresh",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def preview_summary(
+        self, session_id: str, *, prompt: str | None = None, text: str | None = None, user_id: str | None = None
+    ) -> types.SummaryPreview:
+        """Try a summary prompt on this conversation, and store nothing.
+
+        The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues
+        the earliest version of the summary after which the rest fits.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/summary/preview",
+                ids={"session_id": session_id},
+                body=given(prompt=prompt, text=text),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def facts(
+        self,
+        *,
+        session_id: str | None = None,
+        q: str | None = None,
+        category: Literal[
+            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+        ]
+        | None = None,
+        as_of: str | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[types.Fact]:
+        """List the facts that are true now, or were true at `as_of`.
+
+        With `session_id`, these are the session's facts, and those of its person with the scope `user`.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/facts",
+                query=given(session_id=session_id, q=q, category=category, as_of=as_of),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def add_fact(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        category: Literal[
+            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+        ]
+        | None = None,
+        importance: int | None = None,
+        pinned: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Fact:
+        """Add a fact, to one session or to all sessions of a person."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/facts",
+                body={
+                    "text": text,
+                    **given(session_id=session_id, category=category, importance=importance, pinned=pinned),
+                },
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def change_fact(
+        self,
+        fact_id: int,
+        *,
+        text: str | None = None,
+        category: Literal[
+            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+        ]
+        | None = None,
+        importance: int | None = None,
+        scope: Literal["session", "user"] | None = None,
+        pinned: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Fact:
+        """Edit or pin a fact.
+
+        Where the newest summary has exactly the old text, it gets the new one. The profile loses the old text.
+        """
+        return self.send(
+            Call(
+                "PATCH",
+                "/api/facts/{fact_id}",
+                ids={"fact_id": fact_id},
+                body=given(text=text, category=category, importance=importance, scope=scope, pinned=pinned),
+                person="query",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def forget_fact(self, fact_id: int, *, restore: bool | None = None, user_id: str | None = None) -> types.Receipt:
+        """Forget a fact, with its history.
+
+        The facts that it corrected are forgotten too; with `restore`, they become true again instead. Items of the
+        newest summaries that say exactly the same go too. The source message stays: to erase the words, erase the
+        message.
+        """
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/facts/{fact_id}",
+                ids={"fact_id": fact_id},
+                query=given(restore=restore),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def forget_facts(self, ids: Sequence[int], *, user_id: str | None = None) -> types.Receipt:
+        """Forget up to 1,000 facts, with their history.
+
+        Facts that do not exist are skipped, so a call can be repeated safely.
+        """
+        return self.send(
+            Call("POST", "/api/facts/forget", body={"ids": ids}, person="user_id", user_id=user_id, idempotent=True)
+        )
+
+    def fact_history(self, fact_id: int, *, user_id: str | None = None) -> types.FactRevisionList:
+        """Read how a fact, and the facts that it corrected, changed."""
+        return self.send(
+            Call("GET", "/api/facts/{fact_id}/history", ids={"fact_id": fact_id}, person="query", user_id=user_id)
+        )
+
+    def list_consolidations(self, *, user_id: str | None = None) -> types.ConsolidationRunList:
+        """List what jobs closed of a person's facts to bring them together, the newest run first.
+
+        Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
+        closed, and so are plans whose day is over.
+        """
+        return self.send(Call("GET", "/api/users/{user_id}/consolidation", person="path", user_id=user_id))
+
+    def consolidate(self, *, user_id: str | None = None) -> None:
+        """Bring a person's facts together now, in a job.
+
+        Where words leave a doubt the mini model decides. It is asked once a day at most.
+        """
+        self.send(Call("POST", "/api/users/{user_id}/consolidation", person="path", user_id=user_id))
+
+    def undo_consolidation(self, *, user_id: str | None = None) -> types.ConsolidationRun:
+        """Undo the newest run: the facts that it closed hold again.
+
+        Later runs leave these facts alone. Those that were corrected since stay closed.
+        """
+        return self.send(Call("POST", "/api/users/{user_id}/consolidation/undo", person="path", user_id=user_id))
+
+    def read_graph(
+        self,
+        *,
+        session_id: str | None = None,
+        entity: str | None = None,
+        depth: int | None = None,
+        as_of: str | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[types.Edge]:
+        """Read the links around a person, place or thing, the nearest first.
+
+        Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
+        `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/graph",
+                query=given(session_id=session_id, entity=entity, depth=depth, as_of=as_of),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def search(
+        self,
+        q: str,
+        *,
+        session_id: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
+        kind: Literal["message", "summary", "fact"] | None = None,
+        limit: int | None = None,
+        window: int | None = None,
+        timezone: str | None = None,
+        user_id: str | None = None,
+    ) -> types.SearchResults:
+        """Search a person's past messages, or one session's.
+
+        Messages are found the moment they are stored, and ranked by how well their words match. `q` may have
+        "phrases", -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
+        """
+        return self.send(
+            Call(
+                "GET",
+                "/api/search",
+                query={
+                    "q": q,
+                    **given(
+                        session_id=session_id,
+                        after=after,
+                        before=before,
+                        role=role,
+                        kind=kind,
+                        limit=limit,
+                        window=window,
+                        timezone=timezone,
+                    ),
+                },
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def recall(
+        self,
+        message: str,
+        *,
+        timezone: str | None = None,
+        history: Sequence[types.Said] | None = None,
+        session_id: str | None = None,
+        tokens: int | None = None,
+        recall: Literal["auto", "always", "off"] | None = None,
+        user_id: str | None = None,
+    ) -> types.RecallBlock:
+        """Get what a prompt for a message would show of the memory.
+
+        For an application that calls a model itself: `block` is ready to stand before the message, or in a system
+        prompt. It has instructions, profile and facts, the summary of the session if one is named, and excerpts of
+        earlier conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not
+        in it.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/recall",
+                body={
+                    "message": message,
+                    **given(timezone=timezone, history=history, session_id=session_id, tokens=tokens, recall=recall),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def add_unhelpful(
+        self, session_id: str, message_id: int, hits: Sequence[int], *, user_id: str | None = None
+    ) -> types.Unhelpful:
+        """Mark a recalled excerpt as not helpful.
+
+        From now on the excerpt counts half for similar questions of the same person, which share half of their words
+        or mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when
+        the question or a message of the excerpt is erased or replaced.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/recall/unhelpful",
+                body={"session_id": session_id, "message_id": message_id, "hits": hits},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_unhelpful(
+        self, *, session_id: str | None = None, message_id: int | None = None, user_id: str | None = None
+    ) -> Iterator[types.Unhelpful]:
+        """List the excerpts that a person marked as not helpful, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/recall/unhelpful",
+                query=given(session_id=session_id, message_id=message_id),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def delete_unhelpful(self, mark_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Take a mark back: the excerpt counts as before."""
+        return self.send(
+            Call("DELETE", "/api/recall/unhelpful/{mark_id}", ids={"mark_id": mark_id}, person="query", user_id=user_id)
+        )
+
+    def put_item(
+        self,
+        namespace: Sequence[str] | str,
+        key: str,
+        value: Any,
+        *,
+        version: int | None = None,
+        ttl: float | None = None,
+        refresh_on_read: bool | None = None,
+        index: Sequence[str] | None = None,
+        user_id: str | None = None,
+    ) -> types.Item:
+        """Store an item, in the place of one with its name.
+
+        Without a `user_id` it is the tenant's own. With `version` it is stored only if the item was not changed
+        meanwhile.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/store/items",
+                body={
+                    "namespace": namespace,
+                    "key": key,
+                    "value": value,
+                    **given(version=version, ttl=ttl, refresh_on_read=refresh_on_read, index=index),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def get_item(
+        self, namespace: Any, key: str, *, refresh: bool | None = None, user_id: str | None = None
+    ) -> types.Item:
+        """Read an item."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/store/items",
+                query={"namespace": namespace, "key": key, **given(refresh=refresh)},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def delete_item(
+        self, namespace: Any, key: str, *, version: int | None = None, user_id: str | None = None
+    ) -> types.Receipt:
+        """Erase an item, for good.
+
+        The item is not found from now on. Within a minute or two its words are gone from the database's files.
+        """
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/store/items",
+                query={"namespace": namespace, "key": key, **given(version=version)},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def search_items(
+        self,
+        namespace_prefix: Sequence[str] | str = (),
+        *,
+        filter: Mapping[str, Any] | None = None,
+        query: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        refresh: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Found:
+        """Search items, newest first or by a query.
+
+        Of what the filter leaves, a `query` ranks the 1,000 items that were changed last, by words and meaning.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/store/search",
+                body={
+                    "namespace_prefix": namespace_prefix,
+                    **given(filter=filter, query=query, fields=fields, limit=limit, offset=offset, refresh=refresh),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def list_namespaces(
+        self,
+        *,
+        prefix: Any | None = None,
+        suffix: Any | None = None,
+        max_depth: int | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        user_id: str | None = None,
+    ) -> types.NamespaceList:
+        """List the namespaces that have items, in alphabetical order."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/store/namespaces",
+                query=given(prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def batch(self, operations: Sequence[Mapping[str, Any]], *, user_id: str | None = None) -> types.Results:
+        """Run up to 1,000 operations in one transaction.
+
+        Operations run in their order, all or none of them, and each sees the changes of earlier ones. A key needs the
+        scope `read` too, unless every operation is put or delete.
+        """
+        return self.send(
+            Call("POST", "/api/store/batch", body={"operations": operations}, person="user_id", user_id=user_id)
+        )
+
+    def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
+        """Read the profile as it is, or as it was at `as_of`."""
+        return self.send(
+            Call("GET", "/api/users/{user_id}/profile", query=given(as_of=as_of), person="path", user_id=user_id)
+        )
+
+    def edit_profile(
+        self,
+        patch: Sequence[types.Operation],
+        *,
+        expected_version: int | Unset | None = UNSET,
+        user_id: str | None = None,
+    ) -> types.Profile:
+        """Edit the profile by a JSON Patch (RFC 6902).
+
+        All of its operations apply, or none. The next prompt shows the new version. The model changes what a person
+        wrote only when they say something else later.
+        """
+        return self.send(
+            Call(
+                "PATCH",
+                "/api/users/{user_id}/profile",
+                body={"patch": patch, **changed(expected_version=expected_version)},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    def list_profile_versions(self, *, user_id: str | None = None) -> Iterator[types.Profile]:
+        """List all versions of the profile, newest first."""
+        return self.each(Call("GET", "/api/users/{user_id}/profile/versions", person="path", user_id=user_id))
+
+    def roll_back_profile(self, version: int, *, user_id: str | None = None) -> types.Profile:
+        """Bring an earlier version of the profile back, as a new version."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/users/{user_id}/profile/rollback",
+                body={"version": version},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    def refresh_profile(self, *, user_id: str | None = None) -> types.Profile:
+        """Have the mini model read the new facts about the person now, also after an update has failed."""
+        return self.send(Call("POST", "/api/users/{user_id}/profile/refresh", person="path", user_id=user_id))
+
+    def get_profile_schema(self) -> types.SchemaOfProfiles:
+        """Read the JSON Schema of the tenant's profiles."""
+        return self.send(Call("GET", "/api/profile/schema"))
+
+    def set_profile_schema(self, schema: Any) -> types.SchemaOfProfiles:
+        """Set the JSON Schema (2020-12) of the tenant's profiles.
+
+        It is one tree, without references and patterns, and an empty profile fits it. Profiles stay as they are; the
+        next change of one drops what the schema refuses.
+        """
+        return self.send(Call("PUT", "/api/profile/schema", body={"schema": schema}))
+
+    def add_example(
+        self,
+        *,
+        input: str | None = None,
+        output: str | None = None,
+        session_id: str | None = None,
+        message_id: int | None = None,
+        tags: Sequence[str] | None = None,
+        rating: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Example:
+        """Add an example, or make one of an exchange.
+
+        An exchange becomes an example of the session's owner, and goes when one of its messages is erased or
+        replaced. Of long messages the beginning is kept. Otherwise the example is the user's or, without a `user_id`,
+        for all people of the tenant.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/examples",
+                body=given(
+                    input=input, output=output, session_id=session_id, message_id=message_id, tags=tags, rating=rating
+                ),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_examples(self, *, session_id: str | None = None, user_id: str | None = None) -> Iterator[types.Example]:
+        """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first."""
+        return self.each(
+            Call("GET", "/api/examples", query=given(session_id=session_id), person="query", user_id=user_id)
+        )
+
+    def delete_example(self, example_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Erase an example, for good."""
+        return self.send(
+            Call(
+                "DELETE", "/api/examples/{example_id}", ids={"example_id": example_id}, person="query", user_id=user_id
+            )
+        )
+
+    def get_user(self, *, user_id: str | None = None) -> types.User:
+        """Read how much is stored of a person."""
+        return self.send(Call("GET", "/api/users/{user_id}", person="path", user_id=user_id))
+
+    def change_user(self, *, remember: bool | None = None, user_id: str | None = None) -> types.User:
+        """Turn the memory of a person off, or on again."""
+        return self.send(
+            Call("PATCH", "/api/users/{user_id}", body=given(remember=remember), person="path", user_id=user_id)
+        )
+
+    def erase_user(self, *, user_id: str | None = None) -> types.Receipt:
+        """Erase everything of a person, for good.
+
+        When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from
+        the database's files as well. A reply that is being written is not stored.
+        """
+        return self.send(Call("DELETE", "/api/users/{user_id}", person="path", user_id=user_id))
+
+    def export(
+        self, *, format: Literal["json", "markdown"] | None = None, user_id: str | None = None
+    ) -> types.ExportDocument | str:
+        """Export everything of a person as one JSON document, or as Markdown to read.
+
+        The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
+        """
+        return self.send(
+            Call("GET", "/api/users/{user_id}/export", query=given(format=format), person="path", user_id=user_id)
+        )
+
+    def import_chats(
+        self, document: Mapping[str, Any] | Sequence[Any] | bytes, *, user_id: str | None = None
+    ) -> types.Imported:
+        """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown.
+
+        Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole
+        document is checked before anything is stored. What is stored already is left as it is, so a call can be
+        repeated safely. A session gets a new id where the person has another conversation of that id. No model is
+        called: `POST /api/users/{user_id}/summaries` has what was imported summarised.
+        """
+        return self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
+
+    def get_backlog(self, *, user_id: str | None = None) -> types.Backlog:
+        """Read how much of a person's sessions no summary covers.
+
+        After an import, no summary covers the imported messages.
+        """
+        return self.send(Call("GET", "/api/users/{user_id}/summaries", person="path", user_id=user_id))
+
+    def summarise_backlog(self, *, user_id: str | None = None) -> types.Backlog:
+        """Summarise all of a person's sessions, and take facts from them.
+
+        The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as
+        many sessions are summarised as fit what is left of the person's day.
+        """
+        return self.send(Call("POST", "/api/users/{user_id}/summaries", person="path", user_id=user_id))
+
+    def cancel_backlog(self, *, user_id: str | None = None) -> types.Backlog:
+        """Cancel the updates of summaries that have not begun.
+
+        Summaries that were made stay. A session that goes on is summarised as usual.
+        """
+        return self.send(Call("DELETE", "/api/users/{user_id}/summaries", person="path", user_id=user_id))
+
+    def whoami(self) -> types.Me:
+        """Read the tenant, the person and the scopes of the request's key, and what it may do.
+
+        On a server without keys, every caller has the tenant `default` and all scopes.
+        """
+        return self.send(Call("GET", "/api/me"))
+
+    def get_retention(self) -> types.RetentionPolicy:
+        """Read which sessions of the tenant stay."""
+        return self.send(Call("GET", "/api/retention"))
+
+    def put_retention(
+        self, *, days: int | None = None, sessions: int | None = None, archive: bool | None = None
+    ) -> types.RetentionPolicy:
+        """Set which sessions of the tenant stay.
+
+        A job takes out the others, now and once a day: their messages, summaries, search entries, the facts taken
+        from them and what rests on them. With both limits null, all sessions stay.
+        """
+        return self.send(Call("PUT", "/api/retention", body=given(days=days, sessions=sessions, archive=archive)))
+
+    def list_archives(self, *, session_id: str | None = None, user_id: str | None = None) -> Iterator[types.Archive]:
+        """List the archives of sessions that were taken out of memory, newest first.
+
+        Archived sessions are neither searched nor recalled.
+        """
+        return self.each(
+            Call("GET", "/api/archives", query=given(session_id=session_id), person="query", user_id=user_id)
+        )
+
+    def get_archive(self, archive_id: int, *, user_id: str | None = None) -> types.ExportDocument:
+        """Read an archive, as a document that can be imported."""
+        return self.send(
+            Call("GET", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id)
+        )
+
+    def erase_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Erase an archive, for good."""
+        return self.send(
+            Call(
+                "DELETE", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id
+            )
+        )
+
+    def restore_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Imported:
+        """Bring an archived session back into memory, and delete the archive.
+
+        The session is imported like an export. If another session has its id by now, it gets a new one.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/archives/{archive_id}/restore",
+                ids={"archive_id": archive_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_instructions(self, *, user_id: str | None = None) -> types.InstructionList:
+        """List the instructions that the person's prompts show, and those that have a proposal.
+
+        A person's instruction takes the place of the tenant's instruction of the same name.
+        """
+        return self.send(Call("GET", "/api/instructions", person="query", user_id=user_id))
+
+    def get_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Instruction:
+        """Read an instruction, and the proposal that waits for it."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/instructions/{instruction}",
+                ids={"instruction": instruction},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def put_instruction(
+        self, instruction: str, text: str, *, expected_version: int | None = None, user_id: str | None = None
+    ) -> types.Instruction:
+        """Store a new version of an instruction.
+
+        The next prompt shows it beside the system prompt, word for word. A proposal that waits is dropped.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/instructions/{instruction}",
+                ids={"instruction": instruction},
+                body={"text": text, **given(expected_version=expected_version)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def delete_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Receipt:
+        """Erase an instruction with all of its versions, for good."""
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/instructions/{instruction}",
+                ids={"instruction": instruction},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_instruction_versions(
+        self, instruction: str, *, user_id: str | None = None
+    ) -> types.InstructionVersionList:
+        """List all versions, newest first, each with what it changed."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/instructions/{instruction}/versions",
+                ids={"instruction": instruction},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def roll_back_instruction(self, instruction: str, version: int, *, user_id: str | None = None) -> types.Instruction:
+        """Bring an earlier version back, as a new version."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/instructions/{instruction}/rollback",
+                ids={"instruction": instruction},
+                body={"version": version},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def decide_proposal(self, instruction: str, accept: bool, *, user_id: str | None = None) -> types.Instruction:
+        """Accept the proposal, which makes it a new version, or refuse it."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/instructions/{instruction}/proposal",
+                ids={"instruction": instruction},
+                body={"accept": accept},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_conversation_types(self, *, user_id: str | None = None) -> types.ConversationTypeList:
+        """List the types that are built in, the tenant's, and the person's own, which come before the tenant's."""
+        return self.send(Call("GET", "/api/conversation-types", person="query", user_id=user_id))
+
+    def get_conversation_type(self, conversation_type: str, *, user_id: str | None = None) -> types.ConversationType:
+        """Read a type."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/conversation-types/{conversation_type}",
+                ids={"conversation_type": conversation_type},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def put_conversation_type(
+        self,
+        conversation_type: str,
+        *,
+        cues: Sequence[str] | None = None,
+        prompt: str | None = None,
+        recall: Literal["auto", "always", "tools", "off"] | None = None,
+        recall_tokens: int | None = None,
+        fact_tokens: int | None = None,
+        example_tokens: int | None = None,
+        emphasis: Sequence[
+            Literal["topic", "requirements", "constraints", "excluded", "data", "open_questions", "discussed"]
+        ]
+        | None = None,
+        user_id: str | None = None,
+    ) -> types.ConversationType:
+        """Add a type, or say what one of the same name does instead, also one that is built in.
+
+        Its mode of recall and its budgets take the place of the settings while the conversation has the type.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/conversation-types/{conversation_type}",
+                ids={"conversation_type": conversation_type},
+                body=given(
+                    cues=cues,
+                    prompt=prompt,
+                    recall=recall,
+                    recall_tokens=recall_tokens,
+                    fact_tokens=fact_tokens,
+                    example_tokens=example_tokens,
+                    emphasis=emphasis,
+                ),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def delete_conversation_type(self, conversation_type: str, *, user_id: str | None = None) -> types.Receipt:
+        """Erase a type of one's own; one that is built in changes nothing from then on."""
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/conversation-types/{conversation_type}",
+                ids={"conversation_type": conversation_type},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def give_feedback(
+        self,
+        session_id: str,
+        message_id: int,
+        *,
+        thumbs: Literal["up", "down"] | None = None,
+        text: str | None = None,
+        instruction: str | None = None,
+        user_id: str | None = None,
+    ) -> types.FeedbackGiven:
+        """Say what a person thinks of a reply, in the place of what they thought before.
+
+        Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model
+        may propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below
+        `recap.feedback`.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/feedback",
+                body={
+                    "session_id": session_id,
+                    "message_id": message_id,
+                    **given(thumbs=thumbs, text=text, instruction=instruction),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def list_prompts(self) -> types.PromptList:
+        """List the prompts in use."""
+        return self.send(Call("GET", "/api/prompts"))
+
+    def get_prompt(self, name: str) -> types.Prompt:
+        """Read a prompt."""
+        return self.send(Call("GET", "/api/prompts/{name}", ids={"name": name}))
+
+    def put_prompt(self, name: str, text: str) -> types.Prompt:
+        """Store a new version of a prompt.
+
+        `system` begins the main model's prompt. `repair` asks the mini model to correct its answer. Every other name
+        is a summary prompt, which may use the variables `first`, `sections` and `max_words`. A template that fails is
+        refused. Prompts belong to the whole tenant, so a key of one person can't change them.
+        """
+        return self.send(Call("PUT", "/api/prompts/{name}", ids={"name": name}, body={"text": text}))
+
+    def delete_prompt(self, name: str) -> types.PromptDeleted:
+        """Delete all stored versions of a prompt.
+
+        The operator's file or the packaged text of this name is in use again, if there is one. A chat that names a
+        deleted prompt is refused; updates of summaries that wait use the default prompt instead.
+        """
+        return self.send(Call("DELETE", "/api/prompts/{name}", ids={"name": name}))
+
+    def list_models(self) -> types.ModelNames:
+        """List the models that a chat can be answered by.
+
+        The model server's list is kept for a minute; the setting OPENAI_MODELS replaces it. A server that lists no
+        models offers only its main model, and so does the built-in model.
+        """
+        return self.send(Call("GET", "/api/models"))
+
+    def get_model_server(self) -> types.ModelServer:
+        """Read which model server is in use.
+
+        It serves all tenants. Where there are keys of more than one, only the operator sets it, in the environment.
+        """
+        return self.send(Call("GET", "/api/model-server"))
+
+    def put_model_server(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        main: str | None = None,
+        mini: str | None = None,
+    ) -> types.ModelServer:
+        """Store the model server.
+
+        Its key is stored encrypted. Every process answers with it after at most two seconds.
+        """
+        return self.send(
+            Call("PUT", "/api/model-server", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
+        )
+
+    def delete_model_server(self) -> types.ModelServer:
+        """Forget the stored model server and its key."""
+        return self.send(Call("DELETE", "/api/model-server"))
+
+    def test_model_server(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        main: str | None = None,
+        mini: str | None = None,
+    ) -> types.ModelTried:
+        """Ask the models of a model server one short question.
+
+        The answer tells of each model whether it works, what its server does not take, and whether it can read
+        prompts of CONTEXT_TOKENS. Nothing is stored, and the calls count for nobody's daily tokens.
+        """
+        return self.send(
+            Call("POST", "/api/model-server/test", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
+        )
+
+    def jobs(
+        self,
+        *,
+        state: Literal["pending", "running", "failed"] | None = None,
+        session_id: str | None = None,
+        user_id: str | None = None,
+    ) -> Iterator[types.Job]:
+        """List jobs that wait, run or failed.
+
+        With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
+        """
+        return self.each(
+            Call("GET", "/api/jobs", query=given(state=state, session_id=session_id), person="query", user_id=user_id)
+        )
+
+    def retry_job(self, job_id: int, *, user_id: str | None = None) -> types.Job:
+        """Retry a job now."""
+        return self.send(
+            Call("POST", "/api/jobs/{job_id}/retry", ids={"job_id": job_id}, person="query", user_id=user_id)
+        )
+
+    def cancel_job(self, job_id: int, *, user_id: str | None = None) -> None:
+        """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then."""
+        self.send(Call("DELETE", "/api/jobs/{job_id}", ids={"job_id": job_id}, person="query", user_id=user_id))
+
+    def events(
+        self,
+        *,
+        after: str | None = None,
+        types: str | None = None,
+        words: bool | None = None,
+        seconds: int | None = None,
+        user_id: str | None = None,
+    ) -> EventStream:
+        """Follow the events of a person or, with a key of the whole tenant and no `user_id`, of all.
+
+        Server-sent events, each with the place behind it as `id:`. A reader that comes back with it as Last-Event-ID
+        gets every event since then, some of them perhaps again. Of one person they come in order. Without it the
+        stream begins now. A comment comes at least every 15 seconds; the stream ends after `seconds`, and when the
+        server stops.
+        """
+        return self.listen(
+            Call(
+                "GET",
+                "/api/events",
+                query=given(after=after, types=types, words=words, seconds=seconds),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_webhooks(self, *, user_id: str | None = None) -> types.WebhookList:
+        """List webhooks, each with its last deliveries."""
+        return self.send(Call("GET", "/api/webhooks", person="query", user_id=user_id))
+
+    def create_webhook(
+        self,
+        url: str,
+        *,
+        types: Sequence[
+            Literal[
+                "message.stored",
+                "summary.updated",
+                "fact.created",
+                "fact.corrected",
+                "fact.forgotten",
+                "profile.updated",
+                "job.failed",
+                "person.erased",
+            ]
+        ]
+        | None = None,
+        words: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.WebhookMade:
+        """Make a webhook for the events of a person or, without a `user_id`, of the whole tenant.
+
+        It gets what happens from now on, each event at least once, those of one person in order. The answer has the
+        secret that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook
+        is disabled.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/webhooks",
+                body={"url": url, **given(types=types, words=words)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def change_webhook(
+        self,
+        webhook_id: int,
+        *,
+        url: str | None = None,
+        types: Sequence[
+            Literal[
+                "message.stored",
+                "summary.updated",
+                "fact.created",
+                "fact.corrected",
+                "fact.forgotten",
+                "profile.updated",
+                "job.failed",
+                "person.erased",
+            ]
+        ]
+        | None = None,
+        words: bool | None = None,
+        enabled: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Webhook:
+        """Change, disable or enable a webhook.
+
+        A change also has what failed tried again now.
+        """
+        return self.send(
+            Call(
+                "PATCH",
+                "/api/webhooks/{webhook_id}",
+                ids={"webhook_id": webhook_id},
+                body=given(url=url, types=types, words=words, enabled=enabled),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def delete_webhook(self, webhook_id: int, *, user_id: str | None = None) -> None:
+        """Delete a webhook, with what waits for it."""
+        self.send(
+            Call(
+                "DELETE", "/api/webhooks/{webhook_id}", ids={"webhook_id": webhook_id}, person="query", user_id=user_id
+            )
+        )
+
+    def test_webhook(self, webhook_id: int, *, user_id: str | None = None) -> types.Delivery:
+        """Post an event of the type `webhook.test`, and see how it went."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/webhooks/{webhook_id}/test",
+                ids={"webhook_id": webhook_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        model: str | None = None,
+        safety_identifier: Any | None = None,
+        metadata: Any | None = None,
+        n: Any | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        **more: Any,
+    ) -> types.Completion:
+        """Chat as with OpenAI, and be remembered.
+
+        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
+        metadata.session_id; without any of them it is found by the conversation's first messages. The person is named
+        by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is
+        stored once. The X-Memory-* headers of the reply give the model that answers, the session, the number of
+        recalled messages and the saved tokens. If the memory fails, the model gets the request unchanged, and
+        X-Memory-Error says why. `recap` names the main model of any server, which also answers if the server does not
+        have the model that is named.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/chat/completions",
+                body={
+                    "messages": messages,
+                    **given(model=model, safety_identifier=safety_identifier, metadata=metadata, n=n),
+                    **more,
+                },
+                person="user",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def list_served_models(self) -> types.ModelList:
+        """List the models of the model server, or the built-in one."""
+        return self.send(Call("GET", "/v1/models"))
+
+    def get_served_model(self, model: str) -> types.Model:
+        """Read one model of the model server, or the built-in one."""
+        return self.send(Call("GET", "/v1/models/{model}", ids={"model": model}))
+
+    def embed(self, **more: Any) -> Any:
+        """Embed texts with the model server.
+
+        The request is passed on unchanged. Nothing is stored.
+        """
+        return self.send(Call("POST", "/v1/embeddings", body=more))
+
+    def create_message(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        max_tokens: int,
+        *,
+        model: str | None = None,
+        system: Any | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        stop_sequences: Any | None = None,
+        temperature: Any | None = None,
+        top_p: Any | None = None,
+        top_k: Any | None = None,
+        thinking: Any | None = None,
+        cache_control: Any | None = None,
+        context_management: Any | None = None,
+        service_tier: Any | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.AnthropicMessage:
+        """Chat as with Anthropic, and be remembered.
+
+        The model server is asked for a chat completion; text, images, tools and their results are translated. The
+        session and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`.
+        The key may also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools
+        that run at Anthropic are refused.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/messages",
+                body={
+                    "messages": messages,
+                    "max_tokens": max_tokens,
+                    **given(
+                        model=model,
+                        system=system,
+                        tools=tools,
+                        tool_choice=tool_choice,
+                        metadata=metadata,
+                        stop_sequences=stop_sequences,
+                        temperature=temperature,
+                        top_p=top_p,
+                        top_k=top_k,
+                        thinking=thinking,
+                        cache_control=cache_control,
+                        context_management=context_management,
+                        service_tier=service_tier,
+                    ),
+                },
+                person="metadata",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def create_response(
+        self,
+        input: Any,
+        *,
+        model: str | None = None,
+        instructions: str | None = None,
+        previous_response_id: str | None = None,
+        store: bool | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Any | None = None,
+        text: Mapping[str, Any] | None = None,
+        reasoning: Mapping[str, Any] | None = None,
+        max_output_tokens: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        safety_identifier: Any | None = None,
+        parallel_tool_calls: Any | None = None,
+        prompt_cache_key: Any | None = None,
+        temperature: Any | None = None,
+        top_p: Any | None = None,
+        include: Any | None = None,
+        max_tool_calls: Any | None = None,
+        prompt_cache_retention: Any | None = None,
+        service_tier: Any | None = None,
+        stream_options: Any | None = None,
+        top_logprobs: Any | None = None,
+        truncation: Any | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.ResponseObject:
+        """Ask for a response as from OpenAI, and be remembered.
+
+        The model server is asked for a chat completion; text, images, functions and their outputs are translated.
+        With `previous_response_id` the input goes on from that response, in its session, and takes the place of what
+        came after it. Otherwise the session is found as for chat completions, and so is the person. With store=false
+        nothing is stored and no memory used. Reasoning items are left out. Files, references to items and hosted
+        tools are refused.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/responses",
+                body={
+                    "input": input,
+                    **given(
+                        model=model,
+                        instructions=instructions,
+                        previous_response_id=previous_response_id,
+                        store=store,
+                        tools=tools,
+                        tool_choice=tool_choice,
+                        text=text,
+                        reasoning=reasoning,
+                        max_output_tokens=max_output_tokens,
+                        metadata=metadata,
+                        safety_identifier=safety_identifier,
+                        parallel_tool_calls=parallel_tool_calls,
+                        prompt_cache_key=prompt_cache_key,
+                        temperature=temperature,
+                        top_p=top_p,
+                        include=include,
+                        max_tool_calls=max_tool_calls,
+                        prompt_cache_retention=prompt_cache_retention,
+                        service_tier=service_tier,
+                        stream_options=stream_options,
+                        top_logprobs=top_logprobs,
+                        truncation=truncation,
+                    ),
+                },
+                person="user",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def mcp(
+        self,
+        jsonrpc: str,
+        *,
+        id: Any | None = None,
+        method: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        result: Mapping[str, Any] | None = None,
+        error: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+    ) -> types.RpcMessage:
+        """Exchange one message of the Model Context Protocol.
+
+        The revision 2026-07-28 is spoken, and the earlier ones that begin with `initialize`. A key that belongs to no
+        single person needs one named: by `user_id`, or by a header such as X-User-Id.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/mcp",
+                body={"jsonrpc": jsonrpc, **given(id=id, method=method, params=params, result=result, error=error)},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def live(self) -> types.Live:
+        """Check that the process answers."""
+        return self.send(Call("GET", "/health/live"))
+
+    def ready(self) -> types.Ready:
+        """Check that requests can be served, and by which models."""
+        return self.send(Call("GET", "/health/ready"))
+
+
+class AsyncOperations(ABC):
+    """Every call of Recap, for a client that sends it."""
+
+    @abstractmethod
+    async def send(self, call: Call) -> Any:
+        """Return the answer to a call."""
+
+    @abstractmethod
+    def each(self, call: Call) -> AsyncIterator[Any]:
+        """Yield the items of a listing, page by page."""
+
+    @abstractmethod
+    def open(self, call: Call) -> AsyncStream:
+        """Return the reply that a call streams."""
+
+    @abstractmethod
+    def listen(self, call: Call) -> AsyncEventStream:
+        """Return the events that a call streams."""
+
+    async def chat(
+        self,
+        message: str,
+        *,
+        timezone: str | None = None,
+        history: Sequence[types.Said] | None = None,
+        session_id: str | None = None,
+        name: str | None = None,
+        recall: Literal["auto", "always", "tools", "off"] | None = None,
+        model: str | None = None,
+        remember: bool | None = None,
+        prompt: str | None = None,
+        system_prompt: str | None = None,
+        temporary: bool | None = None,
+        replaces: int | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.ChatReply:
+        """Send a message and get the reply.
+
+        A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
+        session's summary and facts are updated after the reply was sent. With `replaces`, the message takes the place
+        of an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced
+        messages are kept, but no longer shown, recalled or summarised.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/chat",
+                body={
+                    "message": message,
+                    **given(
+                        timezone=timezone,
+                        history=history,
+                        session_id=session_id,
+                        name=name,
+                        recall=recall,
+                        model=model,
+                        remember=remember,
+                        prompt=prompt,
+                        system_prompt=system_prompt,
+                        temporary=temporary,
+                        replaces=replaces,
+                    ),
+                },
+                person="user_id",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def stream(
+        self,
+        message: str,
+        *,
+        timezone: str | None = None,
+        history: Sequence[types.Said] | None = None,
+        session_id: str | None = None,
+        name: str | None = None,
+        recall: Literal["auto", "always", "tools", "off"] | None = None,
+        model: str | None = None,
+        remember: bool | None = None,
+        prompt: str | None = None,
+        system_prompt: str | None = None,
+        temporary: bool | None = None,
+        replaces: int | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> AsyncStream:
+        """Send a message as `chat` does, and get the reply word by word."""
+        return self.open(
+            Call(
+                "POST",
+                "/api/chat",
+                body={
+                    "stream": True,
+                    "message": message,
+                    **given(
+                        timezone=timezone,
+                        history=history,
+                        session_id=session_id,
+                        name=name,
+                        recall=recall,
+                        model=model,
+                        remember=remember,
+                        prompt=prompt,
+                        system_prompt=system_prompt,
+                        temporary=temporary,
+                        replaces=replaces,
+                    ),
+                },
+                person="user_id",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    def sessions(
+        self,
+        *,
+        q: str | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        user_id: str | None = None,
+    ) -> AsyncIterator[types.Session]:
+        """List sessions, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions",
+                query=given(q=q, pinned=pinned, archived=archived, before=before, after=after),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def create_session(
+        self,
+        *,
+        session_id: str | None = None,
+        title: str | None = None,
+        system_prompt: str | None = None,
+        remember: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Session:
+        """Create an empty session."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions",
+                body=given(session_id=session_id, title=title, system_prompt=system_prompt, remember=remember),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def session(self, session_id: str, *, user_id: str | None = None) -> types.Session:
+        """Read a session."""
+        return await self.send(
+            Call("GET", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id)
+        )
+
+    async def change_session(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        system_prompt: str | Unset | None = UNSET,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+        remember: bool | None = None,
+        type: str | Unset | None = UNSET,
+        user_id: str | None = None,
+    ) -> types.Session:
+        """Rename, pin or archive a session, turn its memory off, or set its system prompt or type."""
+        return await self.send(
+            Call(
+                "PATCH",
+                "/api/sessions/{session_id}",
+                ids={"session_id": session_id},
+                body={
+                    **given(title=title, pinned=pinned, archived=archived, remember=remember),
+                    **changed(system_prompt=system_prompt, type=type),
+                },
+                person="query",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def erase_session(self, session_id: str, *, user_id: str | None = None) -> types.Receipt:
+        """Erase a session with its messages, summaries and facts, for good.
+
+        When this call answers, they are gone from the database's files and the search index as well. A fact that was
+        corrected only by this session is true again. A reply that is being written is not stored.
+        """
+        return await self.send(
+            Call(
+                "DELETE", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id
+            )
+        )
+
+    def messages(
+        self,
+        session_id: str,
+        *,
+        order: Literal["asc", "desc"] | None = None,
+        around: int | None = None,
+        branch: int | None = None,
+        user_id: str | None = None,
+    ) -> AsyncIterator[types.Message]:
+        """Read a session's messages, word for word.
+
+        With `around`, the page shows the messages before and after one message, with a cursor for each direction.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/messages",
+                ids={"session_id": session_id},
+                query=given(order=order, around=around, branch=branch),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def add_messages(
+        self, session_id: str, messages: Sequence[types.MessageToAppend], *, user_id: str | None = None
+    ) -> types.Appended:
+        """Append or import messages without calling a model.
+
+        A call takes up to 1,000 messages. A message whose `external_id` the session has already is left as it is, so
+        a call can be repeated safely. A session that does not exist is created.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages",
+                ids={"session_id": session_id},
+                body={"messages": messages},
+                person="user_id",
+                user_id=user_id,
+                idempotent=all("external_id" in message for message in messages),
+            )
+        )
+
+    async def erase_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Erase a message, for good.
+
+        Facts taken from the message are erased too, and so is every version of the summary that was made from it,
+        including the person's own edits. A new summary is made without it. All other messages stay, also the reply,
+        which may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone
+        from the database's files and the search index.
+        """
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/sessions/{session_id}/messages/{message_id}",
+                ids={"session_id": session_id, "message_id": message_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def hide_messages(
+        self,
+        session_id: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        keep: bool | None = None,
+        tokens: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Hidden:
+        """Take messages out of the session's prompts.
+
+        Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and
+        later updates of the summary do not read them. What a summary or a fact says of them already stays. An answer
+        is hidden with its question, and the call of a tool with its results.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages/hide",
+                ids={"session_id": session_id},
+                body=given(first=first, last=last, keep=keep, tokens=tokens),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def show_messages(
+        self, session_id: str, *, first: int | None = None, last: int | None = None, user_id: str | None = None
+    ) -> types.Hidden:
+        """Put hidden messages back into the session's prompts, all or those of a span.
+
+        A summary that was updated without these messages goes back to the version before, and is made anew.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages/show",
+                ids={"session_id": session_id},
+                body=given(first=first, last=last),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def list_message_versions(self, session_id: str, *, user_id: str | None = None) -> types.VersionsList:
+        """List the messages that have other versions.
+
+        A replaced message stays as a version of the message in its place, together with all that followed it.
+        """
+        return await self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/messages/versions",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def restore_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Session:
+        """Bring a version of a message back.
+
+        The version takes the place of the one that the session shows now, together with all messages that followed
+        it. The replaced messages are kept and can be brought back in the same way. The summary and the facts follow.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/messages/{message_id}/restore",
+                ids={"session_id": session_id, "message_id": message_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def list_related_sessions(
+        self, session_id: str, *, limit: int | None = None, user_id: str | None = None
+    ) -> types.RelatedSessionList:
+        """List the person's conversations that belong together with this one, the closest first.
+
+        Related conversations speak of the same people, places and things, or their summaries are near.
+        """
+        return await self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/related",
+                ids={"session_id": session_id},
+                query=given(limit=limit),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def stop_reply(self, session_id: str, *, user_id: str | None = None) -> types.Stopping:
+        """Stop the reply that is being written.
+
+        The call that waits for the reply returns the words so far, and they are stored with the finish_reason
+        `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again
+        to get a reply.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/stop",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_turns(
+        self, session_id: str, *, order: Literal["asc", "desc"] | None = None, user_id: str | None = None
+    ) -> AsyncIterator[types.Turn]:
+        """List a session's turns, newest first.
+
+        Turns of messages that were replaced are left out.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/turns",
+                ids={"session_id": session_id},
+                query=given(order=order),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def get_turn(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.TurnWithMemory:
+        """Read one turn, named by its message or its reply, with the memory its prompt showed."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/turns/{message_id}",
+                ids={"session_id": session_id, "message_id": message_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+        """Read the newest summary, and whether it is up to date."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/summary",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def edit_summary(
+        self,
+        session_id: str,
+        sections: types.Sections,
+        *,
+        expected_version: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Summary:
+        """Replace the summary with an edited one.
+
+        It becomes a new version. The next prompt shows it.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/sessions/{session_id}/summary",
+                ids={"session_id": session_id},
+                body={"sections": sections, **given(expected_version=expected_version)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_summary_versions(
+        self, session_id: str, *, user_id: str | None = None
+    ) -> AsyncIterator[types.SummaryVersion]:
+        """List all versions, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/sessions/{session_id}/summary/versions",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def roll_back_summary(self, session_id: str, version: int, *, user_id: str | None = None) -> types.Summary:
+        """Bring an earlier version back, as a new version.
+
+        Messages that it does not cover are sent word for word until the next update.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/summary/rollback",
+                ids={"session_id": session_id},
+                body={"version": version},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def refresh_summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+        """Update the summary now, also after an update has failed."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/summary/refresh",
+                ids={"session_id": session_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def preview_summary(
+        self, session_id: str, *, prompt: str | None = None, text: str | None = None, user_id: str | None = None
+    ) -> types.SummaryPreview:
+        """Try a summary prompt on this conversation, and store nothing.
+
+        The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues
+        the earliest version of the summary after which the rest fits.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/sessions/{session_id}/summary/preview",
+                ids={"session_id": session_id},
+                body=given(prompt=prompt, text=text),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def facts(
+        self,
+        *,
+        session_id: str | None = None,
+        q: str | None = None,
+        category: Literal[
+            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+        ]
+        | None = None,
+        as_of: str | None = None,
+        user_id: str | None = None,
+    ) -> AsyncIterator[types.Fact]:
+        """List the facts that are true now, or were true at `as_of`.
+
+        With `session_id`, these are the session's facts, and those of its person with the scope `user`.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/facts",
+                query=given(session_id=session_id, q=q, category=category, as_of=as_of),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def add_fact(
+        self,
+        text: str,
+        *,
+        session_id: str | None = None,
+        category: Literal[
+            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+        ]
+        | None = None,
+        importance: int | None = None,
+        pinned: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Fact:
+        """Add a fact, to one session or to all sessions of a person."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/facts",
+                body={
+                    "text": text,
+                    **given(session_id=session_id, category=category, importance=importance, pinned=pinned),
+                },
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def change_fact(
+        self,
+        fact_id: int,
+        *,
+        text: str | None = None,
+        category: Literal[
+            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+        ]
+        | None = None,
+        importance: int | None = None,
+        scope: Literal["session", "user"] | None = None,
+        pinned: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Fact:
+        """Edit or pin a fact.
+
+        Where the newest summary has exactly the old text, it gets the new one. The profile loses the old text.
+        """
+        return await self.send(
+            Call(
+                "PATCH",
+                "/api/facts/{fact_id}",
+                ids={"fact_id": fact_id},
+                body=given(text=text, category=category, importance=importance, scope=scope, pinned=pinned),
+                person="query",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def forget_fact(
+        self, fact_id: int, *, restore: bool | None = None, user_id: str | None = None
+    ) -> types.Receipt:
+        """Forget a fact, with its history.
+
+        The facts that it corrected are forgotten too; with `restore`, they become true again instead. Items of the
+        newest summaries that say exactly the same go too. The source message stays: to erase the words, erase the
+        message.
+        """
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/facts/{fact_id}",
+                ids={"fact_id": fact_id},
+                query=given(restore=restore),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def forget_facts(self, ids: Sequence[int], *, user_id: str | None = None) -> types.Receipt:
+        """Forget up to 1,000 facts, with their history.
+
+        Facts that do not exist are skipped, so a call can be repeated safely.
+        """
+        return await self.send(
+            Call("POST", "/api/facts/forget", body={"ids": ids}, person="user_id", user_id=user_id, idempotent=True)
+        )
+
+    async def fact_history(self, fact_id: int, *, user_id: str | None = None) -> types.FactRevisionList:
+        """Read how a fact, and the facts that it corrected, changed."""
+        return await self.send(
+            Call("GET", "/api/facts/{fact_id}/history", ids={"fact_id": fact_id}, person="query", user_id=user_id)
+        )
+
+    async def list_consolidations(self, *, user_id: str | None = None) -> types.ConsolidationRunList:
+        """List what jobs closed of a person's facts to bring them together, the newest run first.
+
+        Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
+        closed, and so are plans whose day is over.
+        """
+        return await self.send(Call("GET", "/api/users/{user_id}/consolidation", person="path", user_id=user_id))
+
+    async def consolidate(self, *, user_id: str | None = None) -> None:
+        """Bring a person's facts together now, in a job.
+
+        Where words leave a doubt the mini model decides. It is asked once a day at most.
+        """
+        await self.send(Call("POST", "/api/users/{user_id}/consolidation", person="path", user_id=user_id))
+
+    async def undo_consolidation(self, *, user_id: str | None = None) -> types.ConsolidationRun:
+        """Undo the newest run: the facts that it closed hold again.
+
+        Later runs leave these facts alone. Those that were corrected since stay closed.
+        """
+        return await self.send(Call("POST", "/api/users/{user_id}/consolidation/undo", person="path", user_id=user_id))
+
+    def read_graph(
+        self,
+        *,
+        session_id: str | None = None,
+        entity: str | None = None,
+        depth: int | None = None,
+        as_of: str | None = None,
+        user_id: str | None = None,
+    ) -> AsyncIterator[types.Edge]:
+        """Read the links around a person, place or thing, the nearest first.
+
+        Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
+        `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
+        """
+        return self.each(
+            Call(
+                "GET",
+                "/api/graph",
+                query=given(session_id=session_id, entity=entity, depth=depth, as_of=as_of),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def search(
+        self,
+        q: str,
+        *,
+        session_id: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        role: Literal["user", "assistant", "system", "tool"] | None = None,
+        kind: Literal["message", "summary", "fact"] | None = None,
+        limit: int | None = None,
+        window: int | None = None,
+        timezone: str | None = None,
+        user_id: str | None = None,
+    ) -> types.SearchResults:
+        """Search a person's past messages, or one session's.
+
+        Messages are found the moment they are stored, and ranked by how well their words match. `q` may have
+        "phrases", -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
+        """
+        return await self.send(
+            Call(
+                "GET",
+                "/api/search",
+                query={
+                    "q": q,
+                    **given(
+                        session_id=session_id,
+                        after=after,
+                        before=before,
+                        role=role,
+                        kind=kind,
+                        limit=limit,
+                        window=window,
+                        timezone=timezone,
+                    ),
+                },
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def recall(
+        self,
+        message: str,
+        *,
+        timezone: str | None = None,
+        history: Sequence[types.Said] | None = None,
+        session_id: str | None = None,
+        tokens: int | None = None,
+        recall: Literal["auto", "always", "off"] | None = None,
+        user_id: str | None = None,
+    ) -> types.RecallBlock:
+        """Get what a prompt for a message would show of the memory.
+
+        For an application that calls a model itself: `block` is ready to stand before the message, or in a system
+        prompt. It has instructions, profile and facts, the summary of the session if one is named, and excerpts of
+        earlier conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not
+        in it.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/recall",
+                body={
+                    "message": message,
+                    **given(timezone=timezone, history=history, session_id=session_id, tokens=tokens, recall=recall),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def add_unhelpful(
+        self, session_id: str, message_id: int, hits: Sequence[int], *, user_id: str | None = None
+    ) -> types.Unhelpful:
+        """Mark a recalled excerpt as not helpful.
+
+        From now on the excerpt counts half for similar questions of the same person, which share half of their words
+        or mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when
+        the question or a message of the excerpt is erased or replaced.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/recall/unhelpful",
+                body={"session_id": session_id, "message_id": message_id, "hits": hits},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_unhelpful(
+        self, *, session_id: str | None = None, message_id: int | None = None, user_id: str | None = None
+    ) -> AsyncIterator[types.Unhelpful]:
+        """List the excerpts that a person marked as not helpful, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/recall/unhelpful",
+                query=given(session_id=session_id, message_id=message_id),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_unhelpful(self, mark_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Take a mark back: the excerpt counts as before."""
+        return await self.send(
+            Call("DELETE", "/api/recall/unhelpful/{mark_id}", ids={"mark_id": mark_id}, person="query", user_id=user_id)
+        )
+
+    async def put_item(
+        self,
+        namespace: Sequence[str] | str,
+        key: str,
+        value: Any,
+        *,
+        version: int | None = None,
+        ttl: float | None = None,
+        refresh_on_read: bool | None = None,
+        index: Sequence[str] | None = None,
+        user_id: str | None = None,
+    ) -> types.Item:
+        """Store an item, in the place of one with its name.
+
+        Without a `user_id` it is the tenant's own. With `version` it is stored only if the item was not changed
+        meanwhile.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/store/items",
+                body={
+                    "namespace": namespace,
+                    "key": key,
+                    "value": value,
+                    **given(version=version, ttl=ttl, refresh_on_read=refresh_on_read, index=index),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def get_item(
+        self, namespace: Any, key: str, *, refresh: bool | None = None, user_id: str | None = None
+    ) -> types.Item:
+        """Read an item."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/store/items",
+                query={"namespace": namespace, "key": key, **given(refresh=refresh)},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_item(
+        self, namespace: Any, key: str, *, version: int | None = None, user_id: str | None = None
+    ) -> types.Receipt:
+        """Erase an item, for good.
+
+        The item is not found from now on. Within a minute or two its words are gone from the database's files.
+        """
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/store/items",
+                query={"namespace": namespace, "key": key, **given(version=version)},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def search_items(
+        self,
+        namespace_prefix: Sequence[str] | str = (),
+        *,
+        filter: Mapping[str, Any] | None = None,
+        query: str | None = None,
+        fields: Sequence[str] | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        refresh: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Found:
+        """Search items, newest first or by a query.
+
+        Of what the filter leaves, a `query` ranks the 1,000 items that were changed last, by words and meaning.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/store/search",
+                body={
+                    "namespace_prefix": namespace_prefix,
+                    **given(filter=filter, query=query, fields=fields, limit=limit, offset=offset, refresh=refresh),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def list_namespaces(
+        self,
+        *,
+        prefix: Any | None = None,
+        suffix: Any | None = None,
+        max_depth: int | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+        user_id: str | None = None,
+    ) -> types.NamespaceList:
+        """List the namespaces that have items, in alphabetical order."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/store/namespaces",
+                query=given(prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def batch(self, operations: Sequence[Mapping[str, Any]], *, user_id: str | None = None) -> types.Results:
+        """Run up to 1,000 operations in one transaction.
+
+        Operations run in their order, all or none of them, and each sees the changes of earlier ones. A key needs the
+        scope `read` too, unless every operation is put or delete.
+        """
+        return await self.send(
+            Call("POST", "/api/store/batch", body={"operations": operations}, person="user_id", user_id=user_id)
+        )
+
+    async def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
+        """Read the profile as it is, or as it was at `as_of`."""
+        return await self.send(
+            Call("GET", "/api/users/{user_id}/profile", query=given(as_of=as_of), person="path", user_id=user_id)
+        )
+
+    async def edit_profile(
+        self,
+        patch: Sequence[types.Operation],
+        *,
+        expected_version: int | Unset | None = UNSET,
+        user_id: str | None = None,
+    ) -> types.Profile:
+        """Edit the profile by a JSON Patch (RFC 6902).
+
+        All of its operations apply, or none. The next prompt shows the new version. The model changes what a person
+        wrote only when they say something else later.
+        """
+        return await self.send(
+            Call(
+                "PATCH",
+                "/api/users/{user_id}/profile",
+                body={"patch": patch, **changed(expected_version=expected_version)},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    def list_profile_versions(self, *, user_id: str | None = None) -> AsyncIterator[types.Profile]:
+        """List all versions of the profile, newest first."""
+        return self.each(Call("GET", "/api/users/{user_id}/profile/versions", person="path", user_id=user_id))
+
+    async def roll_back_profile(self, version: int, *, user_id: str | None = None) -> types.Profile:
+        """Bring an earlier version of the profile back, as a new version."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/users/{user_id}/profile/rollback",
+                body={"version": version},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    async def refresh_profile(self, *, user_id: str | None = None) -> types.Profile:
+        """Have the mini model read the new facts about the person now, also after an update has failed."""
+        return await self.send(Call("POST", "/api/users/{user_id}/profile/refresh", person="path", user_id=user_id))
+
+    async def get_profile_schema(self) -> types.SchemaOfProfiles:
+        """Read the JSON Schema of the tenant's profiles."""
+        return await self.send(Call("GET", "/api/profile/schema"))
+
+    async def set_profile_schema(self, schema: Any) -> types.SchemaOfProfiles:
+        """Set the JSON Schema (2020-12) of the tenant's profiles.
+
+        It is one tree, without references and patterns, and an empty profile fits it. Profiles stay as they are; the
+        next change of one drops what the schema refuses.
+        """
+        return await self.send(Call("PUT", "/api/profile/schema", body={"schema": schema}))
+
+    async def add_example(
+        self,
+        *,
+        input: str | None = None,
+        output: str | None = None,
+        session_id: str | None = None,
+        message_id: int | None = None,
+        tags: Sequence[str] | None = None,
+        rating: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Example:
+        """Add an example, or make one of an exchange.
+
+        An exchange becomes an example of the session's owner, and goes when one of its messages is erased or
+        replaced. Of long messages the beginning is kept. Otherwise the example is the user's or, without a `user_id`,
+        for all people of the tenant.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/examples",
+                body=given(
+                    input=input, output=output, session_id=session_id, message_id=message_id, tags=tags, rating=rating
+                ),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_examples(
+        self, *, session_id: str | None = None, user_id: str | None = None
+    ) -> AsyncIterator[types.Example]:
+        """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first."""
+        return self.each(
+            Call("GET", "/api/examples", query=given(session_id=session_id), person="query", user_id=user_id)
+        )
+
+    async def delete_example(self, example_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Erase an example, for good."""
+        return await self.send(
+            Call(
+                "DELETE", "/api/examples/{example_id}", ids={"example_id": example_id}, person="query", user_id=user_id
+            )
+        )
+
+    async def get_user(self, *, user_id: str | None = None) -> types.User:
+        """Read how much is stored of a person."""
+        return await self.send(Call("GET", "/api/users/{user_id}", person="path", user_id=user_id))
+
+    async def change_user(self, *, remember: bool | None = None, user_id: str | None = None) -> types.User:
+        """Turn the memory of a person off, or on again."""
+        return await self.send(
+            Call("PATCH", "/api/users/{user_id}", body=given(remember=remember), person="path", user_id=user_id)
+        )
+
+    async def erase_user(self, *, user_id: str | None = None) -> types.Receipt:
+        """Erase everything of a person, for good.
+
+        When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from
+        the database's files as well. A reply that is being written is not stored.
+        """
+        return await self.send(Call("DELETE", "/api/users/{user_id}", person="path", user_id=user_id))
+
+    async def export(
+        self, *, format: Literal["json", "markdown"] | None = None, user_id: str | None = None
+    ) -> types.ExportDocument | str:
+        """Export everything of a person as one JSON document, or as Markdown to read.
+
+        The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
+        """
+        return await self.send(
+            Call("GET", "/api/users/{user_id}/export", query=given(format=format), person="path", user_id=user_id)
+        )
+
+    async def import_chats(
+        self, document: Mapping[str, Any] | Sequence[Any] | bytes, *, user_id: str | None = None
+    ) -> types.Imported:
+        """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown.
+
+        Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole
+        document is checked before anything is stored. What is stored already is left as it is, so a call can be
+        repeated safely. A session gets a new id where the person has another conversation of that id. No model is
+        called: `POST /api/users/{user_id}/summaries` has what was imported summarised.
+        """
+        return await self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
+
+    async def get_backlog(self, *, user_id: str | None = None) -> types.Backlog:
+        """Read how much of a person's sessions no summary covers.
+
+        After an import, no summary covers the imported messages.
+        """
+        return await self.send(Call("GET", "/api/users/{user_id}/summaries", person="path", user_id=user_id))
+
+    async def summarise_backlog(self, *, user_id: str | None = None) -> types.Backlog:
+        """Summarise all of a person's sessions, and take facts from them.
+
+        The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as
+        many sessions are summarised as fit what is left of the person's day.
+        """
+        return await self.send(Call("POST", "/api/users/{user_id}/summaries", person="path", user_id=user_id))
+
+    async def cancel_backlog(self, *, user_id: str | None = None) -> types.Backlog:
+        """Cancel the updates of summaries that have not begun.
+
+        Summaries that were made stay. A session that goes on is summarised as usual.
+        """
+        return await self.send(Call("DELETE", "/api/users/{user_id}/summaries", person="path", user_id=user_id))
+
+    async def whoami(self) -> types.Me:
+        """Read the tenant, the person and the scopes of the request's key, and what it may do.
+
+        On a server without keys, every caller has the tenant `default` and all scopes.
+        """
+        return await self.send(Call("GET", "/api/me"))
+
+    async def get_retention(self) -> types.RetentionPolicy:
+        """Read which sessions of the tenant stay."""
+        return await self.send(Call("GET", "/api/retention"))
+
+    async def put_retention(
+        self, *, days: int | None = None, sessions: int | None = None, archive: bool | None = None
+    ) -> types.RetentionPolicy:
+        """Set which sessions of the tenant stay.
+
+        A job takes out the others, now and once a day: their messages, summaries, search entries, the facts taken
+        from them and what rests on them. With both limits null, all sessions stay.
+        """
+        return await self.send(Call("PUT", "/api/retention", body=given(days=days, sessions=sessions, archive=archive)))
+
+    def list_archives(
+        self, *, session_id: str | None = None, user_id: str | None = None
+    ) -> AsyncIterator[types.Archive]:
+        """List the archives of sessions that were taken out of memory, newest first.
+
+        Archived sessions are neither searched nor recalled.
+        """
+        return self.each(
+            Call("GET", "/api/archives", query=given(session_id=session_id), person="query", user_id=user_id)
+        )
+
+    async def get_archive(self, archive_id: int, *, user_id: str | None = None) -> types.ExportDocument:
+        """Read an archive, as a document that can be imported."""
+        return await self.send(
+            Call("GET", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id)
+        )
+
+    async def erase_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Receipt:
+        """Erase an archive, for good."""
+        return await self.send(
+            Call(
+                "DELETE", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id
+            )
+        )
+
+    async def restore_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Imported:
+        """Bring an archived session back into memory, and delete the archive.
+
+        The session is imported like an export. If another session has its id by now, it gets a new one.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/archives/{archive_id}/restore",
+                ids={"archive_id": archive_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def list_instructions(self, *, user_id: str | None = None) -> types.InstructionList:
+        """List the instructions that the person's prompts show, and those that have a proposal.
+
+        A person's instruction takes the place of the tenant's instruction of the same name.
+        """
+        return await self.send(Call("GET", "/api/instructions", person="query", user_id=user_id))
+
+    async def get_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Instruction:
+        """Read an instruction, and the proposal that waits for it."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/instructions/{instruction}",
+                ids={"instruction": instruction},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def put_instruction(
+        self, instruction: str, text: str, *, expected_version: int | None = None, user_id: str | None = None
+    ) -> types.Instruction:
+        """Store a new version of an instruction.
+
+        The next prompt shows it beside the system prompt, word for word. A proposal that waits is dropped.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/instructions/{instruction}",
+                ids={"instruction": instruction},
+                body={"text": text, **given(expected_version=expected_version)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Receipt:
+        """Erase an instruction with all of its versions, for good."""
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/instructions/{instruction}",
+                ids={"instruction": instruction},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def list_instruction_versions(
+        self, instruction: str, *, user_id: str | None = None
+    ) -> types.InstructionVersionList:
+        """List all versions, newest first, each with what it changed."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/instructions/{instruction}/versions",
+                ids={"instruction": instruction},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def roll_back_instruction(
+        self, instruction: str, version: int, *, user_id: str | None = None
+    ) -> types.Instruction:
+        """Bring an earlier version back, as a new version."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/instructions/{instruction}/rollback",
+                ids={"instruction": instruction},
+                body={"version": version},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def decide_proposal(self, instruction: str, accept: bool, *, user_id: str | None = None) -> types.Instruction:
+        """Accept the proposal, which makes it a new version, or refuse it."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/instructions/{instruction}/proposal",
+                ids={"instruction": instruction},
+                body={"accept": accept},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def list_conversation_types(self, *, user_id: str | None = None) -> types.ConversationTypeList:
+        """List the types that are built in, the tenant's, and the person's own, which come before the tenant's."""
+        return await self.send(Call("GET", "/api/conversation-types", person="query", user_id=user_id))
+
+    async def get_conversation_type(
+        self, conversation_type: str, *, user_id: str | None = None
+    ) -> types.ConversationType:
+        """Read a type."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/conversation-types/{conversation_type}",
+                ids={"conversation_type": conversation_type},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def put_conversation_type(
+        self,
+        conversation_type: str,
+        *,
+        cues: Sequence[str] | None = None,
+        prompt: str | None = None,
+        recall: Literal["auto", "always", "tools", "off"] | None = None,
+        recall_tokens: int | None = None,
+        fact_tokens: int | None = None,
+        example_tokens: int | None = None,
+        emphasis: Sequence[
+            Literal["topic", "requirements", "constraints", "excluded", "data", "open_questions", "discussed"]
+        ]
+        | None = None,
+        user_id: str | None = None,
+    ) -> types.ConversationType:
+        """Add a type, or say what one of the same name does instead, also one that is built in.
+
+        Its mode of recall and its budgets take the place of the settings while the conversation has the type.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/conversation-types/{conversation_type}",
+                ids={"conversation_type": conversation_type},
+                body=given(
+                    cues=cues,
+                    prompt=prompt,
+                    recall=recall,
+                    recall_tokens=recall_tokens,
+                    fact_tokens=fact_tokens,
+                    example_tokens=example_tokens,
+                    emphasis=emphasis,
+                ),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_conversation_type(self, conversation_type: str, *, user_id: str | None = None) -> types.Receipt:
+        """Erase a type of one's own; one that is built in changes nothing from then on."""
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/conversation-types/{conversation_type}",
+                ids={"conversation_type": conversation_type},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def give_feedback(
+        self,
+        session_id: str,
+        message_id: int,
+        *,
+        thumbs: Literal["up", "down"] | None = None,
+        text: str | None = None,
+        instruction: str | None = None,
+        user_id: str | None = None,
+    ) -> types.FeedbackGiven:
+        """Say what a person thinks of a reply, in the place of what they thought before.
+
+        Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model
+        may propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below
+        `recap.feedback`.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/feedback",
+                body={
+                    "session_id": session_id,
+                    "message_id": message_id,
+                    **given(thumbs=thumbs, text=text, instruction=instruction),
+                },
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def list_prompts(self) -> types.PromptList:
+        """List the prompts in use."""
+        return await self.send(Call("GET", "/api/prompts"))
+
+    async def get_prompt(self, name: str) -> types.Prompt:
+        """Read a prompt."""
+        return await self.send(Call("GET", "/api/prompts/{name}", ids={"name": name}))
+
+    async def put_prompt(self, name: str, text: str) -> types.Prompt:
+        """Store a new version of a prompt.
+
+        `system` begins the main model's prompt. `repair` asks the mini model to correct its answer. Every other name
+        is a summary prompt, which may use the variables `first`, `sections` and `max_words`. A template that fails is
+        refused. Prompts belong to the whole tenant, so a key of one person can't change them.
+        """
+        return await self.send(Call("PUT", "/api/prompts/{name}", ids={"name": name}, body={"text": text}))
+
+    async def delete_prompt(self, name: str) -> types.PromptDeleted:
+        """Delete all stored versions of a prompt.
+
+        The operator's file or the packaged text of this name is in use again, if there is one. A chat that names a
+        deleted prompt is refused; updates of summaries that wait use the default prompt instead.
+        """
+        return await self.send(Call("DELETE", "/api/prompts/{name}", ids={"name": name}))
+
+    async def list_models(self) -> types.ModelNames:
+        """List the models that a chat can be answered by.
+
+        The model server's list is kept for a minute; the setting OPENAI_MODELS replaces it. A server that lists no
+        models offers only its main model, and so does the built-in model.
+        """
+        return await self.send(Call("GET", "/api/models"))
+
+    async def get_model_server(self) -> types.ModelServer:
+        """Read which model server is in use.
+
+        It serves all tenants. Where there are keys of more than one, only the operator sets it, in the environment.
+        """
+        return await self.send(Call("GET", "/api/model-server"))
+
+    async def put_model_server(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        main: str | None = None,
+        mini: str | None = None,
+    ) -> types.ModelServer:
+        """Store the model server.
+
+        Its key is stored encrypted. Every process answers with it after at most two seconds.
+        """
+        return await self.send(
+            Call("PUT", "/api/model-server", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
+        )
+
+    async def delete_model_server(self) -> types.ModelServer:
+        """Forget the stored model server and its key."""
+        return await self.send(Call("DELETE", "/api/model-server"))
+
+    async def test_model_server(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        main: str | None = None,
+        mini: str | None = None,
+    ) -> types.ModelTried:
+        """Ask the models of a model server one short question.
+
+        The answer tells of each model whether it works, what its server does not take, and whether it can read
+        prompts of CONTEXT_TOKENS. Nothing is stored, and the calls count for nobody's daily tokens.
+        """
+        return await self.send(
+            Call("POST", "/api/model-server/test", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
+        )
+
+    def jobs(
+        self,
+        *,
+        state: Literal["pending", "running", "failed"] | None = None,
+        session_id: str | None = None,
+        user_id: str | None = None,
+    ) -> AsyncIterator[types.Job]:
+        """List jobs that wait, run or failed.
+
+        With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
+        """
+        return self.each(
+            Call("GET", "/api/jobs", query=given(state=state, session_id=session_id), person="query", user_id=user_id)
+        )
+
+    async def retry_job(self, job_id: int, *, user_id: str | None = None) -> types.Job:
+        """Retry a job now."""
+        return await self.send(
+            Call("POST", "/api/jobs/{job_id}/retry", ids={"job_id": job_id}, person="query", user_id=user_id)
+        )
+
+    async def cancel_job(self, job_id: int, *, user_id: str | None = None) -> None:
+        """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then."""
+        await self.send(Call("DELETE", "/api/jobs/{job_id}", ids={"job_id": job_id}, person="query", user_id=user_id))
+
+    def events(
+        self,
+        *,
+        after: str | None = None,
+        types: str | None = None,
+        words: bool | None = None,
+        seconds: int | None = None,
+        user_id: str | None = None,
+    ) -> AsyncEventStream:
+        """Follow the events of a person or, with a key of the whole tenant and no `user_id`, of all.
+
+        Server-sent events, each with the place behind it as `id:`. A reader that comes back with it as Last-Event-ID
+        gets every event since then, some of them perhaps again. Of one person they come in order. Without it the
+        stream begins now. A comment comes at least every 15 seconds; the stream ends after `seconds`, and when the
+        server stops.
+        """
+        return self.listen(
+            Call(
+                "GET",
+                "/api/events",
+                query=given(after=after, types=types, words=words, seconds=seconds),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def list_webhooks(self, *, user_id: str | None = None) -> types.WebhookList:
+        """List webhooks, each with its last deliveries."""
+        return await self.send(Call("GET", "/api/webhooks", person="query", user_id=user_id))
+
+    async def create_webhook(
+        self,
+        url: str,
+        *,
+        types: Sequence[
+            Literal[
+                "message.stored",
+                "summary.updated",
+                "fact.created",
+                "fact.corrected",
+                "fact.forgotten",
+                "profile.updated",
+                "job.failed",
+                "person.erased",
+            ]
+        ]
+        | None = None,
+        words: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.WebhookMade:
+        """Make a webhook for the events of a person or, without a `user_id`, of the whole tenant.
+
+        It gets what happens from now on, each event at least once, those of one person in order. The answer has the
+        secret that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook
+        is disabled.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/webhooks",
+                body={"url": url, **given(types=types, words=words)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def change_webhook(
+        self,
+        webhook_id: int,
+        *,
+        url: str | None = None,
+        types: Sequence[
+            Literal[
+                "message.stored",
+                "summary.updated",
+                "fact.created",
+                "fact.corrected",
+                "fact.forgotten",
+                "profile.updated",
+                "job.failed",
+                "person.erased",
+            ]
+        ]
+        | None = None,
+        words: bool | None = None,
+        enabled: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.Webhook:
+        """Change, disable or enable a webhook.
+
+        A change also has what failed tried again now.
+        """
+        return await self.send(
+            Call(
+                "PATCH",
+                "/api/webhooks/{webhook_id}",
+                ids={"webhook_id": webhook_id},
+                body=given(url=url, types=types, words=words, enabled=enabled),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_webhook(self, webhook_id: int, *, user_id: str | None = None) -> None:
+        """Delete a webhook, with what waits for it."""
+        await self.send(
+            Call(
+                "DELETE", "/api/webhooks/{webhook_id}", ids={"webhook_id": webhook_id}, person="query", user_id=user_id
+            )
+        )
+
+    async def test_webhook(self, webhook_id: int, *, user_id: str | None = None) -> types.Delivery:
+        """Post an event of the type `webhook.test`, and see how it went."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/webhooks/{webhook_id}/test",
+                ids={"webhook_id": webhook_id},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def complete(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        model: str | None = None,
+        safety_identifier: Any | None = None,
+        metadata: Any | None = None,
+        n: Any | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+        **more: Any,
+    ) -> types.Completion:
+        """Chat as with OpenAI, and be remembered.
+
+        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
+        metadata.session_id; without any of them it is found by the conversation's first messages. The person is named
+        by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is
+        stored once. The X-Memory-* headers of the reply give the model that answers, the session, the number of
+        recalled messages and the saved tokens. If the memory fails, the model gets the request unchanged, and
+        X-Memory-Error says why. `recap` names the main model of any server, which also answers if the server does not
+        have the model that is named.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/chat/completions",
+                body={
+                    "messages": messages,
+                    **given(model=model, safety_identifier=safety_identifier, metadata=metadata, n=n),
+                    **more,
+                },
+                person="user",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    async def list_served_models(self) -> types.ModelList:
+        """List the models of the model server, or the built-in one."""
+        return await self.send(Call("GET", "/v1/models"))
+
+    async def get_served_model(self, model: str) -> types.Model:
+        """Read one model of the model server, or the built-in one."""
+        return await self.send(Call("GET", "/v1/models/{model}", ids={"model": model}))
+
+    async def embed(self, **more: Any) -> Any:
+        """Embed texts with the model server.
+
+        The request is passed on unchanged. Nothing is stored.
+        """
+        return await self.send(Call("POST", "/v1/embeddings", body=more))
+
+    async def create_message(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        max_tokens: int,
+        *,
+        model: str | None = None,
+        system: Any | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        stop_sequences: Any | None = None,
+        temperature: Any | None = None,
+        top_p: Any | None = None,
+        top_k: Any | None = None,
+        thinking: Any | None = None,
+        cache_control: Any | None = None,
+        context_management: Any | None = None,
+        service_tier: Any | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.AnthropicMessage:
+        """Chat as with Anthropic, and be remembered.
+
+        The model server is asked for a chat completion; text, images, tools and their results are translated. The
+        session and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`.
+        The key may also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools
+        that run at Anthropic are refused.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/messages",
+                body={
+                    "messages": messages,
+                    "max_tokens": max_tokens,
+                    **given(
+                        model=model,
+                        system=system,
+                        tools=tools,
+                        tool_choice=tool_choice,
+                        metadata=metadata,
+                        stop_sequences=stop_sequences,
+                        temperature=temperature,
+                        top_p=top_p,
+                        top_k=top_k,
+                        thinking=thinking,
+                        cache_control=cache_control,
+                        context_management=context_management,
+                        service_tier=service_tier,
+                    ),
+                },
+                person="metadata",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    async def create_response(
+        self,
+        input: Any,
+        *,
+        model: str | None = None,
+        instructions: str | None = None,
+        previous_response_id: str | None = None,
+        store: bool | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Any | None = None,
+        text: Mapping[str, Any] | None = None,
+        reasoning: Mapping[str, Any] | None = None,
+        max_output_tokens: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        safety_identifier: Any | None = None,
+        parallel_tool_calls: Any | None = None,
+        prompt_cache_key: Any | None = None,
+        temperature: Any | None = None,
+        top_p: Any | None = None,
+        include: Any | None = None,
+        max_tool_calls: Any | None = None,
+        prompt_cache_retention: Any | None = None,
+        service_tier: Any | None = None,
+        stream_options: Any | None = None,
+        top_logprobs: Any | None = None,
+        truncation: Any | None = None,
+        user_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> types.ResponseObject:
+        """Ask for a response as from OpenAI, and be remembered.
+
+        The model server is asked for a chat completion; text, images, functions and their outputs are translated.
+        With `previous_response_id` the input goes on from that response, in its session, and takes the place of what
+        came after it. Otherwise the session is found as for chat completions, and so is the person. With store=false
+        nothing is stored and no memory used. Reasoning items are left out. Files, references to items and hosted
+        tools are refused.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/responses",
+                body={
+                    "input": input,
+                    **given(
+                        model=model,
+                        instructions=instructions,
+                        previous_response_id=previous_response_id,
+                        store=store,
+                        tools=tools,
+                        tool_choice=tool_choice,
+                        text=text,
+                        reasoning=reasoning,
+                        max_output_tokens=max_output_tokens,
+                        metadata=metadata,
+                        safety_identifier=safety_identifier,
+                        parallel_tool_calls=parallel_tool_calls,
+                        prompt_cache_key=prompt_cache_key,
+                        temperature=temperature,
+                        top_p=top_p,
+                        include=include,
+                        max_tool_calls=max_tool_calls,
+                        prompt_cache_retention=prompt_cache_retention,
+                        service_tier=service_tier,
+                        stream_options=stream_options,
+                        top_logprobs=top_logprobs,
+                        truncation=truncation,
+                    ),
+                },
+                person="user",
+                user_id=user_id,
+                key=idempotency_key,
+                is_turn=True,
+            )
+        )
+
+    async def mcp(
+        self,
+        jsonrpc: str,
+        *,
+        id: Any | None = None,
+        method: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        result: Mapping[str, Any] | None = None,
+        error: Mapping[str, Any] | None = None,
+        user_id: str | None = None,
+    ) -> types.RpcMessage:
+        """Exchange one message of the Model Context Protocol.
+
+        The revision 2026-07-28 is spoken, and the earlier ones that begin with `initialize`. A key that belongs to no
+        single person needs one named: by `user_id`, or by a header such as X-User-Id.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/mcp",
+                body={"jsonrpc": jsonrpc, **given(id=id, method=method, params=params, result=result, error=error)},
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def live(self) -> types.Live:
+        """Check that the process answers."""
+        return await self.send(Call("GET", "/health/live"))
+
+    async def ready(self) -> types.Ready:
+        """Check that requests can be served, and by which models."""
+        return await self.send(Call("GET", "/health/ready"))

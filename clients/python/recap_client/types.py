@@ -1,0 +1,975 @@
+"""The JSON objects that calls take and answer.
+
+Generated from the OpenAPI document by clients/generate.py (`make clients`): change that one instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class AnthropicMessage(TypedDict):
+    id: str
+    type: Any
+    role: Any
+    model: str
+    content: list[dict[str, Any]]
+    stop_reason: str
+    stop_sequence: str | None
+    usage: dict[str, Any]
+
+
+class Appended(TypedDict):
+    session: Session
+    message_ids: list[int]
+    created: int
+
+
+class Archive(TypedDict):
+    id: int
+    user_id: str | None
+    session_id: str
+    title: str
+    message_count: int
+    first_message_at: str | None
+    last_message_at: str | None
+    created_at: str
+
+
+class ArchivePage(TypedDict):
+    items: list[Archive]
+    next_cursor: str | None
+
+
+class Backlog(TypedDict):
+    sessions: int
+    tokens: int
+    waiting: int
+    failed: int
+
+
+class ChatReply(TypedDict):
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: ChatUsage
+    session_id: str | None
+    user_message_id: int | None
+    message_id: int | None
+    reply: str
+    memory: Memory
+    notice: NotRequired[str]
+
+
+class ChatUsage(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    estimated: bool
+    full_history_tokens: int
+    saved_tokens: int
+
+
+class Completion(TypedDict):
+    id: str
+    object: str
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any]
+
+
+class ConsolidationRun(TypedDict):
+    at: str
+    merged: int
+    contradicted: int
+    expired: int
+
+
+class ConsolidationRunList(TypedDict):
+    items: list[ConsolidationRun]
+
+
+class ConversationType(TypedDict):
+    cues: list[str]
+    prompt: str
+    recall: Literal["auto", "always", "tools", "off"] | None
+    recall_tokens: int | None
+    fact_tokens: int | None
+    example_tokens: int | None
+    emphasis: list[Literal["topic", "requirements", "constraints", "excluded", "data", "open_questions", "discussed"]]
+    name: str
+    built_in: bool
+    of_tenant: bool
+
+
+class ConversationTypeList(TypedDict):
+    items: list[ConversationType]
+
+
+class Delivery(TypedDict):
+    event_id: str
+    type: str
+    at: str
+    status: int | None
+    error: str | None
+    seconds: float
+
+
+class Edge(TypedDict):
+    subject: Entity
+    relation: str
+    object: Entity
+    distance: int
+    fact_id: int
+    quote: str
+    session_id: str | None
+    source_message_id: int | None
+    valid_from: str
+    valid_to: str | None
+
+
+class EdgePage(TypedDict):
+    items: list[Edge]
+    next_cursor: str | None
+
+
+class Entity(TypedDict):
+    name: str
+    kind: str
+
+
+class Event(TypedDict):
+    id: str
+    type: str
+    timestamp: str
+    data: EventData
+
+
+class EventData(TypedDict):
+    user_id: str | None
+    session_id: str | None
+    message_id: int
+    role: str
+    position: int
+    created_at: str
+    content: str
+    name: str | None
+    version: int
+    through: int
+    author: str
+    sections: dict[str, Any]
+    fact_id: int
+    action: str
+    category: str
+    importance: int
+    pinned: bool
+    scope: str
+    superseded_by: int | None
+    text: str
+    profile: dict[str, Any]
+    job_id: int
+    kind: str
+    webhook_id: int
+
+
+class Example(TypedDict):
+    id: int
+    input: str
+    output: str
+    tags: list[str]
+    rating: int
+    created_at: str
+
+
+class ExamplePage(TypedDict):
+    items: list[Example]
+    next_cursor: str | None
+
+
+class Excerpt(TypedDict):
+    session_id: str
+    title: str
+    messages: list[ExcerptMessage]
+    hits: list[int]
+    score: float
+    why: dict[str, float]
+    summary: Gist | None
+
+
+class ExcerptMessage(TypedDict):
+    id: int
+    position: int
+    role: str
+    name: str | None
+    content: str
+    created_at: str
+
+
+class Excluded(TypedDict):
+    option: str
+    reason: NotRequired[str]
+
+
+class ExportDocument(TypedDict):
+    format: Any
+    version: Any
+    exported_at: str
+    user_id: str
+    remember: bool
+    sessions: list[ExportedSession]
+    facts: list[ExportedFact]
+    items: list[ExportedItem]
+    archives: list[Archive]
+
+
+class ExportedCost(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    calls: int
+    facts: dict[str, int]
+
+
+class ExportedFact(TypedDict):
+    id: int
+    text: str
+    category: Literal[
+        "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+    ]
+    importance: int
+    scope: Literal["session", "user"]
+    session_id: str | None
+    source_position: int | None
+    quote: str
+    pinned: bool
+    recalled_count: int
+    valid_from: str
+    valid_to: str | None
+    superseded_by: int | None
+    merged: bool
+    created_at: str
+    revisions: list[ExportedRevision]
+    links: list[ExportedLink]
+
+
+class ExportedItem(TypedDict):
+    namespace: Any
+    key: str
+    value: Any
+    version: int
+    ttl: float | None
+    refresh_on_read: bool
+    index: list[str] | None
+    expires_at: str | None
+    created_at: str
+    updated_at: str
+    sources: list[ExportedSource]
+    versions: list[ExportedVersion]
+
+
+class ExportedLink(TypedDict):
+    subject: str
+    relation: str
+    object: str
+    subject_kind: Literal["person", "place", "organisation", "thing"]
+    object_kind: Literal["person", "place", "organisation", "thing"]
+
+
+class ExportedMessage(TypedDict):
+    role: Literal["user", "assistant", "system", "tool"]
+    content: str
+    name: str | None
+    created_at: str
+    external_id: str | None
+    extra: dict[str, Any] | None
+    erased_at: str | None
+    hidden_at: str | None
+    refused: Refused | None
+
+
+class ExportedRevision(TypedDict):
+    action: str
+    author: str
+    text: str
+    category: Literal[
+        "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
+    ]
+    importance: int
+    pinned: bool
+    at: str
+
+
+class ExportedSession(TypedDict):
+    id: str
+    title: str
+    system_prompt: str | None
+    pinned: bool
+    archived: bool
+    remember: bool
+    type: str | None
+    created_at: str
+    updated_at: str
+    facts_through: int
+    messages: list[ExportedMessage]
+    summaries: list[ExportedSummary]
+    turns: list[ExportedTurn]
+
+
+class ExportedSource(TypedDict):
+    session_id: str
+    position: int
+
+
+class ExportedSummary(TypedDict):
+    version: int
+    sections: Sections
+    through: int
+    tokens: int
+    author: str
+    model: str | None
+    prompt: str | None
+    usage: ExportedCost | None
+    restores: int | None
+    created_at: str
+
+
+class ExportedTurn(TypedDict):
+    user_position: int
+    reply_position: int | None
+    model: str | None
+    finish_reason: str | None
+    usage: ExportedUsage | None
+    started_at: str
+    finished_at: str | None
+
+
+class ExportedUsage(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    estimated: bool
+    full_history_tokens: int
+
+
+class ExportedVersion(TypedDict):
+    version: int
+    value: Any
+    author: str
+    created_at: str
+
+
+class Fact(TypedDict):
+    id: int
+    text: str
+    category: str
+    importance: int
+    scope: str
+    session_id: str | None
+    source_message_id: int | None
+    quote: str
+    pinned: bool
+    recalled_count: int
+    valid_from: str
+    valid_to: str | None
+    superseded_by: int | None
+    created_at: str
+    proof_count: int
+    proofs: list[Proof]
+    score: dict[str, float] | None
+
+
+class FactPage(TypedDict):
+    items: list[Fact]
+    next_cursor: str | None
+
+
+class FactRevision(TypedDict):
+    fact_id: int
+    action: str
+    author: str
+    text: str
+    category: str
+    importance: int
+    pinned: bool
+    at: str
+
+
+class FactRevisionList(TypedDict):
+    items: list[FactRevision]
+
+
+class FeedbackGiven(TypedDict):
+    id: int
+    thumbs: str | None
+    text: str
+    instruction: str
+    state: str
+    created_at: str
+
+
+class Found(TypedDict):
+    items: list[Item]
+
+
+class Gist(TypedDict):
+    text: str
+    updated_at: str
+
+
+class Hidden(TypedDict):
+    hidden: list[int]
+    shown: list[int]
+
+
+class Imported(TypedDict):
+    format: str
+    created: dict[str, int]
+    known: dict[str, int]
+    renamed: dict[str, Any]
+
+
+class Instruction(TypedDict):
+    name: str
+    version: int
+    text: str
+    author: str | None
+    created_at: str | None
+    diff: str
+    of_tenant: bool
+    proposal: Proposal | None
+
+
+class InstructionList(TypedDict):
+    items: list[Instruction]
+
+
+class InstructionVersion(TypedDict):
+    name: str
+    version: int
+    text: str
+    author: str | None
+    created_at: str | None
+    diff: str
+
+
+class InstructionVersionList(TypedDict):
+    items: list[InstructionVersion]
+
+
+class Item(TypedDict):
+    namespace: list[str]
+    key: str
+    value: Any
+    version: int
+    ttl: float | None
+    refresh_on_read: bool
+    expires_at: str | None
+    created_at: str
+    updated_at: str
+    index: list[str] | None
+    score: float | None
+
+
+class Job(TypedDict):
+    id: int
+    kind: str
+    state: str
+    session_id: str | None
+    attempts: int
+    run_at: str
+    error: str | None
+    position: int | None
+    age: int
+    created_at: str
+    updated_at: str
+
+
+class JobPage(TypedDict):
+    items: list[Job]
+    next_cursor: str | None
+
+
+class Live(TypedDict):
+    status: str
+
+
+class Me(TypedDict):
+    tenant: str
+    user_id: str | None
+    scopes: list[str]
+    may: dict[str, bool]
+
+
+class Memory(TypedDict):
+    summary: dict[str, Any]
+    profile: ShownProfile
+    instructions: list[ShownText]
+    type: str | None
+    facts: list[ShownFact]
+    excerpts: list[Excerpt]
+    examples: list[Example]
+    recall: dict[str, Any]
+    tail: dict[str, int]
+
+
+class Message(TypedDict):
+    id: int
+    session_id: str
+    position: int
+    role: str
+    name: str | None
+    content: str
+    created_at: str
+    external_id: str | None
+    tokens: int
+    extra: dict[str, Any] | None
+    hidden_at: str | None
+    refused: Refused | None
+
+
+class MessagePage(TypedDict):
+    items: list[Message]
+    next_cursor: str | None
+    previous_cursor: str | None
+
+
+class MessageToAppend(TypedDict):
+    role: Literal["user", "assistant", "system", "tool"]
+    content: str
+    name: NotRequired[str | None]
+    created_at: NotRequired[str | None]
+    external_id: NotRequired[str | None]
+    extra: NotRequired[dict[str, Any] | None]
+
+
+class Model(TypedDict):
+    pass
+
+
+class ModelCheck(TypedDict):
+    task: str
+    model: str
+    address: str
+    works: bool
+    problem: str | None
+    seconds: float
+    reply: str
+    window: int | None
+    learned: list[str]
+    warnings: list[str]
+
+
+class ModelList(TypedDict):
+    data: list[Model]
+
+
+class ModelNames(TypedDict):
+    main: str
+    items: list[str]
+
+
+class ModelServer(TypedDict):
+    source: str
+    base_url: str
+    main: str
+    mini: str
+    key_end: str | None
+    refusal: str | None
+    problem: str | None
+
+
+class ModelTried(TypedDict):
+    model: str
+    reply: str
+    seconds: float
+    checks: list[ModelCheck]
+
+
+class NamespaceList(TypedDict):
+    namespaces: list[list[str]]
+
+
+Operation = TypedDict(
+    "Operation",
+    {
+        "op": "Literal['add', 'remove', 'replace', 'move', 'copy', 'test']",
+        "path": "str",
+        "value": "NotRequired[Any]",
+        "from": "NotRequired[str]",
+    },
+)
+
+
+class Profile(TypedDict):
+    version: int
+    document: dict[str, Any]
+    sources: Any
+    author: str | None
+    created_at: str | None
+
+
+class ProfilePage(TypedDict):
+    items: list[Profile]
+    next_cursor: str | None
+
+
+class Prompt(TypedDict):
+    name: str
+    version: int
+    source: str
+    text: str
+    created_at: str | None
+
+
+class PromptDeleted(TypedDict):
+    name: str
+    versions: int
+
+
+class PromptList(TypedDict):
+    items: list[Prompt]
+
+
+class Proof(TypedDict):
+    id: int
+    text: str
+    quote: str
+    session_id: str | None
+    source_message_id: int | None
+    valid_from: str
+
+
+class Proposal(TypedDict):
+    text: str
+    reason: str
+    quote: str
+    diff: str
+    created_at: str
+
+
+class Ready(TypedDict):
+    status: str
+    database: str
+    data_dir: str
+    model: dict[str, Any]
+    notice: NotRequired[str]
+    recall: str
+    summary_prompt: str
+    jobs: dict[str, int]
+    jobs_late: NotRequired[str]
+    embeddings: NotRequired[str]
+    webhooks: NotRequired[str]
+    rate_limits: NotRequired[str]
+
+
+class RecallBlock(TypedDict):
+    block: str
+    tokens: int
+    memory: Memory
+
+
+class Receipt(TypedDict):
+    erased: dict[str, int]
+    pending: list[str]
+    erased_at: str
+    user_id: NotRequired[str]
+    session_id: NotRequired[str]
+    message_id: NotRequired[int]
+    fact_id: NotRequired[int]
+    example_id: NotRequired[int]
+    mark_id: NotRequired[int]
+    archive_id: NotRequired[int]
+    name: NotRequired[str]
+    namespace: NotRequired[list[str]]
+    key: NotRequired[str]
+    forgotten: NotRequired[int]
+
+
+class Refused(TypedDict):
+    code: str
+    reason: str
+    at: str
+
+
+class RelatedSession(TypedDict):
+    session_id: str
+    title: str
+    updated_at: str
+    score: float
+    why: dict[str, Any]
+
+
+class RelatedSessionList(TypedDict):
+    items: list[RelatedSession]
+
+
+class ResponseObject(TypedDict):
+    id: str
+    object: Any
+    created_at: int
+    status: str
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any]
+
+
+class Result(TypedDict):
+    item: NotRequired[Item | None]
+    erased: NotRequired[dict[str, int]]
+    items: NotRequired[list[Item]]
+    namespaces: NotRequired[list[list[str]]]
+
+
+class Results(TypedDict):
+    results: list[Result]
+
+
+class RetentionPolicy(TypedDict):
+    days: NotRequired[int | None]
+    sessions: NotRequired[int | None]
+    archive: NotRequired[bool]
+
+
+class RpcMessage(TypedDict):
+    jsonrpc: str
+    id: NotRequired[Any]
+    method: NotRequired[str]
+    params: NotRequired[dict[str, Any]]
+    result: NotRequired[dict[str, Any]]
+    error: NotRequired[dict[str, Any]]
+
+
+class Said(TypedDict):
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class SchemaOfProfiles(TypedDict):
+    schema: Any
+
+
+class SearchResult(TypedDict):
+    kind: str
+    text: str | None
+    message_id: int | None
+    external_id: str | None
+    session_id: str | None
+    title: str | None
+    position: int | None
+    role: str | None
+    name: str | None
+    content: str | None
+    created_at: str | None
+    score: float
+    why: dict[str, float]
+    highlights: list[str]
+    window: list[Message]
+
+
+class SearchResults(TypedDict):
+    results: list[SearchResult]
+    took_ms: float
+
+
+class Sections(TypedDict):
+    topic: NotRequired[str]
+    requirements: NotRequired[list[str]]
+    constraints: NotRequired[list[str]]
+    excluded: NotRequired[list[Excluded]]
+    data: NotRequired[list[str]]
+    open_questions: NotRequired[list[str]]
+    discussed: NotRequired[list[str]]
+
+
+class Session(TypedDict):
+    id: str
+    user_id: str | None
+    title: str
+    system_prompt: str | None
+    pinned: bool
+    archived: bool
+    remember: bool
+    type: str | None
+    message_count: int
+    tokens: int
+    summary_version: int
+    created_at: str
+    updated_at: str
+    imported_at: str | None
+    busy: bool
+
+
+class SessionPage(TypedDict):
+    items: list[Session]
+    next_cursor: str | None
+
+
+class ShownFact(TypedDict):
+    id: int
+    text: str
+    category: str
+    pinned: bool
+    session_id: str | None
+    source_message_id: int | None
+    valid_from: str
+    score: dict[str, float] | None
+
+
+class ShownProfile(TypedDict):
+    version: int
+    values: Any
+
+
+class ShownText(TypedDict):
+    kind: Literal["instruction", "type"]
+    name: str
+    version: int
+    text: str
+    of_tenant: bool
+
+
+class Stopping(TypedDict):
+    stopping: bool
+
+
+class Summary(TypedDict):
+    session_id: str
+    state: str
+    error: str | None
+    job_id: int | None
+    head_version: int
+    message_count: int
+    latest: SummaryVersion | None
+
+
+class SummaryPreview(TypedDict):
+    sections: Sections
+    tokens: int
+    through: int
+    model: str | None
+    prompt: str | None
+    usage: dict[str, Any] | None
+    since: int
+    current_version: int
+
+
+class SummaryVersion(TypedDict):
+    sections: Sections
+    tokens: int
+    through: int
+    model: str | None
+    prompt: str | None
+    usage: dict[str, Any] | None
+    version: int
+    author: str
+    restores: int | None
+    replaced: bool
+    created_at: str
+
+
+class SummaryVersionPage(TypedDict):
+    items: list[SummaryVersion]
+    next_cursor: str | None
+
+
+class Turn(TypedDict):
+    user_message_id: int
+    message_id: int | None
+    state: str
+    so_far: str | None
+    model: str | None
+    finish_reason: str | None
+    usage: ChatUsage | None
+    started_at: str
+    finished_at: str | None
+
+
+class TurnPage(TypedDict):
+    items: list[Turn]
+    next_cursor: str | None
+
+
+class TurnWithMemory(TypedDict):
+    user_message_id: int
+    message_id: int | None
+    state: str
+    so_far: str | None
+    model: str | None
+    finish_reason: str | None
+    usage: ChatUsage | None
+    started_at: str
+    finished_at: str | None
+    memory: Memory | None
+
+
+class Unhelpful(TypedDict):
+    id: int
+    session_id: str
+    message_id: int
+    question: str
+    excerpt_session_id: str | None
+    messages: list[ExcerptMessage]
+    created_at: str
+
+
+class UnhelpfulPage(TypedDict):
+    items: list[Unhelpful]
+    next_cursor: str | None
+
+
+class User(TypedDict):
+    user_id: str
+    remember: bool
+    sessions: int
+    messages: int
+    facts: int
+    items: int
+    archives: int
+    summaries: int
+    created_at: str
+    first_message_at: str | None
+    last_message_at: str | None
+    tokens_today: int
+
+
+class Versions(TypedDict):
+    message_id: int
+    versions: list[int]
+
+
+class VersionsList(TypedDict):
+    items: list[Versions]
+
+
+class Webhook(TypedDict):
+    id: int
+    user_id: str | None
+    url: str
+    types: list[str]
+    words: bool
+    enabled: bool
+    failing_since: str | None
+    problem: str | None
+    deliveries: list[Delivery]
+    created_at: str
+    updated_at: str
+
+
+class WebhookList(TypedDict):
+    items: list[Webhook]
+
+
+class WebhookMade(TypedDict):
+    id: int
+    user_id: str | None
+    url: str
+    types: list[str]
+    words: bool
+    enabled: bool
+    failing_since: str | None
+    problem: str | None
+    deliveries: list[Delivery]
+    created_at: str
+    updated_at: str
+    secret: str
