@@ -1,4 +1,4 @@
-// What those who run the server look at: jobs that failed, how long chats stay, and the archives of those that went.
+// What those who run the server look at: jobs that failed, how long chats stay, the archives of those that went, webhooks.
 
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
@@ -6,6 +6,7 @@ import { saveFile } from "../page/dom.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { emit, holder } from "../page/state.js";
 import { date, moment, text } from "../page/words.js";
+import { Webhooks } from "./webhooks.js";
 
 const archivePath = ({ id }) => `/api/archives/${id}`;
 
@@ -68,6 +69,7 @@ export class Server extends Component {
         <p class="muted small">${text(archives.length ? "dialogs.server.archives_about" : "dialogs.server.no_archives")}</p>
         <ul class="stack">${archives.map(this.archive)}</ul>
       <//>
+      ${holder.may.tenant && html`<${Part} name="webhooks"><${Webhooks} /><//>`}
     `;
   }
 

@@ -1,0 +1,50 @@
+"""Webhooks in the settings: added with a secret that is shown once, tested, switched off and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_network
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Browse, Serve
+from tests.browser.page import open_settings
+from tests.test_webhooks import KEY, Receiver
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.server.shutdown()
+    receiver.server.server_close()
+
+
+def test_a_webhook_is_added_tested_switched_off_and_deleted(serve: Serve, browse: Browse, receiver: Receiver) -> None:
+    live = serve(encryption_key=KEY, webhook_networks=(ip_network("127.0.0.1"),))
+    page = browse(live)
+    page.goto("/")
+    settings = open_settings(page, "Upkeep")
+    settings.get_by_label("Address", exact=True).fill(receiver.url)
+    settings.get_by_label("With what people and models said").check()
+    settings.get_by_role("button", name="Add webhook").click()
+    expect(settings.get_by_text("whsec_")).to_be_visible()
+    hook = settings.get_by_role("listitem").filter(has_text=receiver.url)
+    hook.get_by_role("button", name="Test").click()
+    hook.get_by_text("Last deliveries").click()
+    expect(hook).to_contain_text("webhook.test · delivered (204)")
+    expect(settings.get_by_text("whsec_")).to_have_count(0)
+    receiver.status = 500
+    hook.get_by_role("button", name="Test").click()
+    expect(hook).to_contain_text("it answered 500")
+    (made,) = live.client.get("/api/webhooks").json["items"]
+    assert (made["words"], made["enabled"], made["user_id"]) == (True, True, None)
+    hook.get_by_label("On").click()
+    expect(hook.get_by_label("On")).not_to_be_checked()
+    hook.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog", name="Delete this webhook?").get_by_role("button", name="Delete", exact=True).click()
+    expect(hook).to_have_count(0)
+    assert live.client.get("/api/webhooks").json["items"] == []
