@@ -47,8 +47,9 @@ def show() -> None:
             if one.key_id == info.id:
                 place = urlsplit(one.redirect_uri)
                 times = f"connected {one.created_at:%Y-%m-%d}, renewed {one.renewed_at:%Y-%m-%d %H:%M} UTC"
-                scopes = ", ".join(one.scopes)
-                click.echo(f"    connection {one.id}  {one.name}  {place.hostname or place.scheme}  {scopes}  {times}")
+                click.echo(
+                    f"    connection {one.id}  {one.name}  {place.hostname or place.scheme}  {one.scopes}  {times}"
+                )
     click.echo(
         f"{len(made)} made. Those in RECAP_API_KEYS: {len(current_engine().settings.api_keys)}, not listed.", err=True
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -81,14 +82,13 @@ class Tokens:
     scopes: str
 
 
-@dataclass(frozen=True)
-class Connection:
+class Connection(NamedTuple):
     """Connected program as listings show it."""
 
     id: int
     key_id: int
     name: str
     redirect_uri: str
-    scopes: tuple[str, ...]
+    scopes: str
     created_at: datetime
     renewed_at: datetime

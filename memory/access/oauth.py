@@ -148,15 +148,9 @@ class OAuth:
         live = exists().where(
             TokenRow.grant_id == GrantRow.id, TokenRow.kind == REFRESH, TokenRow.expires_at > self._now()
         )
+        columns = [getattr(GrantRow, name) for name in Connection._fields]
         with self._database.read() as tx:
-            rows = tx.scalars(select(GrantRow).where(live).order_by(GrantRow.id))
-            return [
-                Connection(
-                    *(row.id, row.key_id, row.name, row.redirect_uri),
-                    *(tuple(row.scopes.split()), row.created_at, row.renewed_at),
-                )
-                for row in rows
-            ]
+            return [Connection(*row) for row in tx.execute(select(*columns).where(live).order_by(GrantRow.id))]
 
     def disconnect(self, connection_id: int) -> None:
         """End a connection. Raises NotFound."""

@@ -25,7 +25,7 @@ def live(serve: Serve) -> Live:
 
 @pytest.fixture
 def program() -> Iterator[tuple[str, list[str]]]:
-    """Where a program waits for its person, which leads on to another of its addresses; and the addresses asked for."""
+    """Where a program waits for its person, which leads on to another of its origins; and the paths asked for."""
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -33,7 +33,7 @@ def program() -> Iterator[tuple[str, list[str]]]:
             asked.append(self.path)
             first = self.path.startswith("/callback")
             self.send_response(302 if first else 200)
-            self.send_header("Location", f"http://localhost:{server.server_port}/done") if first else None
+            self.send_header("Location", f"http://127.0.0.1:{last.server_port}/done") if first else None
             self.send_header("Content-Type", "text/html")
             self.end_headers()
             self.wfile.write(b"" if first else b"<title>Done</title><link rel=icon href=data:,>")
@@ -41,11 +41,13 @@ def program() -> Iterator[tuple[str, list[str]]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    server, last = servers = [ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(2)]
+    for one in servers:
+        Thread(target=one.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/callback", asked
-    server.shutdown()
-    server.server_close()
+    for one in servers:
+        one.shutdown()
+        one.server_close()
 
 
 @pytest.mark.parametrize("page", [USUAL, PHONE.at_night], indirect=True, ids=str)
@@ -54,6 +56,7 @@ def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str,
     key = engine_of(live.app).keys.create("default", "ada")[0]
     client_id = register(live.client, address, name="Pocket")
     watch_of(page).expect(r"status of 401")
+    watch_of(page).expect(r"asked elsewhere")  # as it should
     page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
     expect(page.get_by_role("main")).to_contain_text("It calls itself Pocket")
     accessibility(page)
@@ -70,6 +73,7 @@ def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str,
 
 def test_who_cancels_goes_back_without_a_code(page: Page, live: Live, program: tuple[str, list[str]]) -> None:
     address, asked = program
+    watch_of(page).expect(r"asked elsewhere")
     engine_of(live.app).keys.create("default", "ada")
     client_id = register(live.client, address)
     page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
