@@ -157,7 +157,7 @@ DAMAGED = f"damaged. {RESTORE}"
 _MAY_BE_LOST = "What this request wrote may be lost."
 _PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `recap restore FILE`"
 _RESTART = "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database"
-_UPGRADE = "`recap db upgrade` (make run does)"
+_UPGRADE = "`recap db upgrade` (`recap serve` does)"
 _NEWER = "run the version of Recap that made it, or restore a backup of this one"
 
 

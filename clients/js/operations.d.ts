@@ -857,7 +857,7 @@ export declare class Operations {
   /** Send a message and get the reply. */
   stream(message: string, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
   /** List sessions, newest first. */
-  sessions(options?: { q?: string | null; pinned?: boolean | null; archived?: boolean | null; before?: string | null; after?: string | null; user_id?: string }): AsyncGenerator<Session>;
+  sessions(options?: { q?: string | null; pinned?: boolean | null; archived?: boolean | null; before?: string | null; after?: string | null; except_user_id?: string | null; user_id?: string }): AsyncGenerator<Session>;
   /** Create an empty session. */
   createSession(options?: { session_id?: string | null; title?: string; system_prompt?: string | null; remember?: boolean; user_id?: string }): Promise<Session>;
   /** Read a session. */

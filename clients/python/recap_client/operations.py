@@ -140,6 +140,7 @@ class Operations(ABC):
         archived: bool | None = None,
         before: str | None = None,
         after: str | None = None,
+        except_user_id: str | None = None,
         user_id: str | None = None,
     ) -> Iterator[types.Session]:
         """List sessions, newest first."""
@@ -147,7 +148,9 @@ class Operations(ABC):
             Call(
                 "GET",
                 "/api/sessions",
-                query=given(q=q, pinned=pinned, archived=archived, before=before, after=after),
+                query=given(
+                    q=q, pinned=pinned, archived=archived, before=before, after=after, except_user_id=except_user_id
+                ),
                 person="query",
                 user_id=user_id,
             )
@@ -1899,6 +1902,7 @@ class AsyncOperations(ABC):
         archived: bool | None = None,
         before: str | None = None,
         after: str | None = None,
+        except_user_id: str | None = None,
         user_id: str | None = None,
     ) -> AsyncIterator[types.Session]:
         """List sessions, newest first."""
@@ -1906,7 +1910,9 @@ class AsyncOperations(ABC):
             Call(
                 "GET",
                 "/api/sessions",
-                query=given(q=q, pinned=pinned, archived=archived, before=before, after=after),
+                query=given(
+                    q=q, pinned=pinned, archived=archived, before=before, after=after, except_user_id=except_user_id
+                ),
                 person="query",
                 user_id=user_id,
             )
