@@ -9,6 +9,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.page import ME, box, fits, messages, session_shown, talk
+from tests.http import said
 from tests.live import Live
 
 
@@ -119,6 +120,23 @@ def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page: Page,
     )
     left = live.client.get(f"/api/sessions?user_id={ME}").json["items"]
     assert [session["id"] for session in left] == ["car"]
+
+
+def test_chats_of_programs_and_other_people_are_read_and_lead_to_their_memory(page: Page, live: Live) -> None:
+    append = live.client.post("/api/sessions/script/messages", json={"messages": [said("From a script")]})
+    assert append.status_code == 200
+    talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
+    three(live)
+    page.goto("/")
+    chats(page).get_by_text("Other people and programs").click()
+    expect(chats(page).get_by_role("group").get_by_role("listitem")).to_have_count(2)
+    chats(page).get_by_role("button", name="From a script").click()
+    dialog = page.get_by_role("dialog", name="From a script")
+    expect(dialog.get_by_role("article")).to_contain_text("From a script")
+    page.keyboard.press("Escape")
+    chats(page).get_by_role("button", name="The boat leaks").click()
+    page.get_by_role("button", name="Show the memory of ada").click()
+    expect(listed(page).first).to_have_text("The boat leaks")
 
 
 def test_a_chat_is_saved_as_markdown(page: Page, live: Live, tmp_path: Path) -> None:

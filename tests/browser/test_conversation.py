@@ -336,6 +336,13 @@ def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_se
     chat(page, model_server, "I like tea.", "Green, then.")
     first = messages(page).first
     asked = page.get_by_role("dialog", name="Erase this message?")
+    icon = first.get_by_role("button", name="Edit", exact=True)
+    page.get_by_role("heading").first.hover()
+    expect(icon).to_have_css("opacity", "0")
+    height = first.bounding_box()
+    first.hover()
+    expect(icon).to_have_css("opacity", "1")
+    assert first.bounding_box() == height  # what shows takes no room of its own
     deed(first, "Erase")
     asked.get_by_role("button", name="Cancel").click()
     expect(messages(page)).to_have_count(4)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.page import ME, fits, messages, tab
+from tests.browser.page import ME, deed, fits, messages, tab
 from tests.browser.windows import PHONE
 from tests.http import good
 from tests.knowledge import digest_of, fact, link
@@ -97,7 +97,16 @@ def test_the_profile_is_corrected_and_a_version_comes_back(page: Page, known: Li
 
 def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known: Live) -> None:
     page.goto("/#/s")
-    part = opened(page, "Instructions")
+    deed(messages(page).last, "Good answer")
+    expect(messages(page).last.get_by_role("status")).to_contain_text("Kept as a good answer")
+    deed(messages(page).last, "Bad answer")
+    better = messages(page).last.get_by_role("textbox", name="What would have been better")
+    better.fill("Please, shorter.")
+    better.press("Enter")
+    expect(messages(page).last.get_by_role("status")).to_contain_text("you decide")
+    known.settle("feedback")
+    messages(page).last.get_by_role("button", name="Show instructions").click()
+    part = page.get_by_role("complementary", name="Memory").locator("details[open]")
     proposal = part.get_by_role("group", name="A proposed change")
     expect(proposal).to_contain_text("because you said “shorter”")
     expect(proposal.get_by_role("listitem")).to_have_text(["Be warm.", "+Added: Be brief."], use_inner_text=False)

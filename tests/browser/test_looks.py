@@ -151,13 +151,34 @@ def test_every_state_fits_is_accessible_and_speaks_one_language(
     page = browse(garden, screen)
     found: dict[str, str] = {}  # the state in which each problem was seen first
     for state in states(page, model_server):
-        problems = misfits(page)
+        problems = misfits(page) + odd_sizes(page)
         if screen.touch:
             problems += small_targets(page)
         if screen.locale == "de-DE":
             problems += english(page)
         found = dict.fromkeys(problems, state) | found
     assert not found, "\n".join(f"{state}: {problem}" for problem, state in found.items())
+
+
+CAPTIONS = "time, .when, .badge, .day, .keys-hint, .token-plot, .parts, .deeds, .sessions-list h3, sup"
+SIZES = {12, 13, 15, 16, 20}
+
+
+def odd_sizes(page: Page) -> list[str]:
+    """Text of another size than the page's five, or of the smallest that is no caption."""
+    sizes: list[tuple[float, bool, str]] = page.evaluate(
+        """(captions) => [...document.querySelectorAll("body *:not(script, option, svg *)")]
+            .filter((one) => one.checkVisibility())
+            .filter((one) => [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim()))
+            .map((one) => [one, parseFloat(getComputedStyle(one).fontSize)])
+            .map(([one, size]) => [size, Boolean(one.closest(captions)), one.outerHTML.slice(0, 120)])""",
+        CAPTIONS,
+    )
+    return [
+        f"{size} px: {html}"
+        for size, is_caption, html in sizes
+        if size not in SIZES or (size < min(SIZES - {12}) and not is_caption)
+    ]
 
 
 def small_targets(page: Page) -> list[str]:

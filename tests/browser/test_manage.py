@@ -90,6 +90,26 @@ def test_a_long_list_is_shown_as_it_is_scrolled(page: Page, live: Live) -> None:
     expect(facts(page).first).to_contain_text("Fact number 7.")  # out of all, not of those that were shown
 
 
+def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(
+    page: Page, household: Live, model_server: ModelServer
+) -> None:
+    patch = [{"op": "add", "path": "/home", "value": "Tallinn"}]
+    assert household.client.patch(f"/api/users/{ME}/profile", json={"patch": patch}).status_code == 200
+    page.goto("/")
+    known = open_manage(page, "In a minute")
+    expect(known.get_by_role("list", name="Newest facts").get_by_role("listitem")).to_have_count(4)
+    expect(known.get_by_text("Tallinn")).to_be_visible()
+    model_server.main.queue("You live in **Tallinn**.")
+    known.get_by_role("button", name="Tell it in a few sentences").click()
+    expect(known.locator(".prose strong")).to_have_text("Tallinn")
+    known.get_by_role("button", name="Bring together now").click()
+    expect(known.get_by_role("status").filter(has_text="It has begun")).to_be_visible()
+    tab(page, "All facts")
+    expect(facts(page)).to_have_count(4)
+    known.get_by_label("What was known on this day").fill("2020-01-01")
+    expect(facts(page)).to_have_count(0)
+
+
 # -- their data as a whole
 
 

@@ -223,3 +223,7 @@ def test_only_administrators_are_offered_to_connect_a_model(serve: Serve, browse
     settings = open_settings(page, "Models")
     expect(settings.get_by_text("main-model replies to you")).to_be_visible()
     expect(settings.get_by_role("button", name="Connect a model")).to_have_count(0)
+    expect(settings.get_by_role("tab", name="Upkeep")).to_have_count(0)
+    close_settings(page)
+    expect(page.get_by_role("button", name="Add a fact")).to_be_hidden()  # what would be refused is not shown
+    expect(page.get_by_text("Other people and programs")).to_have_count(0)

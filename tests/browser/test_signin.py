@@ -66,7 +66,12 @@ def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(
     expect(messages(page).first).to_contain_text("The roses need water")
     expect(asked(page)).to_be_hidden()
 
+    other = page.context.new_page()  # which gets the key from this one
+    other.goto("/#/garden")
+    expect(messages(other).first).to_contain_text("The roses need water")
     page.get_by_role("button", name="Sign out").click()
+    expect(asked(other)).to_be_visible()  # and loses it with this one
+    other.close()
     expect(asked(page)).to_be_visible()
     expect(asked(page).get_by_role("alert")).to_be_hidden()  # no key was refused
     expect(page.get_by_text("The roses need water")).to_have_count(0)

@@ -1,5 +1,4 @@
 // Starts the page: the panels, the global keys, and the notice about the built-in model.
-
 import { startChart } from "./chat/chart.js";
 import { focusComposer } from "./chat/composer.js";
 import { newChat, openSession, startConversation } from "./chat/conversation.js";

@@ -2,7 +2,6 @@
 //
 // The figures are `usage` of each turn in the API; a turn without a reply has no `usage` and no point in the chart.
 // Screen readers get the same figures from a table.  What one turn took is told under its reply.
-
 import * as api from "../page/api.js";
 import { byId } from "../page/dom.js";
 import { Component, Trouble, html, render } from "../page/html.js";
@@ -13,7 +12,6 @@ const PAGE = 500; // the maximum of turns in one call
 const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart opens by itself
 const HEADS = ["chat.chart.head_turn", "chat.chart.head_sent", "chat.chart.head_full", "chat.chart.head_difference"];
 const SERIES = ["full", "sent"];
-
 export const startChart = () => render(html`<${Strip} />`, byId("token-strip"));
 
 /**

@@ -1,6 +1,5 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
 // and is deleted only when the server has stored the message.
-
 import * as api from "../page/api.js";
 import { PHONE, byId, isEnter } from "../page/dom.js";
 import { shown } from "../page/state.js";
@@ -101,7 +100,6 @@ export const holds = (words) => typed(box.value) === words;
 
 /** What was typed, without empty lines around it.  Its first line keeps its indentation. */
 export const typed = (words) => words.replace(/^\s*\n|\s+$/g, "");
-
 export const tooMuch = (text) => tooLong(text, CHARS_MAX);
 
 /** Show an error above the box; an empty text removes it. */

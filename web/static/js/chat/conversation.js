@@ -1,5 +1,4 @@
 // The middle panel: which chat is on display, and the turns that are taken in it.
-
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";

@@ -1,5 +1,4 @@
 // The form to edit a message of the person.
-
 import { EditForm } from "../memory/edit_form.js";
 import { PHONE } from "../page/dom.js";
 import { html } from "../page/html.js";

@@ -1,11 +1,9 @@
 // What a chat shows before its first message: a short introduction to Recap.
-
 import { html } from "../page/html.js";
 import { text } from "../page/words.js";
 
 const STEPS = ["talk", "watch", "back"];
 const TRIES = [text("chat.empty.tries.name"), text("chat.empty.tries.work"), text("chat.empty.tries.ask")];
-
 const step = (name) => html`<li><span><strong>${text(`chat.empty.steps.${name}`)}</strong> ${text(`chat.empty.how.${name}`)}</span></li>`;
 
 /** `write(text)` puts an example into the message box. */

@@ -1,5 +1,4 @@
 // Erases one message permanently.
-
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";

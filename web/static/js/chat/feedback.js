@@ -1,5 +1,4 @@
 // What a person thinks of a reply, and what comes of it: a good answer that is kept, or a proposed instruction.
-
 import { EditForm } from "../memory/edit_form.js";
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
@@ -11,7 +10,6 @@ const LEADS = { up: "examples", down: "instructions" }; // the part of memory th
 /** It tells the server when it is first drawn; then it asks what would have been better. */
 export class Feedback extends Component {
   state = { said: false };
-
   load = () => this.give("");
 
   async give(words) {

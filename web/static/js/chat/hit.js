@@ -1,5 +1,4 @@
 // A message that a search found: its chat, its time, and its text from a little before the first word that was found.
-
 import { html } from "../page/html.js";
 import { speaker, text, when } from "../page/words.js";
 import { named } from "./session_row.js";

@@ -1,5 +1,4 @@
 // Saves a chat as a Markdown file: each message under who said it and when.
-
 import * as api from "../page/api.js";
 import { saveFile } from "../page/dom.js";
 import { moment, speaker, text } from "../page/words.js";

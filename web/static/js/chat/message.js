@@ -1,5 +1,4 @@
 // One message: its text, its time, what Recap remembered of it, and what can be done with it.
-
 import * as api from "../page/api.js";
 import { codeBlock, colour, copyText } from "../page/code.js";
 import { PHONE, announce } from "../page/dom.js";
@@ -7,7 +6,7 @@ import { Component, Filled, html } from "../page/html.js";
 import { render, typeset } from "../page/markdown.js";
 import { Menu } from "../page/menu.js";
 import { Icon } from "../page/rows.js";
-import { emit } from "../page/state.js";
+import { emit, holder } from "../page/state.js";
 import { clock, modelName, moment, speaker, text, textParts } from "../page/words.js";
 import { Feedback } from "./feedback.js";
 import { Why } from "./why.js";
@@ -52,8 +51,8 @@ export class Message extends Component {
       !temporary && asked && ["retry", () => acts.retry(asked)],
     ];
     const others = [
-      !temporary && message.position && [hidden ? "show" : "hide", () => acts.hide(message, !hidden)],
-      !temporary && ["erase", () => acts.erase(message)],
+      !temporary && holder.may.change && message.position && [hidden ? "show" : "hide", () => acts.hide(message, !hidden)],
+      !temporary && holder.may.change && ["erase", () => acts.erase(message)],
     ];
     return [icons.filter(Boolean), others.filter(Boolean)];
   }
@@ -139,7 +138,7 @@ class NewFact extends Component {
     return html`
       <span>
         ${fact.text}${" "}
-        <button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>
+        ${holder.may.change && html`<button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
         <span class="problem" role="alert">${trouble?.message}</span>
       </span>
     `;

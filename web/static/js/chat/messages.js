@@ -1,5 +1,4 @@
 // The messages of a chat as they are drawn, with the turn in progress below them, or what is left of one that failed.
-
 import { Edge } from "../page/edge.js";
 import { Trouble, html } from "../page/html.js";
 import { dayKey, dayName, text } from "../page/words.js";

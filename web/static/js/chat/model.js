@@ -1,7 +1,6 @@
 // The model that answers the chat on display, in the header: a choice where the server offers several.
 //
 // A chat that has none of its own gets the server's main model.  What was chosen stays with the chat, in this browser.
-
 import * as api from "../page/api.js";
 import { byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";

@@ -1,5 +1,4 @@
 // The chats that belong together with the one on display, folded under its title; they are read when unfolded.
-
 import * as api from "../page/api.js";
 import { byId } from "../page/dom.js";
 import { Component, Trouble, html, render } from "../page/html.js";

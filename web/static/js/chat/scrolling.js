@@ -1,5 +1,4 @@
 // The view of the messages.  It stays at the end while text arrives, unless the person reads further up.
-
 import { byId } from "../page/dom.js";
 
 const NEAR_END = 80; // pixels from the end within which the view follows new text

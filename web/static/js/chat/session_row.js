@@ -1,10 +1,9 @@
 // A chat in the list: its title, and a menu to rename, pin, archive, select and delete it.
-
 import * as api from "../page/api.js";
 import { isEnter } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { Menu } from "../page/menu.js";
-import { emit } from "../page/state.js";
+import { emit, holder } from "../page/state.js";
 import { text } from "../page/words.js";
 
 export const named = (session) => session.title || text("page.untitled_chat");
@@ -13,7 +12,6 @@ export const named = (session) => session.title || text("page.untitled_chat");
 export class SessionRow extends Component {
   opener = createRef();
   state = { renaming: false };
-
   rename = () => this.setState({ renaming: true });
   renamed = () => this.setState({ renaming: false }, () => this.opener.current.focus());
 
@@ -39,7 +37,7 @@ export class SessionRow extends Component {
         </button>
         ${selecting
           ? html`<label class="check"><input type="checkbox" ...${about(text("chat.sessions.select"))} checked=${selected} onChange=${tick} /></label>`
-          : html`<${Menu} label=${text("chat.sessions.more", { title })} items=${items} />`}
+          : holder.may.change && html`<${Menu} label=${text("chat.sessions.more", { title })} items=${items} />`}
       </li>
     `;
   }

@@ -1,18 +1,18 @@
 // The left panel: the pinned chats and the others, newest first, or those that are archived; and a search through all.
 //
 // Guarantee: archiving or deleting several chats affects only those that are selected and visible.
-
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce, byId } from "../page/dom.js";
 import { Edge } from "../page/edge.js";
 import { Component, Trouble, createRef, html, render } from "../page/html.js";
 import { Rows } from "../page/rows.js";
-import { emit, forgetChat, on, person, shown, timezone } from "../page/state.js";
+import { emit, forgetChat, holder, on, person, shown, timezone } from "../page/state.js";
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { readMemorySwitch } from "./composer.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { Hit } from "./hit.js";
+import { Others } from "./others.js";
 import { SessionRow, named } from "./session_row.js";
 
 const PAGE = 30;
@@ -116,7 +116,6 @@ class Sessions extends Component {
     this.setState(({ selected }) => ({ selected: [...(selected ?? []).filter((one) => one !== id), ...(chosen ? [id] : [])] }));
 
   selectNone = () => this.setState({ selected: null });
-
   archive = (chats) => this.change(chats, { archived: !this.state.archived });
   pin = (chat) => this.change([chat], { pinned: !chat.pinned });
   change = (chats, changes) => this.each(chats, (id) => api.patch(api.sessionPath(id), changes));
@@ -170,7 +169,11 @@ class Sessions extends Component {
         </select>
         <input type="date" name="after" aria-label=${text("chat.sessions.after")} title=${text("chat.sessions.after")} value=${after} onChange=${this.narrow} />
       </div>`}
-      <${Rows} class="sessions-list"><${Trouble} ...${trouble} />${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}<//>
+      <${Rows} class="sessions-list">
+        <${Trouble} ...${trouble} />
+        ${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}
+        ${!found && !archived && holder.may.tenant && html`<${Others} />`}
+      <//>
       <footer class="sessions-foot">
         <div class=${selected ? "covered" : ""}>
           <button type="button" class="quiet" id="open-manage" onClick=${openManage}>${text("page.manage_memories")}</button>

@@ -1,5 +1,4 @@
 // The loaded part of a session: a continuous range of its messages, and the cost of its turns.
-
 import * as api from "../page/api.js";
 import { randomId } from "../page/words.js";
 

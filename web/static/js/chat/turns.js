@@ -3,7 +3,6 @@
 // Guarantee: a turn continues while another session is shown, and each session has at most one.  If the same text is
 // sent again after a failure, it has the same idempotency key, so the server never stores it twice.  A turn whose
 // connection broke off goes on until the server can be asked what became of it; the words read so far survive a reload.
-
 import * as api from "../page/api.js";
 import { chosenModel } from "./model.js";
 import { emit, shown, stored, timezone } from "../page/state.js";

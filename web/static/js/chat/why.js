@@ -1,5 +1,4 @@
 // Explains a reply: all that its prompt held of the chat, of the person and of earlier chats, why it was recalled, and how many tokens it took.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { date, hasText, number, shortened, speaker, text, titleOf, when } from "../page/words.js";
@@ -14,7 +13,6 @@ const UNHELPFUL = "/api/recall/unhelpful";
 export class Why extends Component {
   place = createRef();
   state = { memory: null, near: [], marks: [] };
-
   show = () => bringIntoView(this.place.current);
 
   async load() {

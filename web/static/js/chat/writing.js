@@ -1,5 +1,4 @@
 // The reply in progress: its text so far, and what Recap is doing.
-
 import { Component, Filled, html } from "../page/html.js";
 import { render } from "../page/markdown.js";
 import { text } from "../page/words.js";

@@ -1,7 +1,6 @@
 // The chats that no summary covers, as after an import: has them summarised on request, and shows how far that is.
 //
 // Guarantee: no model is called for them before the person asks for it.
-
 import * as api from "../page/api.js";
 import { announce } from "../page/dom.js";
 import { Trouble, html, render } from "../page/html.js";
@@ -13,7 +12,6 @@ const POLL = 1000; // milliseconds between looks at the progress
 const path = () => `${api.personPath()}/summaries`;
 const start = () => api.post(path());
 const cancel = () => api.del(path());
-
 export const backlogElement = document.createElement("div");
 let most = 0; // chats that were left when the work shown here began
 let timer;

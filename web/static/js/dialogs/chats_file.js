@@ -2,7 +2,6 @@
 //
 // The server reads what other programs wrote.  Here a list of chats is only cut between them, to see progress, and the
 // lists are taken out of a .zip, which may have gigabytes of pictures beside.  Nothing is sent of what is no text.
-
 import { hasText, text } from "../page/words.js";
 
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress

@@ -1,5 +1,4 @@
 // Has the whole window accept files with chats.
-
 import { elementOf, html } from "../page/html.js";
 import { text } from "../page/words.js";
 

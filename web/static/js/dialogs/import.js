@@ -2,7 +2,6 @@
 //
 // Guarantee: an import that ends early says how many chats are stored.  It can go on from there, and the same file can
 // be imported again: nothing is stored twice.  No model is called (see backlog.js).
-
 import * as api from "../page/api.js";
 import { announce } from "../page/dom.js";
 import { Trouble, html, render } from "../page/html.js";

@@ -2,7 +2,6 @@
 // their data to export, import or erase (person_data.js).
 //
 // Guarantee: forgetting several facts affects only facts that are selected and visible, never those a filter hides.
-
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { Edge } from "../page/edge.js";

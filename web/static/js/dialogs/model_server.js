@@ -1,5 +1,4 @@
 // The model server: where the models are, for administrators.  The key goes to Recap and never comes back.
-
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, createRef, html } from "../page/html.js";

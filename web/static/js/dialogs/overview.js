@@ -1,6 +1,5 @@
 // What Recap knows about a person, to be read in a minute: who they are, how they want to be answered, the newest facts,
 // and what is no longer true.  Each line can be corrected, forgotten and traced to its words; a model may tell it as prose.
-
 import * as api from "../page/api.js";
 import { Component, Filled, Trouble, html } from "../page/html.js";
 import { render as markdown } from "../page/markdown.js";

@@ -1,7 +1,6 @@
 // All of a person's data: export it to a file, import it from a file, or erase it.
 //
 // Guarantee: data is erased only after the person has typed a word to confirm.  Then the page shows the receipt.
-
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { saveFile } from "../page/dom.js";

@@ -1,6 +1,5 @@
 // Tries a summary prompt on the chat on display: what its summary would be, and how it differs from the current one.
 // Guarantee: trying a prompt stores nothing.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { EMPTY, partsOf } from "../memory/sections.js";

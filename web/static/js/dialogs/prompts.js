@@ -1,7 +1,6 @@
 // The prompt editor: edit and delete the models' instructions, and try a summary prompt (prompt_try.js).
 //
 // Guarantee: edited text is kept until it is saved or discarded, even when the dialog is closed.
-
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
@@ -19,7 +18,6 @@ const drafts = new Map(); // unsaved text by prompt name, kept when the dialog c
 
 const isSummary = (name) => !OTHERS.includes(name);
 const pathOf = (name) => `/api/prompts/${encodeURIComponent(name)}`;
-
 export const summaryPrompts = async () => (await api.get("/api/prompts")).items.filter(({ name }) => isSummary(name));
 
 /** Open the editor with a prompt, by default `summary`.  Resolves when it is closed. */
@@ -46,7 +44,6 @@ class Editor extends Component {
   }
 
   textOf = (name) => drafts.get(name) ?? this.state.saved?.get(name)?.text ?? "";
-
   choose = (name, note = "") => this.setState({ name, note, trouble: {} });
 
   add = (event) => {

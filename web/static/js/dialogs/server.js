@@ -1,5 +1,4 @@
 // What those who run the server look at: jobs that failed, how long chats stay, the archives of those that went, webhooks.
-
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { saveFile } from "../page/dom.js";

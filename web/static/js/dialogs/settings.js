@@ -2,7 +2,6 @@
 //
 // Every change applies at once and is stored in this browser, except what belongs to a chat or to the person's memory,
 // which the server stores.  What is as the server's operator set it is not stored, so that it follows the operator.
-
 import * as api from "../page/api.js";
 import { showMemory } from "../chat/composer.js";
 import { openSession } from "../chat/conversation.js";

@@ -2,7 +2,6 @@
 //
 // Guarantee: the key is stored only in sessionStorage (by api.js).  New tabs get it from open ones, and it goes with the
 // last tab or by Sign out.  It never appears in a URL, in the settings or in the text of the page.
-
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, html } from "../page/html.js";

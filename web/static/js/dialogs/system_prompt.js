@@ -1,7 +1,6 @@
 // The instructions for the chat on display, which the server stores with it.
 //
 // Guarantee: typed text that can't be stored is not lost silently, even when the dialog is closed.
-
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";

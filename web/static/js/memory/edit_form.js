@@ -1,5 +1,4 @@
 // A form that corrects something in its place. Enter saves, Escape cancels. Guarantee: the typed text stays in the form until it is stored.
-
 import { isEnter } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { text } from "../page/words.js";

@@ -1,5 +1,4 @@
 // Examples: messages with good answers, which the model is shown when a similar message comes.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";

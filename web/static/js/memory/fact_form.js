@@ -1,5 +1,4 @@
 // The form to correct a fact or to add one.
-
 import { html } from "../page/html.js";
 import { text, tooLong } from "../page/words.js";
 import { EditForm, oneLine } from "./edit_form.js";
@@ -8,7 +7,6 @@ const NAMES = ["identity", "preference", "plan", "event", "requirement", "constr
 
 /** The categories of the API, with labels. */
 export const CATEGORIES = Object.fromEntries(NAMES.map((name) => [name, text(`memory.fact.category_${name}`)]));
-
 const IMPORTANCE = { 1: text("memory.fact_form.least"), 2: "2", 3: "3", 4: "4", 5: text("memory.fact_form.most") };
 const SCOPES = { session: text("memory.fact_form.this_chat"), user: text("memory.fact_form.all_chats") };
 const TEXT_MAX = 500;

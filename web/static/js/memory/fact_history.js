@@ -1,5 +1,4 @@
 // The history of a fact and of the facts that it replaced: one sentence for each change, newest first.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { moment, text } from "../page/words.js";

@@ -1,7 +1,6 @@
 // A list of facts: one line each, which opens to its source and importance, and actions to edit, forget and pin them.
 //
 // The list is one tab stop. The arrow keys move, Enter opens, P pins, E edits, Delete forgets, and Tab leads to the buttons of the current fact.
-
 import * as api from "../page/api.js";
 import { jumpTo } from "../chat/conversation.js";
 import { announce } from "../page/dom.js";
@@ -54,9 +53,7 @@ export class FactList extends Component {
 class Fact extends Component {
   row = createRef();
   state = { open: false, past: false };
-
   open = () => this.setState(({ open }) => ({ open: !open }));
-
   edit = () => this.props.edit(this.props.fact.id, this.props.fact);
 
   pin = () =>
@@ -68,9 +65,7 @@ class Fact extends Component {
     });
 
   history = () => this.setState(({ past }) => ({ past: !past }));
-
   forget = () => this.attempt(() => forgetFacts([this.props.fact]));
-
   close = () => this.props.edit(this.props.fact.id, null);
 
   save = async (changes) => {

@@ -1,5 +1,4 @@
 // Forgets facts, and on request erases the messages they came from, after a confirmation that tells the difference.
-
 import * as api from "../page/api.js";
 import { eraseMessage } from "../chat/erase.js";
 import { openDialog } from "../page/dialog.js";

@@ -1,5 +1,4 @@
 // Instructions to the model about how to answer: their texts and versions, and what Recap proposes to change in them.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";

@@ -1,5 +1,4 @@
 // A line of a list in memory, which a person can correct in its place or forget.
-
 import { confirmed } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { Component, Trouble, html } from "../page/html.js";
@@ -13,7 +12,6 @@ import { EditForm, oneLine } from "./edit_form.js";
  */
 export class Item extends Component {
   edit = () => this.props.edit(true);
-
   close = () => this.props.edit?.(false);
 
   async store(words) {

@@ -1,7 +1,6 @@
 // Links: which people, places, organisations and things belong together, as a picture and as a list with the quotes.
 //
 // The list says all that the picture shows, and can be used by keyboard; the picture is for the eye.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { Row, Rows } from "../page/rows.js";

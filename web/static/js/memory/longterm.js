@@ -1,5 +1,4 @@
 // What goes with a person from one chat to the next, below the facts: folded, and read when it is opened.
-
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { on } from "../page/state.js";
 import { text } from "../page/words.js";

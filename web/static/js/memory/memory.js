@@ -2,7 +2,6 @@
 //
 // Guarantee: old content stays until new content has arrived, so nothing flickers, jumps or loses focus. The summary is polled only from the end of a
 // turn until it is settled, and only while the page is visible. Facts are reloaded when the version of the summary changes.
-
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
 import { Edge } from "../page/edge.js";
@@ -10,7 +9,7 @@ import { Trouble, createRef, html, render } from "../page/html.js";
 import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
 import { LongTerm } from "./longterm.js";
-import { emit, on, shown } from "../page/state.js";
+import { emit, holder, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
 import { Tabs } from "../page/tabs.js";
 import { number, text } from "../page/words.js";
@@ -189,7 +188,7 @@ function Panel({ tab, sessionId, temporary, summary, facts, known, allShown, add
     facts: () => html`
       <div class="row top">
         <p class="memory-about grow">${known && describe({ sessionId, temporary, facts })}</p>
-        <button class="quiet" ref=${addButton} hidden=${adding} onClick=${() => show({ adding: true })}>${text("memory.add")}</button>
+        <button class="quiet" ref=${addButton} hidden=${adding || !holder.may.change} onClick=${() => show({ adding: true })}>${text("memory.add")}</button>
       </div>
       ${adding && html`<${FactForm} inSession=${Boolean(summary)} action=${text("memory.add")} save=${add} cancel=${closeAdd} />`}
       <${FactList} label=${text("memory.facts")} facts=${few} changed=${factChanged} />

@@ -1,5 +1,4 @@
 // The profile of the person: each value with the words that it rests on, its versions, and a form to add to it.
-
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";

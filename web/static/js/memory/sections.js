@@ -1,5 +1,4 @@
 // Converts a summary's sections to lines of text and back, and changes them.  All functions are pure.
-
 import { text } from "../page/words.js";
 
 const ITEM_MAX = 400; // characters
@@ -11,7 +10,6 @@ export const SECTIONS = JSON.parse(document.body.dataset.sections).map(([name, k
 });
 const KINDS = new Map(SECTIONS.map(([name, , kind]) => [name, kind]));
 const isLine = (name) => KINDS.get(name) === "line";
-
 export const EMPTY = Object.fromEntries(SECTIONS.map(([name]) => [name, isLine(name) ? "" : []]));
 
 /** A section's items, each on one line. */

@@ -2,12 +2,12 @@
 //
 // Guarantee: typed text is never overwritten, neither by a newer version nor while another chat is shown.  A correction
 // of one item is applied to the newest version.
-
 import * as api from "../page/api.js";
 import { announce } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { Item, Items } from "./item.js";
 import { Rows } from "../page/rows.js";
+import { holder } from "../page/state.js";
 import { EMPTY, SECTIONS, linesOf, partsOf, problemWith, replaced } from "./sections.js";
 import { SummaryForm } from "./summary_form.js";
 import { text, when } from "../page/words.js";
@@ -21,7 +21,6 @@ const AUTHORS = { person: text("memory.summary.by_you"), rollback: text("memory.
 export class Summary extends Component {
   state = { whole: false, editing: new Set() }; // open forms: for all of it, and for lines, as "section/line"
   editButton = createRef();
-
   setWhole = (whole) => this.setState({ whole }, () => whole || this.editButton.current.focus());
 
   setEditing = (key, open) => {
@@ -64,7 +63,7 @@ export class Summary extends Component {
         <h3 class="visually-hidden">${text("memory.summary.title")}</h3>
         <div class="row top">
           <p class="memory-about grow"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
-          ${summary && !whole && this.tools()}
+          ${summary && !whole && holder.may.change && this.tools()}
         </div>
         <${Trouble} ...${problemOf(summary)} again=${refresh} />
         <div class="summary-body">

@@ -1,6 +1,5 @@
 // The form for the whole summary: a box for each section, with one item on each line.
 // Guarantee: typed text is never lost.  If a newer version exists on saving, the changes can be merged into it.
-
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";

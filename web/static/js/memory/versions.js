@@ -1,5 +1,4 @@
 // All versions of something, newest first: the changes of each, the changes since, and a button to restore it.
-
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";

@@ -1,7 +1,6 @@
 // The client of the API: requests, errors, streams, and the API key.
 //
 // Each call names the person in Settings: GET, PATCH and DELETE in the query, POST and PUT in the body if there is one.
-
 import { emit, holder, person } from "./state.js";
 import { hasText, text } from "./words.js";
 

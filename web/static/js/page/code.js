@@ -1,5 +1,4 @@
 // Blocks of code: each with its language, a button that copies it, and colours.
-
 import { announce } from "./dom.js";
 import { Component, elementOf, html } from "./html.js";
 import { fragmentOf } from "./safe_html.js";

@@ -1,5 +1,4 @@
 // Modal dialogs.  Escape closes them, and focus returns to where it was.
-
 import { Component, html, render } from "./html.js";
 import { text } from "./words.js";
 
@@ -53,7 +52,6 @@ export async function confirmed(title, question, action, { typed = "" } = {}) {
 
 class Question extends Component {
   state = { word: "" };
-
   type = ({ target }) => this.setState({ word: target.value.trim() });
 
   render({ question, action, typed, close }, { word }) {

@@ -1,11 +1,9 @@
 // The difference between two versions of a text: lines kept, added, removed, or changed in some words.
-
 import "../../vendor/diff.mjs"; // its minified file sets a global name
 
 const { diffArrays, diffWordsWithSpace } = globalThis.Diff;
 const ALIKE = 0.4; // the part of their letters that a removed and an added line share if they are one changed line
 const intlSegmenter = new Intl.Segmenter(undefined, { granularity: "word" });
-
 const kindOf = ({ added, removed }) => (added ? "added" : removed ? "removed" : "kept");
 const letters = (words) => words.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 

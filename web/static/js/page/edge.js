@@ -1,5 +1,4 @@
 // Where a list ends that is read, or drawn, bit by bit.
-
 import { Component, Trouble, createRef, html } from "./html.js";
 
 /** Calls `more()` when it comes near the view.  It does so once: give it a key that changes with what is next. */

@@ -5,7 +5,6 @@
 //   render(html`<${Greeting} name="Ada" />`, byId("here"));
 //
 // A component with state is a class.  An element that only moves keeps its focus; one that goes takes it along.
-
 import htm from "../../vendor/htm.mjs";
 import { Component as PreactComponent, createRef, h, render } from "../../vendor/preact.mjs";
 import { text } from "./words.js";

@@ -1,5 +1,4 @@
 // Renders Markdown as elements.  Raw HTML in the text stays text, and images become links.
-
 import footnotes from "../../vendor/markdown-it-footnote.mjs";
 import MarkdownIt from "../../vendor/markdown-it.mjs";
 import { codeBlock } from "./code.js";

@@ -1,5 +1,4 @@
 // A button "⋯" with a menu of what else can be done.  It opens in the top layer, so nothing moves.
-
 import { Component, createRef, html } from "./html.js";
 import { Icon } from "./rows.js";
 import { randomId } from "./words.js";
@@ -9,7 +8,6 @@ export class Menu extends Component {
   id = randomId();
   button = createRef();
   list = createRef();
-
   toggle = ({ newState }) => this.setState({ open: newState === "open" }, this.place);
 
   place = () => {

@@ -1,6 +1,5 @@
 // Panels that slide in when the screen has no room for all three, and the keys that move between panels.
 // Guarantee: at most one sliding panel is open.  Focus moves into it and returns afterwards, and Escape closes it.
-
 import { byId } from "./dom.js";
 
 const PANELS = ["sessions", "conversation", "memory"];

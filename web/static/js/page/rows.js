@@ -1,7 +1,7 @@
 // Rows of lists.  All rows are one tab stop: the arrow keys, Home and End move between them, single keys act on the row
 // with focus, and Tab leads to its buttons.  The focus of a row that is gone goes to its neighbour.
-
 import { Component, createRef, html } from "./html.js";
+import { holder } from "./state.js";
 import { randomId, shortened, text } from "./words.js";
 
 /**
@@ -71,7 +71,7 @@ export function Row({ keys, place, children, ...rest }) {
   const press = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target !== event.currentTarget) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (!keys[key]) return;
+    if (!keys[key] || (key !== "Enter" && !holder.may.change)) return;
     event.preventDefault();
     const field = key === "e" && event.target.querySelector("textarea");
     if (field) field.focus();
@@ -96,5 +96,5 @@ export const Icon = ({ name }) => html`<svg class="icon-${name}" aria-hidden="tr
 /** A button of a row: "edit", "forget" or "pin".  `of`: the text of the row, for people who hear only the button. */
 export function RowButton({ name, of, ...rest }) {
   const label = text(`memory.row_${name}`, { row: shortened(of) });
-  return html`<button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>`;
+  return holder.may.change && html`<button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>`;
 }

@@ -1,7 +1,6 @@
 // Turns HTML into elements.  Guarantee: they contain no script, style, frame, form or id, and load nothing.
 //
 // DOMPurify passes only what is named here, and is the only policy that Trusted Types allow on this page.
-
 import "../../vendor/dompurify.mjs"; // its minified file sets a global name
 
 const { DOMPurify } = globalThis;

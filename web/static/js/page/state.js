@@ -59,9 +59,7 @@ export const holder = { user_id: null, may: { chat: true, read: true, change: tr
 
 /** The user_id of the person.  All sessions of the page belong to them. */
 export const person = () => holder.user_id ?? (stored("user") || "me");
-
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-
 export const timezone = () => stored("timezone") || HERE;
 
 /**

@@ -1,5 +1,4 @@
 // Tabs: one part of several is shown.  The arrow keys move between them, Home and End to the first and last.
-
 import { html } from "./html.js";
 
 /** `names` are [name, title, badge?] of the tabs; `children(name)` is what one shows; those not chosen stay, hidden. */

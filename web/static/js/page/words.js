@@ -1,7 +1,6 @@
 // The page's words: the texts of its catalogue, and times, numbers and names as they are shown.
 //
 // The server chooses the language and embeds its catalogue (web/texts) in the page.
-
 import { timezone } from "./state.js";
 
 const LANGUAGE = document.documentElement.lang;
@@ -9,12 +8,9 @@ const CATALOGUE = JSON.parse(document.getElementById("texts").textContent);
 
 /** The language for Intl, with the region that the browser prefers: "en-GB" writes dates differently from "en-US". */
 export const LOCALE = navigator.languages.find((locale) => locale.split("-")[0] === LANGUAGE) ?? LANGUAGE;
-
 const plurals = new Intl.PluralRules(LOCALE);
 const figures = new Intl.NumberFormat(LOCALE);
-
 export const number = (value) => figures.format(Math.round(value));
-
 const find = (key) => key.split(".").reduce((entry, name) => entry?.[name], CATALOGUE);
 
 /** Whether there is a text of this key, for keys that come from the API, such as the codes of errors. */
@@ -53,7 +49,6 @@ export const clock = format({ hour: "2-digit", minute: "2-digit" });
 export const date = format({ day: "numeric", month: "long", year: "numeric" });
 export const moment = format({ dateStyle: "long", timeStyle: "short" });
 export const dayKey = format({ year: "numeric", month: "2-digit", day: "2-digit" });
-
 const DAY = 86_400_000;
 
 /** "Today", "Yesterday", or the date. */
