@@ -8,8 +8,11 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 
+from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
+from prometheus_client.multiprocess import mark_process_dead
 
 from config import Settings, SettingsError
 from memory.ops import logs
@@ -32,7 +35,9 @@ bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
 worker_class = "gunicorn_worker.Worker"  # gthread, with REQUEST_TIMEOUT as the limit for slow clients
 threads = _settings.threads
-preload_app = True  # loaded once: the workers share its memory, and a new worker starts at once
+# Several workers share the memory of what is loaded once.  One alone shares it with nobody: the first process, which
+# only watches over it, then loads no more than this file.
+preload_app = workers > 1
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's threads do not survive the fork
 timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
 graceful_timeout = int(_settings.turn_seconds) + 15  # for replies in progress, then for running jobs
@@ -49,8 +54,6 @@ _started = multiprocessing.Value("i", 0)  # workers, over all processes
 
 def on_starting(server):
     """Refuse an address that is taken, once and in a sentence; delete the counts of an earlier run."""
-    from memory.ops import metrics
-
     inherited = "LISTEN_FDS" in os.environ or "GUNICORN_FD" in os.environ
     for host, port in (address for address in server.cfg.address if isinstance(address, tuple) and not inherited):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -63,27 +66,19 @@ def on_starting(server):
                 sys.exit(
                     f"Recap does not start on {host}, port {port}: {why}, or set PORT (or HOST), as PORT=8001 in .env."
                 )
-    metrics.begin(_figures)
+    for path in _figures.glob("*.db"):  # not those of a living process such as `recap jobs work`
+        if path.name.startswith("gauge") or not _is_alive(int(path.stem.rpartition("_")[2])):
+            with suppress(OSError):  # a read-only disk, where nobody counts
+                path.unlink()
 
 
 def when_ready(server):
-    """Prepare for the workers.
-
-    Refuse a port that others can reach without a key, load what the workers share, and let Ctrl-C drain as SIGTERM
-    does.
-    """
-    from app import engine_of
-    from memory.access.keys import require_key_or_loopback
-
-    engine = engine_of(server.app.wsgi())
-    try:
-        require_key_or_loopback(_settings, engine.keys, server.cfg.address)
-        engine.index.warm_up()
-    except SettingsError as error:
-        sys.exit(str(error))
-    engine.database.engine.dispose()  # no connection outlives the fork
-    gc.collect()
-    gc.freeze()  # else the workers' collector would write to the pages that they share
+    """Prepare for the workers, and let Ctrl-C drain as SIGTERM does."""
+    if preload_app:
+        try:
+            _prepare(server.app.wsgi(), server.cfg.address)
+        except SettingsError as error:
+            sys.exit(str(error))
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
@@ -91,6 +86,11 @@ def post_worker_init(worker):
     """Start the background threads, which do not survive a fork.  Ctrl-C is handled by the master alone."""
     from app import engine_of
 
+    if not preload_app:
+        try:
+            _prepare(worker.wsgi, worker.cfg.address)
+        except SettingsError as error:
+            raise AppImportError(str(error)) from None  # it ends the first process too
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     engine_of(worker.wsgi).metrics.share(_figures)
     engine_of(worker.wsgi).start()
@@ -99,6 +99,19 @@ def post_worker_init(worker):
         if _started.value == workers:
             address = str(worker.sockets[0]).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
             logging.getLogger("recap").info("Recap is ready: open %s", _settings.public_url or address)
+
+
+def _prepare(wsgi, address):
+    """Load all that the workers need, but for a port that others can reach without a key.  Raises SettingsError."""
+    from app import engine_of
+    from memory.access.keys import require_key_or_loopback
+
+    engine = engine_of(wsgi)
+    require_key_or_loopback(_settings, engine.keys, address)
+    engine.index.warm_up()
+    engine.database.engine.dispose()  # no connection outlives a fork
+    gc.collect()
+    gc.freeze()  # else the workers' collector would write to the pages that they share
 
 
 def worker_exit(server, worker):
@@ -111,6 +124,15 @@ def worker_exit(server, worker):
 
 def child_exit(server, worker):
     """Remove an ended worker from the gauges.  Its counters stay."""
-    from memory.ops import metrics
+    mark_process_dead(worker.pid, str(_figures))
 
-    metrics.ended(_figures, worker.pid)
+
+def _is_alive(pid):
+    """Return whether another process has this id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is of another account
+        return True
+    return pid != os.getpid()

@@ -2,6 +2,9 @@
 
 A thread serves one request from its first byte to the end of the answer.  gunicorn bounds neither.
 
+The application is imported where it is needed: gunicorn's first process, which loads this file, has none of it where
+one worker does all.
+
 Invariants:
 - The head of a request arrives within REQUEST_TIMEOUT of its first byte, its body within as long plus a second for
   every BODY_RATE bytes, and the client takes each piece of the answer within REQUEST_TIMEOUT. Otherwise the
@@ -22,13 +25,11 @@ from selectors import EVENT_READ
 from typing import Any
 
 from gunicorn import util
+from gunicorn.errors import AppImportError
 from gunicorn.http import errors, get_parser, wsgi
 from gunicorn.workers.gthread import ThreadWorker
 
-from api.errors import REFUSED, unreadable
-from app import engine_of
 from config import Settings
-from memory.errors import InvalidRequest
 
 BODY_RATE = 16 * 1024  # bytes a second: a bad connection still reaches it
 LEFT_MAX = 64 * 1024 * 1024  # bytes of a refused request that are read and dropped: more than all bodies but imports
@@ -93,6 +94,13 @@ class Worker(ThreadWorker):
         super().__init__(*args, **options)
         self._seconds = Settings.from_env().request_timeout
 
+    def load_wsgi(self) -> None:
+        """Load the application.  One that refuses to start ends the first process too."""
+        try:
+            super().load_wsgi()
+        except SystemExit as refused:
+            raise AppImportError(str(refused)) from None
+
     def enqueue_req(self, conn: Any) -> Any:
         """Give a connection to a thread; a new one, of which browsers open some to spare, at its first byte."""
         if conn.initialized or conn.data_ready:
@@ -110,6 +118,8 @@ class Worker(ThreadWorker):
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """End streams of events, which nothing else would: their readers come back to another process."""
+        from app import engine_of
+
         if getattr(self, "wsgi", None) is not None:  # else the application is not loaded yet
             engine_of(self.wsgi).events.stop()
         super().handle_exit(sig, frame)
@@ -147,6 +157,9 @@ class Worker(ThreadWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Have the application answer a request that gunicorn can't read."""
+        from api.errors import REFUSED
+        from memory.errors import InvalidRequest
+
         if isinstance(exc, (InvalidRequest, OSError)):
             return  # in what is left of a request that has its answer, or it is not TLS
         path = b"/v1/" if b" /v1/" in getattr(client, "head", b"") else b"/"
@@ -160,5 +173,7 @@ class Worker(ThreadWorker):
 
 def _told(error: Exception) -> Exception:
     """Return the application's text for an error of gunicorn's, or its text for any error."""
+    from api.errors import unreadable
+
     status = 505 if isinstance(getattr(error, "version", None), tuple) else STATUS.get(type(error), 400)
     return unreadable(status) if isinstance(error, errors.ParseException) else error

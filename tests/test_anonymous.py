@@ -55,9 +55,13 @@ def test_with_a_key_or_a_word_it_starts_anywhere(make_app: MakeApp) -> None:
 
 
 @pytest.mark.slow
-def test_gunicorn_refuses_to_start_on_any_other_address_and_says_why(tmp_path: Path, migrated: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_gunicorn_refuses_to_start_on_any_other_address_and_says_why(
+    tmp_path: Path, migrated: Path, workers: str
+) -> None:
     """The address that it really takes counts, not the setting."""
-    with migrated_server(tmp_path, migrated, GUNICORN_CMD_ARGS="--bind 0.0.0.0:0") as server:
+    settings = {"WEB_WORKERS": workers, "GUNICORN_CMD_ARGS": "--bind 0.0.0.0:0"}
+    with migrated_server(tmp_path, migrated, **settings) as server:
         with pytest.raises(RuntimeError, match=r"does not start on 0\.0\.0\.0"):
             server.start()
         assert "Traceback" not in server.log.read_text()

@@ -103,8 +103,9 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
         ]
 
 
-def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path: Path, migrated: Path) -> None:
-    with migrated_server(tmp_path, migrated) as server:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path: Path, migrated: Path, workers: str) -> None:
+    with migrated_server(tmp_path, migrated, WEB_WORKERS=workers) as server:
         execute(server, "UPDATE alembic_version SET version_num = '9999'")
         with pytest.raises(RuntimeError, match="run the version of Recap that made it"):
             server.start()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -28,7 +27,7 @@ from prometheus_client import (
     values,
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from memory.errors import RecapError
@@ -233,30 +232,3 @@ class Metrics:
             self._turns.labels(*labels)
         for outcome in FACT_OUTCOMES:
             self._facts.labels(outcome)
-
-
-def begin(folder: Path) -> None:
-    """Remove what an earlier run left in `folder`, before the first worker starts.
-
-    The counts of a living process that is not of this server (`recap jobs work`) stay.
-    """
-    for path in folder.glob("*.db"):
-        if path.name.startswith("gauge") or not _alive(int(path.stem.rpartition("_")[2])):
-            with suppress(OSError):  # a read-only disk, where nobody counts
-                path.unlink()
-
-
-def ended(folder: Path, pid: int) -> None:
-    """Forget the gauges of a worker that died; its counters stay."""
-    mark_process_dead(pid, str(folder))
-
-
-def _alive(pid: int) -> bool:
-    """Return whether another process has this id."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is of another account
-        return True
-    return pid != os.getpid()
