@@ -207,11 +207,12 @@ def _input_schema(takes: Schema) -> dict[str, Any]:
 
 
 def _output_schema(shows: Schema) -> dict[str, Any]:
-    """Return the schema of an answer, which has every field of it."""
+    """Return the schema of an answer, which has every field but those that only sometimes apply."""
     schema: dict[str, Any] = _json_schema(shows)
     for place in (schema, *(field.get("items", {}) for field in schema["properties"].values())):
         if "properties" in place:
-            place["required"] = list(place["properties"])
+            each = place["properties"].items()
+            place["required"] = [name for name, field in each if not field.pop("x-optional", False)]
     return schema
 
 

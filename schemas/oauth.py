@@ -15,11 +15,13 @@ _URI = validate.Length(1, URI_CHARS)
 _SECRET = validate.Length(1, 256)
 
 
-class AuthorizationQuery(Schema):
-    """Request of a program to be connected. PKCE is required, and of its methods S256."""
-
+class Parameters(Schema):
     class Meta:
         unknown = EXCLUDE
+
+
+class AuthorizationQuery(Parameters):
+    """Request of a program to be connected. PKCE is required, and of its methods S256."""
 
     response_type = fields.String(required=True, validate=validate.Equal("code"))
     client_id = Text(required=True, validate=_URI)
@@ -38,21 +40,15 @@ class AuthorizationQuery(Schema):
         return Authorization(scopes=frozenset(scopes), **data)
 
 
-class Registration(Schema):
+class Registration(Parameters):
     """Program that registers itself (RFC 7591)."""
-
-    class Meta:
-        unknown = EXCLUDE
 
     client_name = Text(load_default="", validate=validate.Length(0, 1000))
     redirect_uris = Items(Text(), 20, 1, required=True)
 
 
-class TokenForm(Schema):
+class TokenForm(Parameters):
     """Exchange of a code or a refresh token for tokens."""
-
-    class Meta:
-        unknown = EXCLUDE
 
     grant_type = fields.String(required=True)
     client_id = Text(required=True, validate=_URI)
@@ -63,10 +59,7 @@ class TokenForm(Schema):
     resource = Text(load_default=None, validate=_URI)
 
 
-class RevocationForm(Schema):
+class RevocationForm(Parameters):
     """Token to revoke (RFC 7009)."""
-
-    class Meta:
-        unknown = EXCLUDE
 
     token = Text(required=True, validate=_SECRET)

@@ -8,6 +8,8 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
+import { Ajv2020 } from "ajv/dist/2020.js"; // comes with the SDK of MCP, as its formats do
+import addFormats from "ajv-formats";
 
 const [name, url, apiKey] = process.argv.slice(2);
 const user = name.replaceAll(/[, ]+/g, "-");
@@ -88,10 +90,21 @@ async function ofMcp() {
   return {
     works: tools.length > 5 || `${tools.length} tools`,
     remembers: told.includes("Miso") || told,
-    tools: true,
+    tools: await attempt(() => compile(tools)),
     structured: data.includes("Miso") || `structuredContent: ${data}`,
     usage: null,
   };
+}
+
+/** Compile every schema as strict clients do. */
+function compile(tools) {
+  for (const { inputSchema, outputSchema } of tools) {
+    const ajv = new Ajv2020({ strict: true });
+    addFormats.default(ajv);
+    ajv.compile(inputSchema);
+    if (outputSchema) ajv.compile(outputSchema);
+  }
+  return true;
 }
 
 const version = JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url))).version;
