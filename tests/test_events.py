@@ -191,6 +191,7 @@ def test_a_turn_costs_no_statement_more_whoever_listens(app: Flask, client: Flas
         turn(number)
     before = turn(3)
     here(client)
+    good(client.post("/api/webhooks", json={"url": "https://example.com/"}))
     assert eventually(lambda: not is_looking())
     with engine.database.read() as tx:
         assert tx.scalar(select(OwnerRow.listened_at).where(OwnerRow.kind == "tenant")) is not None

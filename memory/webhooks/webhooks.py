@@ -22,7 +22,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import ColumnElement, Select, delete, select
+from sqlalchemy import ColumnElement, Select, delete, select, update
 
 from config import Settings
 from memory.access.encryption import Encryption, Undecryptable
@@ -257,9 +257,8 @@ class Webhooks:
                 return
             if delivery["error"] is None:
                 row.failing_since = None
-                lane = tx.get(LaneRow, (webhook_id, owner_id))
-                if lane is not None:
-                    lane.position = str(position)
+                lane = LaneRow.webhook_id == webhook_id, LaneRow.owner_id == owner_id
+                tx.execute(update(LaneRow).where(*lane).values(position=str(position)))
                 return
             now = self._now()
             row.failing_since = row.failing_since or now

@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Browse, Serve
-from tests.browser.page import open_settings
+from tests.browser.page import open_manage, open_settings
+from tests.processes import eventually
 from tests.test_webhooks import KEY, Receiver
 
 pytestmark = pytest.mark.browser
@@ -48,3 +49,19 @@ def test_a_webhook_is_added_tested_switched_off_and_deleted(serve: Serve, browse
     page.get_by_role("dialog", name="Delete this webhook?").get_by_role("button", name="Delete", exact=True).click()
     expect(hook).to_have_count(0)
     assert live.client.get("/api/webhooks").json["items"] == []
+
+
+def test_the_receipt_of_an_erasure_says_that_others_are_told(serve: Serve, browse: Browse, receiver: Receiver) -> None:
+    live = serve(encryption_key=KEY, webhook_networks=(ip_network("127.0.0.1"),))
+    assert live.client.post("/api/webhooks", json={"url": receiver.url}).status_code == 201
+    assert live.client.post("/api/facts", json={"user_id": "me", "text": "Has a boat"}).status_code == 201
+    page = browse(live)
+    page.goto("/")
+    open_manage(page, "Your data").get_by_role("button", name="Erase everything").click()
+    asked = page.get_by_role("dialog", name="Erase everything?")
+    expect(asked.get_by_role("textbox")).to_be_focused()
+    page.keyboard.type("erase")
+    asked.get_by_role("button", name="Erase everything", exact=True).click()
+    receipt = page.get_by_role("dialog", name="Everything is erased")
+    expect(receipt).to_contain_text("the event that tells other programs of it, for a week")
+    assert eventually(lambda: [event["type"] for event in receiver.events][-1:] == ["person.erased"])
