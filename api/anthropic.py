@@ -1,13 +1,13 @@
 """Anthropic's Messages: translate its request into a chat completion, and a turn's answer into a message.
 
-Left out are thinking, which depends on the model, and hints that have no counterpart (`cache_control`, `top_k`,
-`service_tier` and others, see `MessagesRequest`).  What would change the answer's meaning is refused: documents,
-files, tools that run at Anthropic.
+Left out are thinking, which depends on the model, and what has no counterpart: `top_k`, `context_management`, tools
+that run at Anthropic, and whatever a later version of its protocol has.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,51 +18,68 @@ from api import errors
 from api.client_requests import (
     ERRORS,
     ChatBody,
+    FirstCall,
     Object,
     answer,
     answer_id,
     called,
+    estimate_tokens,
     function,
     given,
     ignored,
     image,
+    json_format,
     kind_of,
+    leave_out,
     parts,
     passed_on,
     string,
     turn_request,
 )
 from api.errors import Body
-from api.openai import MESSAGES_MAX, STREAM, openai_error
+from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from api.resource import ApiBlueprint
 from memory.errors import RecapError
-from memory.llm import TextDelta, ToolCall, Waiting
+from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.llm.passthrough import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage
 from schemas.errors import AnthropicError
-from schemas.fields import PARTS_MAX, Input, Items, describe, integer
+from schemas.fields import PARTS_MAX, Items, describe, integer
 
+_BILLING = "x-anthropic-billing-header:"
+_EFFORTS = {"max": "high", "xhigh": "high"}  # what every model knows that knows efforts
 _STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
 
-class MessagesRequest(Input):
-    """Request for a message.  `messages` are the whole conversation, a part of it, or only the newest message."""
-
-    long = True
+class CountRequest(OpenRequest):
+    """Request to count the tokens of a message's request."""
 
     messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
-    max_tokens = integer(1, required=True, metadata=describe("Passed on as `max_completion_tokens`."))
     model = fields.String(load_default=None, metadata=describe("Passed on. The built-in model answers to every name."))
     system = fields.Raw(load_default=None, metadata=describe("A string, or text blocks."))
-    stream = STREAM
     tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the client's own."))
     tool_choice = fields.Dict(load_default=None)
+
+    @post_load
+    def _as_chat(self, body: dict[str, Any], **_: Any) -> ChatBody:
+        return ChatBody(_parameters(body))
+
+
+class MessagesRequest(CountRequest):
+    """Request for a message.  `messages` are the whole conversation, a part of it, or only the newest message.
+
+    Fields that are not listed are left out.
+    """
+
+    max_tokens = integer(1, required=True, metadata=describe("Passed on as `max_completion_tokens`."))
+    stream = STREAM
     metadata = fields.Dict(
         load_default=None,
         metadata=describe("`user_id` names the person and `session_id` the session, unless headers do."),
     )
+    output_config = fields.Dict(load_default=None, metadata=describe("`format` and `effort` are passed on."))
     stop_sequences = passed_on()
     temperature = passed_on()
     top_p = passed_on()
@@ -74,25 +91,78 @@ class MessagesRequest(Input):
 
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ChatBody:
-        messages: list[dict[str, Any]] = []
-        if body["system"] is not None:
-            messages.append({"role": "system", "content": _words(body["system"], "system")})
-        for number, message in enumerate(body["messages"]):
-            messages += _messages(message, f"messages.{number}")
-        metadata, choice = body["metadata"] or {}, body["tool_choice"] or {}
+        for name in body.keys() - self.fields.keys():
+            leave_out(name)
+        metadata, output = body["metadata"] or {}, body["output_config"] or {}
+        person, session = _person_and_session(metadata.get("user_id"))
+        effort = output.get("effort")
         parameters = {
-            "messages": messages,
-            "model": body["model"],
+            **_parameters(body),
             "max_completion_tokens": body["max_tokens"],
             "stop": body["stop_sequences"],
             "temperature": body["temperature"],
             "top_p": body["top_p"],
-            "tools": [_tool(tool, f"tools.{number}") for number, tool in enumerate(body["tools"] or ())] or None,
-            "tool_choice": _choice(choice) if choice else None,
-            "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") else None,
-            "user": metadata.get("user_id"),
+            "response_format": _format(output.get("format")),
+            "reasoning_effort": _EFFORTS.get(effort, effort) if isinstance(effort, str) else None,
+            "user": person,
         }
-        return ChatBody({**given(parameters), "stream": body["stream"]}, metadata)
+        return ChatBody({**given(parameters), "stream": body["stream"]}, metadata, session)
+
+
+def _parameters(body: Object) -> dict[str, Any]:
+    """Return the part of a request that its tokens are counted of, as parameters of a chat completion."""
+    messages: list[dict[str, Any]] = []
+    if body["system"] is not None:
+        system = body["system"]
+        if isinstance(system, list) and system and str(system[0]).find(_BILLING, 0, 60) >= 0:
+            system = system[1:]  # Claude Code's line for Anthropic's accounts differs from one request to the next
+        messages.append({"role": "system", "content": _words(system, "system")})
+    for number, message in enumerate(body["messages"]):
+        messages += _messages(message, f"messages.{number}")
+    tools, choice = list[dict[str, Any]](), body["tool_choice"] or {}
+    for number, tool in enumerate(body["tools"] or ()):
+        if tool.get("type") in (None, "custom"):
+            tools.append(_tool(tool, f"tools.{number}"))
+        else:
+            leave_out(f"tools.{number}", str(tool["type"]))
+    chosen = _choice(choice) if choice else None
+    parameters = {
+        "messages": messages,
+        "model": body["model"],
+        "tools": tools or None,
+        "tool_choice": chosen if tools else None,
+        "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") and tools else None,
+    }
+    return given(parameters)
+
+
+_CLAUDE_CODE = re.compile(r"user_(?P<device>[0-9a-f]*)_account_(?P<account>[\w-]*?)_session_(?P<session>[\w-]+)")
+
+
+def _person_and_session(user_id: Any) -> tuple[Any, str]:
+    """Return whom and which session a `user_id` names.
+
+    Claude Code writes three ids into it: the device, the account, which is empty without one, and the session.
+    """
+    if not isinstance(user_id, str):
+        return user_id, ""
+    if match := _CLAUDE_CODE.fullmatch(user_id):
+        return match["account"] or match["device"], match["session"]
+    if user_id.startswith("{"):
+        try:
+            ids = json.loads(user_id)
+        except (ValueError, RecursionError):
+            return user_id, ""
+        account, device, session = (ids.get(name) for name in ("account_uuid", "device_id", "session_id"))
+        if isinstance(session, str) and isinstance(account or device, str):
+            return account or device, session
+    return user_id, ""
+
+
+def _format(format: Any) -> Any:
+    if not isinstance(format, Mapping) or format.get("type") != "json_schema":
+        return None
+    return json_format({"name": "answer", "schema": format.get("schema"), "strict": True})
 
 
 def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
@@ -112,18 +182,20 @@ def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
 
 def _user(content: Any, place: str) -> Iterator[dict[str, Any]]:
     """Yield results of tools, then the person's words and images; a result is text, so its images are among these."""
-    shown = list[dict[str, Any]]()
-    for here, kind, block in parts(content, place, ("text", "image", "tool_result")):
+    shown, has_results = list[dict[str, Any]](), False
+    for here, kind, block in parts(content, place, (*_SHOWN, "tool_result")):
         if kind != "tool_result":
-            shown.append(_part(here, kind, block))
+            shown += _shown(here, kind, block)
             continue
-        result = [_part(*part) for part in parts(block.get("content") or [], f"{here}.content", ("text", "image"))]
+        has_results = True
+        inner = parts(block.get("content") or [], f"{here}.content", _SHOWN)
+        result = [part for found in inner for part in _shown(*found)]
         text = "\n".join(part["text"] for part in result if part["type"] == "text")
         shown += (part for part in result if part["type"] != "text")
         error = "Error: " if block.get("is_error") else ""
         yield {"role": "tool", "tool_call_id": string(block, "tool_use_id", here), "content": error + text}
-    if shown:
-        yield {"role": "user", "content": shown}
+    if shown or not has_results:
+        yield {"role": "user", "content": shown or "[left out]"}
 
 
 def _assistant(content: Any, place: str) -> dict[str, Any]:
@@ -138,14 +210,53 @@ def _assistant(content: Any, place: str) -> dict[str, Any]:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _part(place: str, kind: str, block: Object) -> dict[str, Any]:
+_SHOWN = ("text", "image", "document", "search_result")
+
+
+def _shown(place: str, kind: str, block: Object) -> Iterator[dict[str, Any]]:
+    """Yield a block as parts of a chat completion's message."""
     if kind == "text":
-        return {"type": "text", "text": string(block, "text", place)}
-    source, place = block.get("source"), f"{place}.source"
-    if kind_of(source, place, ("base64", "url")) == "url":
-        return image(string(block["source"], "url", place))
-    media, encoded = (string(block["source"], name, place) for name in ("media_type", "data"))
-    return image(f"data:{media};base64,{encoded}")
+        yield _text(string(block, "text", place))
+    elif kind == "search_result":
+        named = "\n".join(str(block[name]) for name in ("title", "source") if block.get(name))
+        yield _text(f"{named}\n{_words(block.get('content') or [], f'{place}.content')}")
+    elif kind == "image":
+        source, place = block.get("source"), f"{place}.source"
+        if kind_of(source, place, ("base64", "url")) == "url":
+            yield image(string(block["source"], "url", place))
+        else:
+            yield image(_data(block["source"], place))
+    else:
+        yield from _document(block, f"{place}.source")
+
+
+def _document(block: Object, place: str) -> Iterator[dict[str, Any]]:
+    """Yield a document: its text, or a file, which the model server may read or refuse."""
+    title, source = str(block.get("title") or "document"), block.get("source")
+    kind = kind_of(source, place, ("text", "content", "base64", "url", "file"))
+    assert isinstance(source, Mapping)
+    if kind == "text":
+        yield _text(f"{title}\n{string(source, 'data', place)}")
+    elif kind == "content":
+        yield _text(title)
+        for found in parts(source.get("content") or [], f"{place}.content", ("text", "image")):
+            yield from _shown(*found)
+    elif kind == "url":
+        leave_out(place, kind)
+        yield _text(f"{title}: {string(source, 'url', place)}")
+    elif kind == "file":
+        yield {"type": "file", "file": {"file_id": string(source, "file_id", place)}}
+    else:
+        yield {"type": "file", "file": {"filename": title, "file_data": _data(source, place)}}
+
+
+def _data(source: Object, place: str) -> str:
+    media, encoded = (string(source, name, place) for name in ("media_type", "data"))
+    return f"data:{media};base64,{encoded}"
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _words(content: Any, place: str) -> str:
@@ -153,8 +264,6 @@ def _words(content: Any, place: str) -> str:
 
 
 def _tool(tool: Object, place: str) -> dict[str, Any]:
-    if tool.get("type") not in (None, "custom"):
-        raise ValidationError("Runs at Anthropic. Only tools that the client itself runs can be called here.", place)
     return function(tool, place, description=tool.get("description"), parameters=tool.get("input_schema"))
 
 
@@ -201,23 +310,20 @@ class MessageEncoder:
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
         unknown = {"stop_reason": None, "stop_sequence": None, "usage": _usage(Usage(0, 0))}
         yield {"type": "message_start", "message": {**self._message(self._model, []), **unknown}}
-        has_text = False
+        blocks, first = _Blocks(), FirstCall()
         for part in turn:
             if isinstance(part, TextDelta):
-                if not has_text:
-                    yield _event("content_block_start", 0, content_block={"type": "text", "text": ""})
-                yield _event("content_block_delta", 0, delta={"type": "text_delta", "text": part.text})
-                has_text = True
+                yield from blocks.add({"type": "text", "text": ""}, {"type": "text_delta", "text": part.text})
+            elif isinstance(part, RawChunk):
+                for piece in first.pieces(part):
+                    assert first.call is not None
+                    yield from blocks.add(*_call_block(first.call, piece))
             elif isinstance(part, Waiting):
                 yield {"type": "ping"}
             elif isinstance(part, TurnFinished):
-                if has_text:
-                    yield _event("content_block_stop", 0)
-                for index, call in enumerate(part.calls, 1 if has_text else 0):
-                    arguments = {"type": "input_json_delta", "partial_json": json.dumps(_input(call))}
-                    yield _event("content_block_start", index, content_block={**_block(call), "input": {}})
-                    yield _event("content_block_delta", index, delta=arguments)
-                    yield _event("content_block_stop", index)
+                for call in first.others(part.calls):
+                    yield from blocks.add(*_call_block(call, json.dumps(_input(call))))
+                yield from blocks.stop()
                 message = self.encode([part])
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
                 yield {"type": "message_delta", "delta": stopped, "usage": message["usage"]}
@@ -230,8 +336,31 @@ class MessageEncoder:
         return {"id": self._id, "type": "message", "role": "assistant", "model": model, "content": content}
 
 
-def _event(kind: str, index: int, **more: Any) -> dict[str, Any]:
-    return {"type": kind, "index": index, **more}
+class _Blocks:
+    """Content blocks of a stream, one after the other."""
+
+    def __init__(self) -> None:
+        self._index = -1
+        self._open: Object | None = None
+
+    def add(self, block: Object, delta: Object | None) -> Iterator[Mapping[str, Any]]:
+        """Go on with `block`, which begins if it is not the last one already."""
+        if block != self._open:
+            yield from self.stop()
+            self._index, self._open = self._index + 1, block
+            yield {"type": "content_block_start", "index": self._index, "content_block": block}
+        if delta is not None:
+            yield {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+    def stop(self) -> Iterator[Mapping[str, Any]]:
+        if self._open is not None:
+            yield {"type": "content_block_stop", "index": self._index}
+            self._open = None
+
+
+def _call_block(call: ToolCall, piece: str) -> tuple[Object, Object | None]:
+    delta = {"type": "input_json_delta", "partial_json": piece} if piece else None
+    return {**_block(call), "input": {}}, delta
 
 
 def _block(call: ToolCall) -> dict[str, Any]:
@@ -269,10 +398,26 @@ def create_message(body: ChatBody) -> Response:
 
     The model server is asked for a chat completion; text, images, tools and their results are translated. The session
     and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`. The key may
-    also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools that run at Anthropic
-    are refused.
+    also be sent as x-api-key. What has no counterpart in a chat completion is left out, and X-Memory-Left-Out names it.
     """
-    return answer(turn_request(body.parameters, body.metadata), MessageEncoder)
+    return answer(turn_request(body.parameters, body.metadata, body.agent_session), MessageEncoder)
+
+
+class TokenCount(Schema):
+    """Count of a request's tokens."""
+
+    input_tokens = fields.Integer()
+
+
+@blueprint.post(
+    "/messages/count_tokens", body=CountRequest, returns=TokenCount, scope=CHAT, error_schema=AnthropicError
+)
+def count_tokens(body: ChatBody) -> dict[str, int]:
+    """Estimate the tokens of a request
+
+    The memory that a prompt shows beside the request is not counted. Nothing is stored.
+    """
+    return {"input_tokens": estimate_tokens(body.parameters)}
 
 
 @blueprint.after_request

@@ -1,25 +1,30 @@
 """Turn the requests of other protocols into turns: parts that their translations share, names in headers, ids.
 
-A body is translated as a whole, or refused with the place of its first fault (test_protocols).
+A body that is not of its protocol's form is refused with the place of its first fault (test_protocols).  What has no
+counterpart in a chat completion is left out, and a header of the answer says so: agents send their tools and settings
+to every server, and work without.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Response, request
-from marshmallow import ValidationError, fields
+from flask import Response, g, request
+from marshmallow import ValidationError, fields, validate
 
 from api.identity import caller, header, idempotency_key, person_named, storable, text_of_name
 from api.resource import LIMITED
 from api.streaming import ReplyEncoder, answer_turn
+from memory import tokens
+from memory.llm import RawChunk, ToolCall
 from memory.llm.registry import MAIN
-from memory.transcripts.transcript import Transcript, TranscriptRequest
+from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
 from memory.turn.request import TurnRequest, TurnStarted
 from schemas.fields import ID, PARTS_MAX, describe
 
@@ -28,37 +33,70 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class ChatBody:
-    """Request as the `parameters` of a chat completion, and the `metadata`, which no model server gets."""
+    """Request as the `parameters` of a chat completion, and the `metadata`, which no model server gets.
+
+    agent_session: named beside the person by an agent.
+    """
 
     parameters: dict[str, Any]
     metadata: Any = None
+    agent_session: str = ""
 
 
 def passed_on() -> fields.Field:
     return fields.Raw(load_default=None, metadata=describe("Passed on."))
 
 
+def refused() -> fields.Field:
+    problem = "Recap does not keep this. Send the conversation as `input`, and wait for the answer."
+    no_value = validate.Equal(None, error=problem)
+    return fields.Raw(allow_none=True, validate=no_value, metadata=describe("Refused."))
+
+
 def ignored() -> fields.Field:
     return fields.Raw(allow_none=True, metadata=describe("Ignored."))
 
 
+LEFT_OUT_MAX = 20  # places that the header names
+
+
+def leave_out(place: str, kind: str = "") -> None:
+    """Note what is not passed on, for the header of the answer."""
+    named = f"{place} ({kind})" if kind else place
+    g.setdefault("left_out", []).append(re.sub(r"[^\w.() -]", "", named)[:80])
+
+
 def parts(content: Any, place: str, known: Collection[str]) -> Iterator[tuple[str, str, Object]]:
-    """Yield the place, type and object of each part of a content; a text alone is one part of the type `text`."""
+    """Yield the place, type and object of each part of a content; a text alone is one part of the type `text`.
+
+    Parts of other types than those `known` are left out.
+    """
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not isinstance(content, list) or len(content) > PARTS_MAX:
         raise ValidationError(f"Must be a string, or a list of at most {PARTS_MAX:,} objects.", place)
     for number, part in enumerate(content):
         here = f"{place}.{number}"
-        yield here, kind_of(part, here, known), part
+        if (kind := type_of(part, here)) in known:
+            yield here, kind, part
+        else:
+            leave_out(here, kind)
+
+
+def type_of(part: Any, place: str) -> str:
+    """Return the type of an object. Raises ValidationError for anything that has none."""
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if not isinstance(kind, str):
+        raise ValidationError("Must be an object with a type.", place)
+    return kind
 
 
 def kind_of(part: Any, place: str, known: Collection[str]) -> str:
     """Return the type of an object. Raises ValidationError for a type that is not `known`."""
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(kind, str) or kind not in known:
-        wrong = f"the type {kind[:40]!r}" if isinstance(kind, str) else "what has no type"
-        raise ValidationError(f"Takes the types {', '.join(known)}. Not {wrong}: it can't be passed on.", place)
+    kind = type_of(part, place)
+    if kind not in known:
+        problem = f"Takes the types {', '.join(known)}. Not the type {kind[:40]!r}: it can't be passed on."
+        raise ValidationError(problem, place)
     return kind
 
 
@@ -81,6 +119,48 @@ def function(tool: Object, place: str, **described: Any) -> dict[str, Any]:
 
 def image(url: str, **more: Any) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url, **more}}
+
+
+def estimate_tokens(parameters: Object) -> int:
+    """Return the tokens of a chat completion's messages and tools."""
+    messages, tools = parameters["messages"], parameters.get("tools", ())
+    calls = [message["tool_calls"] for message in messages if "tool_calls" in message]
+    words = sum(tokens.estimate_message(text_of(message)) for message in messages)
+    return words + sum(tokens.estimate(json.dumps(part)) for part in (*calls, *tools))
+
+
+def json_format(schema: Object) -> dict[str, Any]:
+    """Return the `response_format` that asks for JSON of a schema, which `schema` also names."""
+    kept = ("name", "description", "schema", "strict")
+    return {"type": "json_schema", "json_schema": given({name: schema.get(name) for name in kept})}
+
+
+class FirstCall:
+    """First call of a tool in a stream, whose arguments go on as they come.
+
+    Those of others come at the end: some servers mix the pieces of several calls.
+    """
+
+    def __init__(self) -> None:
+        self.call: ToolCall | None = None
+        self._index: Any = None
+
+    def pieces(self, chunk: RawChunk) -> Iterator[str]:
+        """Yield pieces of the arguments, an empty one where the call begins."""
+        for choice in chunk.data.get("choices") or ():
+            for part in (choice.get("delta") or {}).get("tool_calls") or ():
+                function, index = part.get("function") or {}, part.get("index", 0)
+                if self.call is None and part.get("id") and function.get("name"):
+                    self.call, self._index = ToolCall(str(part["id"]), str(function["name"]), ""), index
+                    yield ""
+                elif self.call is None or index != self._index or part.get("id") not in (None, "", self.call.id):
+                    continue
+                if piece := function.get("arguments"):
+                    yield str(piece)
+
+    def others(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+        """Return the calls of a finished turn that have not been told yet."""
+        return [call for call in calls if self.call is None or call.id != self.call.id]
 
 
 def given(parameters: Object) -> dict[str, Any]:
@@ -106,7 +186,8 @@ def turn_named(id: str) -> tuple[str, int]:
     return session_id, int(message_id) if re.fullmatch(r"[0-9]{1,18}", message_id) else 0
 
 
-SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
+THREAD_HEADER = "thread-id"  # of Codex, which sends every conversation from the start
+SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id", THREAD_HEADER)
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 CLIENT_LOCK_TIMEOUT_SECONDS = (
@@ -126,8 +207,10 @@ ERRORS = {
 }
 
 
-def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
+def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str = "") -> TurnRequest:
     """Return the turn of the current request, whose body has these `parameters` of a chat completion.
+
+    agent_session: named by an agent that sends whole conversations, of which the session may have several.
 
     Headers count before the body, whose `metadata` may name the session. The same body again is a retry.
 
@@ -143,7 +226,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
         if not parameters["metadata"]:
             del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
     session_header = next(filter(header, SESSION_HEADERS), None)
-    session = header(session_header) if session_header else session
+    session = header(session_header) if session_header else session or agent_session
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
     owner = caller(person_named(parameters))
     fingerprint = hashlib.sha256(f"{owner.user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
@@ -160,9 +243,10 @@ def turn_request(parameters: dict[str, Any], metadata: Any) -> TurnRequest:
             conversation,
             parameters,
             fingerprint=fingerprint.hexdigest(),
-            is_complete=not session or session_header == WHOLE_HEADER,
+            is_complete=not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session,
             temporary=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
+            holds_several=session != "" and session == agent_session,
         ),
     )
 
@@ -177,6 +261,7 @@ def answer(turn: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]
         "X-Memory-Recalled": str(recalled),
         "X-Memory-Tokens-Saved": str(started.saved_tokens),
         "X-Memory-Error": started.problem,
+        "X-Memory-Left-Out": ", ".join(g.get("left_out", ())[:LEFT_OUT_MAX]) or None,
     }
     for name, value in headers.items():
         if value is not None:

@@ -57,7 +57,7 @@ DATA_HEADERS = {  # of data, which no page needs to show; the pages and their fi
 }
 # What a listed site's scripts may read of an answer, beside its body.
 EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition", "WWW-Authenticate"]
-EXPOSED += [f"X-Memory-{name}" for name in ("Model", "Session-Id", "Recalled", "Tokens-Saved", "Error")]
+EXPOSED += [f"X-Memory-{name}" for name in ("Model", "Session-Id", "Recalled", "Tokens-Saved", "Error", "Left-Out")]
 
 OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
 # Turns have a line of their own; the others are asked for all the time.

@@ -13,11 +13,14 @@ from marshmallow import ValidationError, fields, validates
 
 from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, turn_request
 from api.errors import RENDERERS, Body
+from api.identity import caller, person_named
 from api.resource import ApiBlueprint, current_engine
+from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting
 from memory.turn.request import TurnEvent
 from models.keys import CHAT
+from models.owners import Usage
 from schemas.chat import Completion, Open
 from schemas.fields import PARTS_MAX, Input, Items, describe
 
@@ -25,11 +28,13 @@ MESSAGES_MAX = 10_000  # more than any model reads
 STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
 
 
-class _Request(Open, Input):
+class OpenRequest(Open, Input):
+    """Request of which only the fields that Recap reads are checked."""
+
     long = True
 
 
-class CompletionRequest(_Request):
+class CompletionRequest(OpenRequest):
     """Chat completion.  Parameters that are not listed are passed on unchanged.
 
     `messages` are the whole conversation, a part of it, or only the newest message.
@@ -72,8 +77,8 @@ class CompletionEncoder:
         return openai_error(error)[0]
 
 
-class EmbeddingRequest(_Request):
-    """Texts to embed.  Everything is passed on unchanged."""
+class PassedOnRequest(OpenRequest):
+    """Request for the model server alone.  Everything is passed on unchanged."""
 
 
 class Model(Open):
@@ -119,19 +124,54 @@ def get_served_model(model: str) -> Response:
     return Response(current_engine().model_server.models.entry(model), mimetype="application/json")
 
 
-@blueprint.post(
-    "/embeddings",
-    body=EmbeddingRequest,
-    scope=CHAT,
-    slow=True,
-    errors={400: REFUSED, 501: "The built-in model makes no embeddings.", 502: NO_SERVER},
-)
+def _passed_on(path: str) -> Any:
+    """Return the decorator of a call whose request goes to the model server as it is."""
+    return blueprint.post(
+        path,
+        body=PassedOnRequest,
+        scope=CHAT,
+        slow=True,
+        errors={400: REFUSED, 501: "The built-in model does not do this.", 502: NO_SERVER},
+    )
+
+
+@_passed_on("/embeddings")
 def embed(body: dict[str, Any]) -> Response:
     """Embed texts with the model server
 
     The request is passed on unchanged. Nothing is stored.
     """
-    return Response(current_engine().model_server.models.embeddings(body), mimetype="application/json")
+    return Response(current_engine().model_server.models.ask("/embeddings", body), mimetype="application/json")
+
+
+@_passed_on("/completions")
+def complete_text(body: dict[str, Any]) -> Response:
+    """Complete a text with the model server, as programs do to complete code
+
+    The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
+    stored. A stream is sent in one piece.
+    """
+    engine, owner = current_engine(), caller(person_named(body))
+    engine.budgets.check_caller(owner, None)
+    models = engine.model_server.models
+    answer = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})
+    engine.budgets.add_caller_usage_now(owner, None, [_estimated(body, answer)])
+    return Response(answer, mimetype="text/event-stream" if body.get("stream") else "application/json")
+
+
+@_passed_on("/moderations")
+def moderate(body: dict[str, Any]) -> Response:
+    """Classify texts with the model server
+
+    The request is passed on unchanged. Nothing is stored.
+    """
+    return Response(current_engine().model_server.models.ask("/moderations", body), mimetype="application/json")
+
+
+def _estimated(body: dict[str, Any], answer: bytes) -> Usage:
+    """Return the tokens of a text's completion, whose answer may be a stream."""
+    prompt, text = (tokens.estimate(str(words)) for words in (body.get("prompt"), answer.decode("utf-8", "replace")))
+    return Usage(prompt, text, estimated=True)
 
 
 def openai_error(error: RecapError) -> tuple[Body, int]:

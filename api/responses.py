@@ -1,12 +1,13 @@
 """OpenAI's Responses: translate its request into a chat completion, and a turn's answer into a response.
 
-Left out are reasoning items, which depend on the model, and parameters without a counterpart (see `ResponseRequest`).
-What would change the answer's meaning is refused: files, references to items, tools that run at OpenAI.
+Left out are reasoning items, which depend on the model, tools that run at OpenAI, and parameters without a counterpart
+(see `ResponseRequest`).  What would change the answer's meaning is refused: references to items, `conversation`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from marshmallow import ValidationError, fields, post_load, validates_schema
 from api.client_requests import (
     ERRORS,
     ChatBody,
+    FirstCall,
     Object,
     answer,
     answer_id,
@@ -24,25 +26,36 @@ from api.client_requests import (
     given,
     ignored,
     image,
+    json_format,
     kind_of,
+    leave_out,
     parts,
     passed_on,
+    refused,
     string,
     turn_named,
     turn_request,
+    type_of,
 )
-from api.openai import MESSAGES_MAX, STREAM, openai_error
+from api.identity import header
+from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from api.resource import ApiBlueprint, current_engine
 from memory.errors import NotFound, RecapError
-from memory.llm import TextDelta, ToolCall, Waiting
+from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
+from memory.llm.passthrough import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas.chat import Open
-from schemas.fields import PARTS_MAX, Input, Items, Text, describe, integer
+from schemas.fields import PARTS_MAX, Items, Text, describe, integer
 
 _ROLES = ("user", "assistant", "system", "developer")
 _WORDS = ("text", "input_text", "output_text")
+_ARGUMENTS = {  # of a call: the field that has them, and its events
+    "function_call": ("arguments", "function_call_arguments"),
+    "custom_tool_call": ("input", "custom_tool_call_input"),
+}
+CODEX = "codex"  # it sends store=false with each request, since it keeps its conversations itself
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
     "instructions": None,
@@ -62,20 +75,24 @@ _UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and
 
 @dataclass(frozen=True)
 class ResponseBody(ChatBody):
-    """Request for a response. previous: id of the response it continues. repeated: fields that the answer repeats."""
+    """Request for a response.
+
+    previous: id of the response it continues. repeated: fields that the answer repeats.
+    custom: names of tools that take a text instead of JSON.
+    """
 
     previous: str | None = None
     store: bool = True
     repeated: Mapping[str, Any] = field(default_factory=dict)
+    custom: frozenset[str] = frozenset()
 
 
-class ResponseRequest(Input):
+class ResponseRequest(OpenRequest):
     """Request for a response.
 
-    `input` is a text, or items: the whole conversation, a part of it, or only what is new.
+    `input` is a text, or items: the whole conversation, a part of it, or only what is new. Fields that are not listed
+    are left out.
     """
-
-    long = True
 
     input = fields.Raw(
         required=True, metadata=describe("A string, or items: messages, calls of functions, their outputs.")
@@ -90,7 +107,9 @@ class ResponseRequest(Input):
         load_default=True, allow_none=True, metadata=describe("False: nothing is stored, and the memory is not used.")
     )
     stream = STREAM
-    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the type `function`."))
+    tools = Items(
+        fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the types `function` and `custom`.")
+    )
     tool_choice = fields.Raw(load_default=None)
     text = fields.Dict(load_default=None, metadata=describe("`format` is passed on as `response_format`."))
     reasoning = fields.Dict(load_default=None, metadata=describe("`effort` is passed on."))
@@ -111,6 +130,9 @@ class ResponseRequest(Input):
     stream_options = ignored()
     top_logprobs = ignored()
     truncation = ignored()
+    client_metadata = ignored()
+    conversation = refused()
+    background = refused()
 
     @validates_schema
     def _stored(self, body: dict[str, Any], **_: Any) -> None:
@@ -121,7 +143,9 @@ class ResponseRequest(Input):
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ResponseBody:
         begin = [{"role": "system", "content": body["instructions"]}] if body["instructions"] else []
-        tools = [_tool(tool, f"tools.{number}") for number, tool in enumerate(body["tools"] or ())]
+        for name in body.keys() - self.fields.keys():
+            leave_out(name)
+        tools = [found for number, tool in enumerate(body["tools"] or ()) for found in _tool(tool, f"tools.{number}")]
         parameters = {
             "messages": begin + _messages(body["input"]),
             "model": body["model"],
@@ -137,7 +161,8 @@ class ResponseRequest(Input):
             {**given(parameters), "stream": body["stream"]},
             body["metadata"],
             previous=body["previous_response_id"],
-            store=body["store"] is not False,
+            store=body["store"] is not False or header("originator").startswith(CODEX),
+            custom=frozenset(tool["name"] for tool in body["tools"] or () if tool.get("type") == "custom"),
             repeated={**_UNSET, **given({name: body[name] for name in _UNSET})},
         )
 
@@ -153,18 +178,34 @@ def _messages(items: Any) -> list[dict[str, Any]]:
         place = f"input.{number}"
         if isinstance(item, Mapping) and "type" not in item:
             item = {**item, "type": "message"}
-        kind = kind_of(item, place, ("message", "function_call", "function_call_output", "reasoning"))
+        kind = type_of(item, place)
         if kind == "message":
             messages.append(_message(item, place))
-        elif kind == "function_call":
+        elif kind in ("function_call", "custom_tool_call"):
             if not messages or messages[-1]["role"] != "assistant":
                 messages.append({"role": "assistant", "content": None})
-            call = called(*(string(item, name, place) for name in ("call_id", "name", "arguments")))
+            id, name = (string(item, field_name, place) for field_name in ("call_id", "name"))
+            call = called(id, name, _arguments(item, place))
             messages[-1].setdefault("tool_calls", []).append(call)
-        elif kind == "function_call_output":
+        elif kind in ("function_call_output", "custom_tool_call_output"):
             output = _words(item.get("output"), f"{place}.output")
             messages.append({"role": "tool", "tool_call_id": string(item, "call_id", place), "content": output})
+        else:
+            _left_out(kind, place)
     return messages
+
+
+def _left_out(kind: str, place: str) -> None:
+    if kind == "item_reference":
+        raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
+    if kind != "reasoning":
+        leave_out(place, kind)
+
+
+def _arguments(call: Object, place: str) -> str:
+    if call["type"] == "custom_tool_call":
+        return json.dumps({"input": string(call, "input", place)}, ensure_ascii=False)
+    return string(call, "arguments", place)
 
 
 def _message(item: Object, place: str) -> dict[str, Any]:
@@ -175,12 +216,15 @@ def _message(item: Object, place: str) -> dict[str, Any]:
         return {"role": role, "content": content}
     if role == "assistant":
         return {"role": role, "content": _words(content, place)}
-    return {"role": role, "content": [_part(*part) for part in parts(content, place, (*_WORDS, "input_image"))]}
+    known = [_part(*part) for part in parts(content, place, (*_WORDS, "input_image", "input_file"))]
+    return {"role": role, "content": known or "[left out]"}
 
 
 def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
     if kind in _WORDS:
         return {"type": "text", "text": string(part, "text", place)}
+    if kind == "input_file":
+        return {"type": "file", "file": given({name: part.get(name) for name in ("filename", "file_data", "file_id")})}
     return image(string(part, "image_url", place), **given({"detail": part.get("detail")}))
 
 
@@ -189,15 +233,26 @@ def _words(content: Any, place: str) -> str:
     return "\n".join(string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in texts)
 
 
-def _tool(tool: Object, place: str) -> dict[str, Any]:
-    kind_of(tool, place, ("function",))
-    return function(tool, place, **{name: tool.get(name) for name in ("description", "parameters", "strict")})
+_TEXT_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
+def _tool(tool: Object, place: str) -> Iterator[dict[str, Any]]:
+    kind = type_of(tool, place)
+    if kind == "custom":
+        form = tool.get("format") or {}
+        grammar = f"The input follows this grammar:\n{form['definition']}" if form.get("definition") else None
+        described = "\n\n".join(filter(None, (tool.get("description"), grammar)))
+        yield function(tool, place, description=described or None, parameters=_TEXT_INPUT)
+    elif kind == "function":
+        yield function(tool, place, **{name: tool.get(name) for name in ("description", "parameters", "strict")})
+    else:
+        leave_out(place, kind)
 
 
 def _choice(choice: Any) -> Any:
     if choice is None or isinstance(choice, str):
         return choice
-    kind_of(choice, "tool_choice", ("function",))
+    kind_of(choice, "tool_choice", ("function", "custom"))
     return function(choice, "tool_choice")
 
 
@@ -207,7 +262,7 @@ def _format(format: Any) -> Any:
     kind = kind_of(format, "text.format", ("text", "json_object", "json_schema"))
     if kind != "json_schema":
         return {"type": kind} if kind == "json_object" else None
-    return {"type": kind, kind: given({name: format.get(name) for name in ("name", "description", "schema", "strict")})}
+    return json_format(format)
 
 
 # -- the answer
@@ -230,17 +285,18 @@ class ResponseEncoder:
 
     named_events = True
 
-    def __init__(self, started: TurnStarted, repeated: Mapping[str, Any]) -> None:
+    def __init__(self, started: TurnStarted, repeated: Mapping[str, Any], custom: Collection[str] = ()) -> None:
         self._id = answer_id("resp", started)
         self._started = started
         self._repeated = repeated
+        self._custom = custom
         self._events = 0
 
     def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         end = events[-1]
         assert isinstance(end, TurnFinished)
         output = [self._message(end.reply)] if end.reply else []
-        output += map(_call, end.calls)
+        output += map(self._call, end.calls)
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
         status = "incomplete" if reason else "completed"
@@ -249,16 +305,18 @@ class ResponseEncoder:
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))
         yield self._event("in_progress", response=self._response("in_progress"))
-        text = ""
+        text, first = "", FirstCall()
         place = {"output_index": 0, "content_index": 0, "item_id": self._message("")["id"]}
         for part in turn:
-            if isinstance(part, TextDelta):
+            if isinstance(part, TextDelta) and first.call is None:  # words after a call stand in the last event alone
                 if not text:
                     item = {**self._message(""), "content": [], "status": "in_progress"}
                     yield self._event("output_item.added", output_index=0, item=item)
                     yield self._event("content_part.added", **place, part=_text(""))
                 text += part.text
                 yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
+            elif isinstance(part, RawChunk):
+                yield from self._pieces(part, first, 1 if text else 0)
             elif isinstance(part, Waiting):
                 yield None
             elif isinstance(part, TurnFinished):
@@ -266,8 +324,9 @@ class ResponseEncoder:
                     yield self._event("output_text.done", **place, text=text, logprobs=[])
                     yield self._event("content_part.done", **place, part=_text(text))
                     yield self._event("output_item.done", output_index=0, item=self._message(text))
+                untold = first.others(part.calls)
                 for index, call in enumerate(part.calls, 1 if text else 0):
-                    yield from self._calls(index, _call(call))
+                    yield from self._calls(index, call, is_told=call not in untold)
                 response = self.encode([part])
                 yield self._event(response["status"], response=response)
 
@@ -276,13 +335,40 @@ class ResponseEncoder:
         code = detail["code"] or detail["type"]
         return self._event("failed", response=self._response("failed", error={**detail, "code": code}))
 
-    def _calls(self, index: int, item: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-        place, arguments = {"output_index": index, "item_id": item["id"]}, item["arguments"]
-        empty = {**item, "arguments": "", "status": "in_progress"}
-        yield self._event("output_item.added", output_index=index, item=empty)
-        yield self._event("function_call_arguments.delta", **place, delta=arguments)
-        yield self._event("function_call_arguments.done", **place, name=item["name"], arguments=arguments)
+    def _pieces(self, chunk: RawChunk, first: FirstCall, index: int) -> Iterator[Mapping[str, Any]]:
+        for piece in first.pieces(chunk):
+            assert first.call is not None
+            if not piece or first.call.name not in self._custom:
+                yield from self._piece(index, first.call, piece)
+
+    def _piece(self, index: int, call: ToolCall, piece: str) -> Iterator[Mapping[str, Any]]:
+        """Yield a piece of a call's arguments; an empty one begins the call."""
+        item = self._call(call)
+        name, kind = _ARGUMENTS[item["type"]]
+        if not piece:
+            empty = {**item, name: "", "status": "in_progress"}
+            yield self._event("output_item.added", output_index=index, item=empty)
+        else:
+            yield self._event(f"{kind}.delta", output_index=index, item_id=item["id"], delta=piece)
+
+    def _calls(self, index: int, call: ToolCall, *, is_told: bool) -> Iterator[Mapping[str, Any]]:
+        """Yield what is left to tell of a call: all of it, unless its pieces are told."""
+        item = self._call(call)
+        name, kind = _ARGUMENTS[item["type"]]
+        if not is_told:
+            yield from self._piece(index, call, "")
+        if not is_told or item["type"] == "custom_tool_call":
+            yield from self._piece(index, call, item[name])
+        whole = {name: item[name], **({"name": call.name} if name == "arguments" else {})}
+        yield self._event(f"{kind}.done", output_index=index, item_id=item["id"], **whole)
         yield self._event("output_item.done", output_index=index, item=item)
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        values = {"status": "completed", "call_id": call.id, "name": call.name}
+        if call.name not in self._custom:
+            return {"type": "function_call", "id": f"fc_{call.id}", **values, "arguments": call.arguments}
+        given = json.loads(call.arguments) if is_object(call.arguments) else {}
+        return {"type": "custom_tool_call", "id": f"ctc_{call.id}", **values, "input": str(given.get("input", ""))}
 
     def _event(self, kind: str, **more: Any) -> dict[str, Any]:
         self._events += 1
@@ -317,11 +403,6 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
-    values = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-    return {"type": "function_call", "id": f"fc_{call.id}", "status": "completed", **values}
-
-
 def _usage(usage: TurnUsage) -> dict[str, Any]:
     spent = usage.spent
     return {
@@ -350,14 +431,15 @@ def create_response(body: ResponseBody) -> Response:
     The model server is asked for a chat completion; text, images, functions and their outputs are translated. With
     `previous_response_id` the input goes on from that response, in its session, and takes the place of what came after
     it. Otherwise the session is found as for chat completions, and so is the person. With store=false nothing is stored
-    and no memory used. Reasoning items are left out. Files, references to items and hosted tools are refused.
+    and no memory used, unless Codex sends it. References to items are refused. What else has no counterpart is left
+    out, and X-Memory-Left-Out names it.
     """
     turn = turn_request(body.parameters, body.metadata)
     if body.previous is not None:
         turn = _following(body.previous, turn)
     if not body.store:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, temporary=True))
-    return answer(turn, lambda started: ResponseEncoder(started, body.repeated))
+    return answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))
 
 
 def _following(previous: str, turn: TurnRequest) -> TurnRequest:

@@ -246,7 +246,7 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client: FlaskC
     assert failed(client.post(ADDRESS, data="{", content_type="application/json"), 400)["code"] == "invalid_json"
     assert failed(client.post(ADDRESS, data="x", content_type="text/plain"), 415)["code"] == "not_json"
     assert failed(client.get(ADDRESS), 405)["code"] == "method_not_allowed"
-    assert failed(client.post("/v1/completions", json={}), 404)["type"] == "invalid_request_error"
+    assert failed(client.post("/v1/images", json={}), 404)["type"] == "invalid_request_error"
     deep = '{"messages": [' + "[" * 100_000 + "]" * 100_000 + "]}"
     assert failed(client.post(ADDRESS, data=deep, content_type="application/json"), 400)["code"] == "invalid_json"
 

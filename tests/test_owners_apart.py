@@ -255,6 +255,9 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /v1/models": (NO_IDS,),
     "GET /v1/models/{model}": (NO_IDS,),  # the model server's, for all alike
     "POST /v1/embeddings": (NO_IDS,),
+    "POST /v1/completions": (NO_IDS,),
+    "POST /v1/moderations": (NO_IDS,),
+    "POST /v1/messages/count_tokens": (Request(json=MESSAGES),),
     "GET /health/live": (NO_IDS,),
     "GET /health/ready": (NO_IDS,),
 }
@@ -267,7 +270,9 @@ WHOLE_TENANTS = {
     "GET /api/retention",
     "PUT /api/retention",
 }  # which its persons share
-NEED_A_MODEL = {"POST /v1/embeddings", "GET /v1/models/{model}"}  # of a server, which there is none of here
+NEED_A_MODEL = {f"POST /v1/{name}" for name in ("embeddings", "completions", "moderations")} | {
+    "GET /v1/models/{model}"
+}  # of a server, which there is none of here
 REFUSED = {  # the job of a summary is needed, and an archive that was restored is gone
     *NEED_A_MODEL,
     "DELETE /api/jobs/{job_id}",

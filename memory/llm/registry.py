@@ -115,19 +115,22 @@ class ModelRegistry:
             raise NotFound("model_not_found", f"There is no model {name!r}.", param="model")
         return self.provider.get(f"/models/{quote(name, safe='')}")
 
-    def embeddings(self, body: Mapping[str, Any]) -> bytes:
-        """Return embeddings.  Raises ModelError, and RecapError with the built-in model.
+    def ask(self, path: str, body: Mapping[str, Any]) -> bytes:
+        """Return what the server answers at `/embeddings`, `/completions` or `/moderations`.
 
-        Its word vectors do not have the size that a client expects of a model.
+        Raises ModelError, and RecapError with the built-in model: it completes nothing and judges nothing, and its word
+        vectors do not have the size that a client expects of a model.
         """
-        if self.embedding_provider is None:
+        provider = self.embedding_provider if path == "/embeddings" else self.provider
+        if provider is None:
+            what = path.removeprefix("/")
             raise RecapError(
-                "embeddings_unavailable",
-                "Recap's built-in model makes no embeddings for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
-                "local server, and they are passed on to it.",
+                f"{what}_unavailable",
+                f"Recap's built-in model makes no {what} for clients. Set OPENAI_API_KEY, or OPENAI_BASE_URL for a "
+                "local server, and such requests are passed on to it.",
                 status=501,
             )
-        return self.embedding_provider.get("/embeddings", body)
+        return provider.get(path, body)
 
 
 def _entry(name: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from memory.llm.passthrough import sent_call
 CACHE_KEY_CHARS = 64  # servers refuse longer ones
 _NAMING = ("metadata", "user", "safety_identifier", "prompt_cache_key", "store")
 """Parameters that only name or file a request: left out where a server refuses them, a client's own as well."""
-_OPTIONAL = ("stream_options", *_NAMING)
+_OPTIONAL = ("stream_options", "reasoning_effort", *_NAMING)  # agents ask every model for an effort
 _LIMITS = ("max_completion_tokens", "max_tokens")  # two names of one parameter: servers take one or both
 _TOOLS = re.compile(r"\btools?\b|tool[ _](?:choice|use|calling)|function.calling", re.I)
 _JSON = re.compile(

@@ -39,6 +39,7 @@ AUXILIARY = (  # how errands of Open WebUI and LibreChat begin, and what they co
     ("Provide a concise, 5-word-or-less title for the conversation", " User: "),
     ("Analyze this conversation and provide:", " User: "),
 )
+TITLE_FOR = "Generate a title for this conversation:"  # OpenCode sends it before the conversation itself
 
 
 def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str | None:
@@ -95,6 +96,8 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
     if client.temporary or not messages:
         return True
     asked = messages[0].key.words
+    if asked.startswith(TITLE_FOR) and messages[-1].key.role == "user":
+        return True
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
     if any(asked.startswith(beginning) and inside in asked for beginning, inside in AUXILIARY):
@@ -105,6 +108,24 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
         return False
     question = next((key.words for key in reversed(line) if key.role == "user"), "")
     return bool(question) and asked != question and question in asked and line[-1].words in asked
+
+
+def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
+    """Return whether the named session has a conversation that does not begin with what the client asked first.
+
+    False where the client's sessions have one conversation each.
+    """
+    row = find_session(tx, caller, session_id) if client.holds_several and session_id is not None else None
+    asked = next((key for key in client.keys if key.role == "user"), None)
+    if row is None or asked is None:
+        return False
+    columns = MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra, MessageRow.erased_at
+    query = select(*columns).where(MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.role == "user")
+    first = tx.execute(query.order_by(MessageRow.position).limit(1)).first()
+    if first is None:
+        return False
+    role, text, name, extra, erased_at = first
+    return not asked.matches(message_key(MessageDraft(role, text, name, extra=extra, erased_at=erased_at)))
 
 
 def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:

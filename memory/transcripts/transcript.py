@@ -8,8 +8,9 @@ what it takes to recognise the message and to send it again:
     attachments     a fingerprint of each image, file or recording; these themselves are not stored
 
 Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
-The same goes for messages with nothing in them.  Thoughts that a client keeps in the assistant's words are left out:
-they are not stored, and not sent to the model again.
+The same goes for messages with nothing in them, and for what a coding agent puts before the person's words
+(`AGENTS_BLOCK`).  Of a long result of a tool the beginning and the end are stored, with its size.  Thoughts that a
+client keeps in the assistant's words are left out: they are not stored, and not sent to the model again.
 
 Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,6 +39,10 @@ Raw = Mapping[str, Any]
 STORED_ROLES = ("user", "assistant", "tool")
 KEPT = ("tool_calls", "tool_call_id")
 _TEXTS = ("text", "refusal", "input_text", "output_text")
+TOOL_RESULT_CHARS_MAX = 8_000  # of which the last tenth is the end
+AGENTS_BLOCK = re.compile(r"\s*<(system-reminder|environment_context|environment_details|user_instructions)>")
+AGENTS_FILE = "# AGENTS.md instructions"
+"""How texts in a user message begin that a coding agent wrote, and no person: the state of its work, instructions."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,7 @@ class TranscriptRequest:
     is_complete: the client always sends its conversation from the start or, with a `previous_reply_id` (a message of
     the session that the request names), all that comes after that reply.
     is_declared_retry: the client says that it sends this again.
+    holds_several: the session that it names may have several conversations, as those of an agent's helpers.
     `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
     """
 
@@ -108,6 +115,7 @@ class TranscriptRequest:
     is_complete: bool = False
     previous_reply_id: int | None = None
     is_declared_retry: bool = False
+    holds_several: bool = False
     temporary: bool = False
 
     @property
@@ -167,7 +175,7 @@ def _draft(raw: Raw) -> MessageDraft | None:
     role = raw.get("role")
     if role not in STORED_ROLES:
         return None
-    text, attachments = _content(raw.get("content"))
+    text, attachments = _content(_of_person(raw.get("content")) if role == "user" else raw.get("content"))
     text = text or text_in(raw.get("refusal"))
     extra = {name: raw[name] for name in KEPT if raw.get(name)}
     if attachments:
@@ -175,9 +183,31 @@ def _draft(raw: Raw) -> MessageDraft | None:
     if not text.strip() and not extra:
         return None
     name = text_in(raw.get("name"))[:128] if role == "user" else ""
-    if len(text) > MESSAGE_CHARS_MAX:
+    if role == "tool" and len(text) > TOOL_RESULT_CHARS_MAX:
+        end = TOOL_RESULT_CHARS_MAX // 10
+        text = f"{text[: TOOL_RESULT_CHARS_MAX - end]}\n[… of {len(text):,} characters …]\n{text[-end:]}"
+    elif len(text) > MESSAGE_CHARS_MAX:
         text = text[: MESSAGE_CHARS_MAX - 1] + "…"
     return MessageDraft(role, _storable(text), _storable(name) or None, extra=_storable(extra) or None)
+
+
+def _of_person(content: Any) -> Any:
+    """Return a user message's content without what a coding agent wrote at the beginning of its texts."""
+    if isinstance(content, str):
+        while block := AGENTS_BLOCK.match(content):
+            _, end, rest = content.partition(f"</{block[1]}>")
+            if not end:
+                break
+            content = rest.lstrip()
+        return "" if content.startswith(AGENTS_FILE) else content
+    if not isinstance(content, list):
+        return content
+    return [
+        {**part, "text": _of_person(part["text"])}
+        if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+        else part
+        for part in content
+    ]
 
 
 def _content(content: Any) -> tuple[str, list[str]]:

@@ -41,6 +41,7 @@ from memory.transcripts.matching import (
     conversation_fingerprint,
     find_resumable,
     find_session_of,
+    is_another_conversation,
     is_auxiliary_request,
     sync_transcript,
 )
@@ -186,6 +187,8 @@ def _open(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: date
                 return Turn(request, finished=turns.replay(rows, keyed))
         if transcript is not None and is_auxiliary_request(rows, request.caller, request.session_id, transcript):
             return None
+        if transcript is not None and is_another_conversation(rows, request.caller, request.session_id, transcript):
+            request = replace(request, session_id=None)
         row = _find_session(rows, engine, request, keyed, arrived_at)
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)

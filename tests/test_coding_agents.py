@@ -1,0 +1,354 @@
+"""Coding agents: what they send is answered, and what a person said is stored.
+
+The requests have the form that these programs sent to a server that wrote them down (Claude Code 2.1.197, Codex
+0.171.0, OpenCode 1.18.33), but for their long instructions and lists of tools.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app import engine_of
+from memory.transcripts.transcript import TOOL_RESULT_CHARS_MAX
+from tests.conftest import MakeApp
+from tests.http import chat, error, good, read_all
+from tests.model_server import ModelServer, Status, ToolCalls, at
+from tests.openai import sent, user
+from tests.test_auth import with_key
+
+DEVICE, ACCOUNT = "408ddab0" * 8, "1b6b4ea3-6d3c-4a0e-9a0e-5c4f9f0c8c55"
+SESSIONS = ("511e0f0c-9a03-4234-ba6c-d7c4842102b0", "a01f3a6c-a25f-4ede-b8fe-e15bfae43b73")
+REMINDER = "<system-reminder>\nToday's date is 2026-11-28.\n</system-reminder>\n\n"
+BASH = {"name": "Bash", "description": "Run it.", "input_schema": {"type": "object", "properties": {"command": {}}}}
+RUN = ToolCalls((("Bash", {"command": "pytest -q tests/test_cats.py"}),))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def app(make_app: MakeApp, server: ModelServer) -> Flask:
+    return make_app(**at(server))
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def claude_code(client: FlaskClient, *messages: Any, session: str = SESSIONS[0], **more: Any) -> Any:
+    ids = {"device_id": DEVICE, "account_uuid": "", "session_id": session}
+    texts = [{"type": "text", "text": REMINDER}, {"type": "text", "text": messages[0], "cache_control": {"ttl": "1h"}}]
+    body = {
+        "model": "recap",
+        "messages": [user(texts), {"role": "system", "content": "Available agent types: Explore."}, *messages[1:]],
+        "system": [
+            {"type": "text", "text": f"x-anthropic-billing-header: cch={session};"},
+            {"type": "text", "text": "Be brief."},
+        ],
+        "tools": [BASH, {"type": "web_search_20260318", "name": "web_search"}],
+        "metadata": {"user_id": json.dumps(ids)},
+        "max_tokens": 32000,
+        "thinking": {"type": "adaptive"},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+        "output_config": {"effort": "high"},
+        "stream": True,
+    }
+    headers = {"X-Claude-Code-Session-Id": session, "anthropic-beta": "claude-code-20250219"}
+    answer = client.post("/v1/messages?beta=true", json={**body, **more}, headers=headers)
+    assert answer.status_code == 200 and "failed" not in answer.text, answer.text  # read to the end
+    return answer
+
+
+def events(answer: Any) -> list[Any]:
+    return [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+
+
+def stored(client: FlaskClient, session: str, **query: Any) -> list[tuple[str, str]]:
+    messages = read_all(client, f"/api/sessions/{session}/messages", **query)
+    return [(one["role"], one["content"]) for one in messages]
+
+
+# -- Claude Code
+
+
+def test_claude_code_is_answered_and_remembered_in_its_next_session(client: FlaskClient, server: ModelServer) -> None:
+    server.main.queue("Noted.", "Miso.")
+    answer = claude_code(client, "My cat is called Miso.")
+    assert answer.headers["X-Memory-Session-Id"] == SESSIONS[0]
+    assert answer.headers["X-Memory-Left-Out"] == "tools.1 (web_search_20260318)"
+    assert stored(client, SESSIONS[0], user_id=DEVICE) == [("user", "My cat is called Miso."), ("assistant", "Noted.")]
+    body = sent(server)[0]
+    assert body["reasoning_effort"] == "high" and body["max_completion_tokens"] == 32000
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["Bash"]
+    assert "billing" not in str(body) and REMINDER in str(body["messages"][1]["content"][0]["text"])
+
+    claude_code(client, "What is my cat called?", session=SESSIONS[1])
+    assert "My cat is called Miso." in str(sent(server)[1]["messages"]), "recalled from the other session"
+    assert stored(client, SESSIONS[1], user_id=DEVICE)[-1] == ("assistant", "Miso.")
+
+
+@pytest.mark.parametrize(
+    ("user_id", "person", "session"),
+    [
+        (f"user_{DEVICE}_account_{ACCOUNT}_session_{SESSIONS[0]}", ACCOUNT, SESSIONS[0]),
+        (f"user_{DEVICE}_account__session_{SESSIONS[0]}", DEVICE, SESSIONS[0]),
+        (json.dumps({"device_id": DEVICE, "account_uuid": ACCOUNT, "session_id": SESSIONS[0]}), ACCOUNT, SESSIONS[0]),
+        ('{"device_id": 7}', '{"device_id": 7}', None),
+        ("{", "{", None),
+        ("user_ada_session_b", "user_ada_session_b", None),
+    ],
+)
+def test_the_person_and_the_session_are_told_apart(
+    client: FlaskClient, user_id: str, person: str, session: str | None
+) -> None:
+    body = {"model": "recap", "max_tokens": 9, "messages": [user("Hello")], "metadata": {"user_id": user_id}}
+    good(client.post("/v1/messages", json=body))
+    (found,) = read_all(client, "/api/sessions")
+    assert found["user_id"] == person and (session is None or found["id"] == session)
+    body["metadata"] = {"user_id": user_id, "session_id": "mine"}
+    assert client.post("/v1/messages", json=body).headers["X-Memory-Session-Id"] == "mine"
+
+
+def test_a_helper_of_the_agent_gets_a_session_of_its_own(client: FlaskClient, server: ModelServer) -> None:
+    """It sends its own conversation under the session of the one who asked it."""
+    server.main.queue("I look.", "Found it.", "It is in cats.py.")
+    claude_code(client, "Where is Miso?")
+    helper = claude_code(client, "Search the code for Miso.").headers["X-Memory-Session-Id"]
+    assert helper != SESSIONS[0]
+    claude_code(client, "Where is Miso?", {"role": "assistant", "content": "I look."}, user("And?"))
+    talk = [("user", "Where is Miso?"), ("assistant", "I look."), ("user", "And?"), ("assistant", "It is in cats.py.")]
+    assert stored(client, SESSIONS[0], user_id=DEVICE) == talk
+    assert stored(client, helper, user_id=DEVICE)[0] == ("user", "Search the code for Miso.")
+
+
+def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    server.main.queue(RUN, "All pass.")
+    begun = events(claude_code(client, "Run the tests."))
+    pieces = [one["delta"]["partial_json"] for one in begun if one.get("delta", {}).get("type") == "input_json_delta"]
+    assert len(pieces) > 3 and json.loads("".join(pieces)) == {"command": "pytest -q tests/test_cats.py"}
+    (block,) = [one["content_block"] for one in begun if one["type"] == "content_block_start"]
+    kinds = [one["type"] for one in begun]
+    assert kinds.count("content_block_stop") == 1 and kinds[-2:] == ["message_delta", "message_stop"]
+    output = "".join(f"line {number}\n" for number in range(20_000))
+    called = {"role": "assistant", "content": [{**block, "input": json.loads("".join(pieces))}]}
+    result = {"type": "tool_result", "tool_use_id": block["id"], "content": output}
+    for _ in range(2):  # the same again is the same message, although it is stored in another form
+        claude_code(client, "Run the tests.", called, user([result]))
+    assert output in str(sent(server)[1]["messages"]).replace("\\n", "\n"), "the model reads all of it"
+    talk = stored(client, SESSIONS[0], user_id=DEVICE)
+    assert [role for role, _ in talk] == ["user", "assistant", "tool", "assistant"]
+    kept = talk[2][1]
+    assert kept.startswith("line 0\n") and kept.endswith("line 19999\n") and f"of {len(output):,} characters" in kept
+    assert len(kept) < TOOL_RESULT_CHARS_MAX + 100
+
+
+def test_tokens_are_counted_before_a_request_is_sent(client: FlaskClient, server: ModelServer) -> None:
+    def count(**body: Any) -> int:
+        tokens: int = good(client.post("/v1/messages/count_tokens?beta=true", json={"model": "recap", **body}))[
+            "input_tokens"
+        ]
+        return tokens
+
+    short = count(messages=[user("Hello")])
+    assert 0 < short < count(messages=[user("Hello" * 100)])
+    assert short < count(messages=[user("Hello")], tools=[BASH], thinking={"type": "adaptive"})
+    assert short < count(messages=[user("Hello")], system="Be brief.")
+    assert error(client.post("/v1/messages/count_tokens", json={}), 400)["type"] == "invalid_request_error"
+    assert sent(server) == [] and read_all(client, "/api/sessions") == []
+
+
+def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}}
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
+    blocks = [
+        {"type": "document", "title": "Notes", "source": {"type": "text", "media_type": "text/plain", "data": "Miso."}},
+        {"type": "document", "source": pdf},
+        {"type": "document", "source": {"type": "url", "url": "https://a/b.pdf"}},
+        {
+            "type": "search_result",
+            "title": "Cats",
+            "source": "https://a",
+            "content": [{"type": "text", "text": "Grey."}],
+        },
+        {"type": "container_upload", "file_id": "f"},
+        {"type": "text", "text": "Whose?"},
+    ]
+    body = {
+        "model": "recap",
+        "max_tokens": 9,
+        "messages": [user(blocks)],
+        "container": "c",
+        "metadata": {"session_id": "s"},
+    }
+    body["output_config"] = {"format": {"type": "json_schema", "schema": schema}, "effort": "max"}
+    answer = client.post("/v1/messages", json=body)
+    good(answer)
+    asked = sent(server)[0]
+    assert asked["response_format"]["json_schema"]["schema"] == schema and asked["reasoning_effort"] == "high"
+    texts = [part["text"] for part in asked["messages"][0]["content"] if part["type"] == "text"]
+    assert texts == ["Notes\nMiso.", "document: https://a/b.pdf", "Cats\nhttps://a\nGrey.", "Whose?"]
+    (file,) = [part["file"] for part in asked["messages"][0]["content"] if part["type"] == "file"]
+    assert file == {"filename": "document", "file_data": "data:application/pdf;base64,JVBERi0="}
+    assert set(answer.headers["X-Memory-Left-Out"].split(", ")) == {
+        "messages.0.content.2.source (url)",
+        "messages.0.content.4 (container_upload)",
+        "container",
+    }
+
+
+def test_an_effort_that_the_model_does_not_know_is_left_out_from_then_on(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    refusal = {"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}
+    server.main.queue(Status(400, refusal), "Noted.", "Again.")
+    claude_code(client, "My cat is called Miso.")
+    claude_code(client, "Hello", session=SESSIONS[1])
+    assert ["reasoning_effort" in body for body in sent(server)] == [True, False, False]
+
+
+# -- Codex
+
+
+def codex(client: FlaskClient, *items: Any, thread: str = SESSIONS[0], **more: Any) -> Any:
+    def message(role: str, text: str) -> Any:
+        return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+    context = message("user", "<environment_context>\n  <cwd>/work</cwd>\n</environment_context>")
+    given = [message("user", one) if isinstance(one, str) else one for one in items]
+    body = {
+        "model": "recap",
+        "stream": True,
+        "input": [message("developer", "You are a coding agent."), context, *given],
+        "tools": [
+            {"type": "function", "name": "exec_command", "parameters": {"type": "object"}, "strict": False},
+            {
+                "type": "custom",
+                "name": "apply_patch",
+                "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"},
+            },
+            {"type": "namespace", "name": "multi_agent_v1", "tools": []},
+            {"type": "web_search", "external_web_access": False},
+        ],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "reasoning": {"summary": "auto"},
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+        "prompt_cache_key": thread,
+        "client_metadata": {"session_id": thread},
+    }
+    headers = {"session-id": thread, "thread-id": thread, "originator": "codex_exec"}
+    answer = client.post("/v1/responses", json={**body, **more}, headers=headers)
+    assert answer.status_code == 200 and "failed" not in answer.text, answer.text  # read to the end
+    return answer
+
+
+def test_codex_is_answered_and_remembered_by_its_persons_key(app: Flask, server: ModelServer) -> None:
+    client = with_key(app, engine_of(app).keys.create("acme", "ada", ["chat"])[0])
+    server.main.queue("Noted.", "Miso.")
+    answer = codex(client, "My cat is called Miso.")
+    assert answer.headers["X-Memory-Left-Out"] == "tools.2 (namespace), tools.3 (web_search)"
+    assert stored(client, SESSIONS[0]) == [("user", "My cat is called Miso."), ("assistant", "Noted.")]
+    codex(client, "What is my cat called?", thread=SESSIONS[1])
+    assert "My cat is called Miso." in str(sent(server)[1]["messages"])
+    plain = {"model": "recap", "input": "My dog is called Rex.", "store": False}
+    good(client.post("/v1/responses", json=plain))
+    assert len(read_all(client, "/api/sessions")) == 2, "another program means store=false"
+
+
+def test_codex_calls_functions_and_tools_that_take_a_text(client: FlaskClient, server: ModelServer) -> None:
+    patch = "*** Begin Patch\n*** End Patch"
+    calls = (("exec_command", {"cmd": "ls --all --recursive"}), ("apply_patch", {"input": patch}))
+    server.main.queue(ToolCalls(calls), "Done.")
+    answered = events(codex(client, "Do it."))
+    deltas = [one["delta"] for one in answered if one["type"] == "response.function_call_arguments.delta"]
+    assert len(deltas) > 3 and json.loads("".join(deltas)) == {"cmd": "ls --all --recursive"}
+    (whole,) = [one["input"] for one in answered if one["type"] == "response.custom_tool_call_input.done"]
+    assert whole == patch
+    output = answered[-1]["response"]["output"]
+    assert [one["type"] for one in output] == ["function_call", "custom_tool_call"]
+    assert [one["item"] for one in answered if one["type"] == "response.output_item.done"] == output
+    results = [
+        {"type": "function_call_output", "call_id": output[0]["call_id"], "output": "cats.py"},
+        {"type": "custom_tool_call_output", "call_id": output[1]["call_id"], "output": "Patched."},
+    ]
+    codex(client, "Do it.", *output, {"type": "web_search_call", "id": "ws_1"}, *results)
+    said = [(message["role"], message.get("content")) for message in sent(server)[1]["messages"]]
+    assert said[-3:] == [("assistant", None), ("tool", "cats.py"), ("tool", "Patched.")]
+    assert stored(client, SESSIONS[0])[-1] == ("assistant", "Done.")
+    assert "start: x" in str(sent(server)[0]["tools"])
+
+
+# -- programs that speak chat completions
+
+
+def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(
+    client: FlaskClient, server: ModelServer
+) -> None:
+    headers = {"x-session-id": "ses_dde284d13ffe", "User-Agent": "opencode/1.18.33"}
+    options = {"model": "recap", "max_tokens": 32000, "stream": True, "stream_options": {"include_usage": True}}
+    title = [
+        {"role": "system", "content": "You are a title generator."},
+        user("Generate a title for this conversation:\n"),
+    ]
+    said = user('"My cat is called Miso."')
+    for messages in ([*title, said], [{"role": "system", "content": "You are opencode."}, said]):
+        answer = client.post("/v1/chat/completions", json={**options, "messages": messages}, headers=headers)
+        assert answer.status_code == 200 and "[DONE]" in answer.text
+    assert [role for role, _ in stored(client, "ses_dde284d13ffe")] == ["user", "assistant"]
+
+
+def test_of_what_cline_sends_the_persons_words_are_stored(client: FlaskClient, server: ModelServer) -> None:
+    state = "<environment_details>\n# Visual Studio Code Visible Files\ncats.py\n</environment_details>"
+    parts = [{"type": "text", "text": "My cat is called Miso."}, {"type": "text", "text": state}]
+    body = {"model": "recap", "messages": [user(parts)], "stream": False}
+    good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": "s"}))
+    assert stored(client, "s")[0] == ("user", "My cat is called Miso.")
+    assert sent(server)[0]["messages"][-1]["content"][-1]["text"] == state
+    chat(client, "<environment_details> is a tag. What does it mean?", session_id="t")
+    assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
+
+
+def test_completions_and_moderations_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
+    text = {"object": "text_completion", "choices": [{"text": "miso", "index": 0, "finish_reason": "stop"}]}
+    server.pages["/v1/completions"] = text
+    body = {"model": "recap", "prompt": "cat = ", "suffix": "\n", "max_tokens": 9}
+    assert good(client.post("/v1/completions", json=body)) == text
+    (received,) = server.requests
+    assert received.body == {**body, "model": "main-model"}
+    good(client.post("/v1/moderations", json={"input": "Hello"}))
+    assert server.requests[-1].path == "/v1/moderations"
+    assert read_all(client, "/api/sessions") == []
+
+
+def test_the_built_in_model_says_that_it_completes_nothing(make_app: MakeApp) -> None:
+    client = make_app().test_client()
+    for path in ("completions", "moderations", "embeddings"):
+        answer = client.post(f"/v1/{path}", json={"model": "recap", "prompt": "x", "input": "x"})
+        assert error(answer, 501)["code"] == f"{path}_unavailable"
+
+
+def test_whatever_a_program_sends_a_key_of_one_person_counts(app: Flask, server: ModelServer) -> None:
+    client = with_key(app, engine_of(app).keys.create("acme", "ada", ["chat"])[0])
+    for path, body in (
+        ("chat/completions", {"user": "bob"}),
+        ("chat/completions", {"safety_identifier": "bob"}),
+        ("responses", {"user": "bob", "input": "Hello"}),
+        ("messages", {"metadata": {"user_id": "bob"}, "max_tokens": 9}),
+        ("completions", {"user": "bob", "prompt": "Hello"}),
+    ):
+        good(client.post(f"/v1/{path}", json={"model": "recap", "messages": [user("Hello")], **body}))
+    assert {one["user_id"] for one in read_all(client, "/api/sessions")} == {"ada"}
+    assert error(client.post("/api/chat", json={"message": "Hello", "user_id": "bob"}), 404)["code"] == "user_not_found"
