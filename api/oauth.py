@@ -7,7 +7,7 @@ address is neither https nor this machine's.
 Invariants:
 - Nobody is sent to an address that the program did not register, nor anywhere before they press a button (test_oauth).
 - Another site's page can neither show the sign-in page in a frame nor send its form (test_oauth).
-- Wrong keys on it count as wrong keys anywhere do (test_oauth).
+- Wrong keys on it, and descriptions that can't be fetched, count as wrong keys anywhere do (test_oauth).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from werkzeug.datastructures import MultiDict
 
 from api.bodies import check_values
 from api.errors import CHALLENGES, RENDERERS, failed
-from api.limits import RATE_LIMITER
+from api.limits import RATE_LIMITER, RateLimiter
 from api.resource import current_engine
 from memory.access.keys import FORWARDING_HEADERS, Principal, is_loopback, why_not_local
 from memory.access.oauth_clients import find_client, may_return_to, register
@@ -204,26 +204,28 @@ def authorize() -> Any:
     The person reads what is wrong with a request: an error sent to its redirect URI would lead anybody anywhere.
     """
     client = wanted = None
+    limits: RateLimiter = current_app.extensions[RATE_LIMITER]
     try:
         address = _address()
         wanted = _load(AuthorizationQuery(), request.args)
         wanted = replace(wanted, resource=_resource(wanted.resource, address) or address + MCP)
-        client = find_client(wanted.client_id)
+        with limits.limit_key_guesses():  # or anybody could have any number of addresses fetched
+            client = find_client(wanted.client_id)
         if not may_return_to(client, wanted.redirect_uri):
             client = None
             raise _error("invalid_redirect_uri", "The program wants you sent to an address that it did not register.")
-        return _page(client, wanted) if request.method == "GET" else _decide(address, client, wanted)
+        return _page(client, wanted) if request.method == "GET" else _decide(address, client, wanted, limits)
     except RecapError as error:
         return _page(client, wanted, error)
 
 
-def _decide(address: str, client: OAuthClient, wanted: Authorization) -> Response:
+def _decide(address: str, client: OAuthClient, wanted: Authorization, limits: RateLimiter) -> Response:
     """Connect the program with the key in the form, or not. Raises RecapError."""
     # A browser says so with every form; what is no browser holds nobody's key but its own person's.
     if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise Forbidden("origin_refused", "A page of another site sent this form. Nothing was done.")
     request.max_content_length = BODY_BYTES
-    form, limits = request.form, current_app.extensions[RATE_LIMITER]
+    form = request.form
     answer = {"error": "access_denied"}
     if form.get("decision") == "connect":
         scopes = wanted.scopes - (set() if "change" in form else {ADMIN})

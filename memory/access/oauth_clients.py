@@ -20,7 +20,7 @@ from cachetools.func import ttl_cache
 
 from config.parsers import Network
 from memory.access.keys import is_loopback
-from memory.errors import InvalidRequest, RecapError
+from memory.errors import InvalidRequest, Unauthenticated
 from memory.ops.public_network import NotPublic, PublicNetwork
 from models.oauth import OAuthClient
 
@@ -54,7 +54,7 @@ def register(name: str, redirect_uris: Sequence[str]) -> OAuthClient:
 
 
 def find_client(client_id: str) -> OAuthClient:
-    """Return the program of a client_id. Raises InvalidRequest for one that there can't be, or can't be read."""
+    """Return the program of a client_id. Raises InvalidRequest; Unauthenticated for a wrong description."""
     try:
         if client_id.startswith("https://"):
             return _described(client_id)
@@ -120,9 +120,8 @@ def _described(client_id: str) -> OAuthClient:
     return OAuthClient(client_id, client.name, client.redirect_uris, host)
 
 
-def _undescribed(host: str, problem: str) -> RecapError:
-    text = f"The program names a description of itself at {host}, but {problem}."
-    return InvalidRequest("invalid_client", text, status=400)
+def _undescribed(host: str, problem: str) -> Unauthenticated:
+    return Unauthenticated("invalid_client", f"The program names a description of itself at {host}, but {problem}.")
 
 
 def _fetch(url: str) -> bytes:
