@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, tzinfo
+from functools import cached_property
 from typing import NamedTuple
 
 from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, vocabulary
@@ -147,7 +148,7 @@ class MessageReading:
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
             text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
             return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=True)
-        if times and _is_vague(keywords(self._without_times(), self.analysis)):  # "what did we do yesterday?"
+        if times and self._is_vague_without_times:  # "what did we do yesterday?"
             return RecallPlan(kind, reason, ALL, "", spans, dangling)
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
@@ -162,12 +163,13 @@ class MessageReading:
         words = self.keywords
         return _is_vague(words) and (points_back or (bool(words) and (self.names_oneself or self.is_elsewhere)))
 
-    def _without_times(self) -> str:
-        """Return what the message says beside the times it names."""
+    @cached_property
+    def _is_vague_without_times(self) -> bool:
+        """True where the message says nothing definite beside the times it names."""
         text = self.message
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
-        return text
+        return _is_vague(keywords(text, self.analysis))
 
 
 def about(question: str) -> str | None:
