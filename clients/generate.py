@@ -80,13 +80,7 @@ class Operation:
 
     @cached_property
     def ids(self) -> list[Field]:
-        names = [name for name in re.findall(r"{(\w+)}", self.path) if name != "user_id"]
-        return [
-            Field(name, one["schema"], True)
-            for name in names
-            for one in self._parameters("path")
-            if one["name"] == name
-        ]
+        return [Field(one["name"], one["schema"], True) for one in self._parameters("path") if one["name"] != "user_id"]
 
     @cached_property
     def body(self) -> Schema | None:
@@ -280,26 +274,17 @@ def used(document: Schema) -> dict[str, Schema]:
 
 
 def python_types(document: Schema) -> str:
-    lines = [
-        f'"""The JSON objects that calls take and answer.\n\n{HEADER}\n"""',
-        "from __future__ import annotations",
-        "",
-    ]
-    lines += ["from typing import Any, Literal, NotRequired, TypedDict", ""]
+    lines = [f'"""The JSON objects that calls take and answer.\n\n{HEADER}\n"""', "from __future__ import annotations"]
+    lines.append("from typing import Any, Literal, NotRequired, TypedDict")
     for name, schema in used(document).items():
         fields = {key: PYTHON.write(one).replace("types.", "") for key, one in schema.get("properties", {}).items()}
         required = schema.get("required", [])
         fields = {key: kind if key in required else f"NotRequired[{kind}]" for key, kind in fields.items()}
         if all(key.isidentifier() and not keyword.iskeyword(key) for key in fields):
-            lines += [
-                f"class {name}(TypedDict):",
-                *(f"    {key}: {kind}" for key, kind in fields.items()),
-                "    pass",
-                "",
-            ]
+            lines += [f"class {name}(TypedDict):", *(f"    {key}: {kind}" for key, kind in fields.items()), "    pass"]
         else:
             quoted = ", ".join(f'"{key}": "{kind}"' for key, kind in fields.items())
-            lines += [f'{name} = TypedDict("{name}", {{{quoted}}})', ""]
+            lines.append(f'{name} = TypedDict("{name}", {{{quoted}}})')
     return formatted("\n".join(lines))
 
 
@@ -427,7 +412,7 @@ def python_values(call: Operation, streamed: bool) -> str:
 def described(call: Operation, streamed: bool = False) -> str:
     summary = "Send a message as `chat` does, and get the reply word by word" if streamed else call.spec["summary"]
     text = [] if streamed else call.spec.get("description", "").split("\n\n")
-    paragraphs = [f"{summary}.", *(one for one in text if one)]
+    paragraphs = [one.replace("\\", "\\\\") for one in (f"{summary}.", *text) if one]
     wrapped = "\n\n".join(textwrap.fill(" ".join(one.split()), 110) for one in paragraphs)
     return textwrap.indent(wrapped, " " * 8).strip() + ("\n        " if "\n" in wrapped else "")
 

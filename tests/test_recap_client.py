@@ -197,6 +197,10 @@ def test_the_latest_items_come_in_their_order_and_a_corrupt_one_hides_no_other(l
     assert asyncio.run(session.get_items()) == items
     shorter = RecapSession(name, live.url, user_id=name, session_settings=SessionSettings(limit=2))
     assert asyncio.run(shorter.get_items()) == items[-2:]
+    shorter = RecapSession(name, live.url, user_id=name, session_settings={"limit": 3})
+    assert asyncio.run(shorter.get_items()) == items[-3:]
+    with pytest.raises(TypeError, match="limitt"):
+        RecapSession(name, live.url, user_id=name, session_settings={"limitt": 3})
     assert [asyncio.run(session.pop_item()) for _ in range(3)] == items[:-4:-1]
     assert asyncio.run(session.get_items(1)) == items[127:128]
 

@@ -43,9 +43,7 @@ class RecapSession:
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
         self.session_id = session_id
-        if isinstance(session_settings, dict):
-            session_settings = SessionSettings(**session_settings)
-        self.session_settings: SessionSettings | None = session_settings
+        self.session_settings: SessionSettings | None = SessionSettings().resolve(session_settings)
         self._recap = Recap(base_url, api_key, user_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
