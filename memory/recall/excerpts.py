@@ -127,21 +127,21 @@ def fit_budget(
         return best[message_id].score / line_tokens(line, first=False) ** LENGTH_POWER
 
     for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
-        for one in around:
-            if one.message.id in seen:
+        for near in around:
+            if near.message.id in seen:
                 continue
-            message, line = line_of(one.message)
-            day, on = message.created_at.date(), days.setdefault(one.session_id, set())
+            message, line = line_of(near.message)
+            day, on = message.created_at.date(), days.setdefault(near.session_id, set())
             cost = line_tokens(line, first=not on, same_day=on == {day})
             if cost > budget:
                 break
             budget -= cost
             seen.add(message.id)
-            located_by_session.setdefault(one.session_id, []).append(one._replace(message=message))
+            located_by_session.setdefault(near.session_id, []).append(near._replace(message=message))
             on.add(day)
     excerpts = []
     for located in located_by_session.values():
-        messages = sorted((one.message for one in located), key=lambda message: message.position)
+        messages = sorted((near.message for near in located), key=lambda message: message.position)
         ids = {message.id for message in messages}
         if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
             hit_ids = tuple(hit.message_id for hit in shown_hits)
@@ -173,9 +173,9 @@ def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
     """
     messages, gist = excerpt.messages, excerpt.gist
     updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
-    told = list(map(escape, gist.lines)) if gist is not None else []
+    gist_lines = list(map(escape, gist.lines)) if gist is not None else []
     message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
-    lines = "\n".join([*told, *([GAP] if told and messages else ()), *message_lines(messages, updated)])
+    lines = "\n".join([*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)])
     return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
 
 

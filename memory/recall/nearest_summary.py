@@ -33,12 +33,12 @@ def find_summaries(
 ) -> list[Excerpt]:
     """Return lines of the summaries of other sessions that fit a query, best first."""
     summaries = {
-        one.id: one
-        for one in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
-        if one.session_row_id != scope.session_row_id
+        summary.id: summary
+        for summary in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
+        if summary.session_row_id != scope.session_row_id
     }
     limited = prepared._replace(query=replace(prepared.query, limit=limit))
-    hits = index.rank_texts(limited, [one.document for one in summaries.values()])
+    hits = index.rank_texts(limited, [summary.document for summary in summaries.values()])
     hits = [hit for hit in hits if OTHER.is_open([hit])]
     rows = (
         {row.id: row for row in tx.execute(_SESSIONS, {"sessions": [hit.session_id for hit in hits]})} if hits else {}

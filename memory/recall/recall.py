@@ -72,7 +72,7 @@ class PreparedPlan:
         return self.reading is None or not self.reading.trigger(visible_texts).looks_back
 
 
-class Found(NamedTuple):
+class Findings(NamedTuple):
     """Rows of one snapshot that a turn may show, and the plan they were found by.
 
     query: what was searched for, if anything.
@@ -132,7 +132,7 @@ class Recall:
         plan: PreparedPlan,
         generation: str,
         flags: SearchFlags = ALL_KINDS,
-    ) -> Found:
+    ) -> Findings:
         """Read what the plan needs of the owner's messages, in the snapshot of `tx`.
 
         generation: that of the owner's index, read before the transaction began: a message may be seen twice, never
@@ -140,51 +140,53 @@ class Recall:
         flags: kinds of rows that the owner may have.
         """
         if not plan.budget or plan.reading is None:
-            return Found(RecallPlan("off", "recall is off"))
+            return Findings(RecallPlan("off", "recall is off"))
         by_session = self.settings.recall_scope == "session"
         if by_session and scope.session_row_id is None:
-            return Found(RecallPlan("session_only", "recall keeps to the session, and this turn is in none"))
+            return Findings(RecallPlan("session_only", "recall keeps to the session, and this turn is in none"))
         final = plan.reading.plan(scope.visible_texts, always=plan.mode == "always")
         if not final.share:
-            return Found(final)
-        found = Found(final, scope)
+            return Findings(final)
+        findings = Findings(final, scope)
         query = Query(final.text, self.settings.recall_limit, times=final.times)
         if final.text and plan.prepared is not None:
             query = replace(plan.prepared.query, times=final.times)
-            found = self._find(tx, scope, plan.prepared._replace(query=query), generation, flags)
+            findings = self._find(tx, scope, plan.prepared._replace(query=query), generation, flags)
         elif final.times:
-            found = self._find_latest(tx, scope, query)
-        found = found._replace(plan=final)
+            findings = self._find_latest(tx, scope, query)
+        findings = findings._replace(plan=final)
         if final.latest:
-            found = found._replace(endings=self._find_endings(tx, scope, min(plan.budget, endings.ENDINGS_TOKENS_MAX)))
-        elif found.query is not None and flags.summaries and not by_session:
+            findings = findings._replace(
+                endings=self._find_endings(tx, scope, min(plan.budget, endings.ENDINGS_TOKENS_MAX))
+            )
+        elif findings.query is not None and flags.summaries and not by_session:
             limit = self.settings.recall_limit + 1  # so that one is left of a session that no excerpt is of
-            summaries = find_summaries(tx, self.search.index, scope, found.query, limit)
-            found = found._replace(summaries=summaries)
-        return found
+            summaries = find_summaries(tx, self.search.index, scope, findings.query, limit)
+            findings = findings._replace(summaries=summaries)
+        return findings
 
-    def select(self, found: Found, plan: PreparedPlan) -> RecallResult:
+    def select(self, findings: Findings, plan: PreparedPlan) -> RecallResult:
         """Return the excerpts that are worth showing, within the budget.  May call the mini model.
 
         Call it with no transaction open.
         """
-        final, scope = found.plan, found.scope
+        final, scope = findings.plan, findings.scope
         if scope is None:
             return RecallResult((), plan.mode, final.reason, final.kind)
         most = int(plan.budget * final.share)
         unasked = None if plan.nearest or plan.mode == "always" else VAGUE if final.latest else final.kind
-        excerpts = self._select(found, scope, most, unasked)
+        excerpts = self._select(findings, scope, most, unasked)
         if final.latest and not any(map(_tells_of_oneself, excerpts)):
             excerpts = ()
-        excerpts += nearest_summary(found.summaries, excerpts, most)
+        excerpts += nearest_summary(findings.summaries, excerpts, most)
         reason, kind = final.reason, final.kind
-        if not excerpts and found.endings:
-            excerpts, reason, kind = found.endings, f"{reason}, so the latest conversations are shown", LATEST
+        if not excerpts and findings.endings:
+            excerpts, reason, kind = findings.endings, f"{reason}, so the latest conversations are shown", LATEST
         elif not excerpts and final.dangling:
             reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
         elif not excerpts:
             reason = f"{reason}, but nothing earlier fits"
-        if found.query is not None and found.query.failure is not None:
+        if findings.query is not None and findings.query.failure is not None:
             reason += f"; {WORDS_ALONE}"
         return RecallResult(excerpts, plan.mode, reason, kind)
 
@@ -199,16 +201,16 @@ class Recall:
         prepared = index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
         generation = index.generation(scope.owner_key)
         with self.search.database.connect() as tx:
-            found = (
+            findings = (
                 self._find(tx, scope, prepared, generation, flags)
                 if query.text
                 else self._find_latest(tx, scope, query)
             )
-        return self._select(found, scope, budget, None)
+        return self._select(findings, scope, budget, None)
 
     def _find(
         self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, generation: str, flags: SearchFlags
-    ) -> Found:
+    ) -> Findings:
         """Search, and load the windows and marks of the hits."""
         spare = SPARE * (1 + flags.unhelpful)
         limit = max(prepared.query.limit + spare, reranking.MOST if self.mini else 0)
@@ -224,16 +226,16 @@ class Recall:
         )
         hit_ids = [hit.message_id for hit in matches.hits]
         marks = marks_on(tx, scope.owner_id, hit_ids) if flags.unhelpful and hit_ids else ()
-        return Found(RecallPlan("", ""), scope, prepared, matches, marks)
+        return Findings(RecallPlan("", ""), scope, prepared, matches, marks)
 
-    def _find_latest(self, tx: Connection, scope: SearchScope, query: Query) -> Found:
+    def _find_latest(self, tx: Connection, scope: SearchScope, query: Query) -> Findings:
         """Load the latest messages of the query's times."""
         spans: Spans = query.times or [(query.after, query.before)]
         session = self._session_of(scope)
         ids = find_latest(tx, scope.owner_id, session, spans, query.limit, scope.exclude)
         hits = [Hit(message_id, 0, 1 / rank, {"time": 1.0}) for rank, message_id in enumerate(ids, 1)]
         window = load_windows(tx, scope.owner_id, ids, self.settings.recall_window)
-        return Found(RecallPlan("", ""), scope, None, Matches(hits, window))
+        return Findings(RecallPlan("", ""), scope, None, Matches(hits, window))
 
     def _find_endings(self, tx: Connection, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
         """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
@@ -245,13 +247,13 @@ class Recall:
     def _session_of(self, scope: SearchScope) -> int | None:
         return (scope.session_row_id or 0) if self.settings.recall_scope == "session" else None
 
-    def _select(self, found: Found, scope: SearchScope, budget: int, unasked: str | None) -> tuple[Excerpt, ...]:
+    def _select(self, findings: Findings, scope: SearchScope, budget: int, unasked: str | None) -> tuple[Excerpt, ...]:
         """Return excerpts around the hits that are worth showing, in at most `budget` tokens.
 
         unasked: the kind of a turn's message; then nothing is shown unless a hit is near enough (see `gate`), or the
         mini model says that one helps.
         """
-        matches, window_size = found.matches, self.settings.recall_window
+        matches, window_size = findings.matches, self.settings.recall_window
         if matches.index_lost:
             self.search.index_again(scope.owner_id)
         window = {
@@ -261,12 +263,12 @@ class Recall:
             or (located.session_id == scope.session_row_id and not located.message.is_kept_out)
         }
         hits, empty = list(matches.hits), empty_exchanges(window)
-        if found.query is not None:
+        if findings.query is not None:
             hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
             hits = hits if unasked == "reference" else statements(hits, window)  # "what did I ask you?"
-            hits = self._near_enough(scope, found.query.query, hits, window, unasked)
-            hits = self._demote_unhelpful(found.query, found.marks, hits)
-            hits = relevant(hits[: found.query.query.limit])
+            hits = self._near_enough(scope, findings.query.query, hits, window, unasked)
+            hits = self._demote_unhelpful(findings.query, findings.marks, hits)
+            hits = relevant(hits[: findings.query.query.limit])
         exclude = scope.exclude | empty
         return fit_budget(window, hits, budget=budget, window_size=window_size, exclude=exclude)
 

@@ -61,13 +61,15 @@ class RelatedSessions:
             session = get_session(tx, caller, session_id)
             owner_id = session.owner_id
             shared = _shared(tx, owner_id, session.id)
-            summaries = {one.id: one for one in facts_and_summaries(tx.connection(), "summary", owner_id, None)}
+            summaries = {
+                summary.id: summary for summary in facts_and_summaries(tx.connection(), "summary", owner_id, None)
+            }
         near: dict[int, float] = {}
-        own = next((one for one in summaries.values() if one.session_row_id == session.id), None)
+        own = next((summary for summary in summaries.values() if summary.session_row_id == session.id), None)
         if own is not None and len(summaries) > 1:
             topic = own.text.partition("\n")[0].partition(": ")[2]
             prepared = self.index.prepare(Query(topic, SUMMARIES, alone=True))
-            hits = self.index.rank_texts(prepared, [one.document for one in summaries.values()])
+            hits = self.index.rank_texts(prepared, [summary.document for summary in summaries.values()])
             near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
             near.pop(session.id, None)
         with self.database.read() as tx:
@@ -76,19 +78,19 @@ class RelatedSessions:
                     SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE
                 )
             ).all()
-        found = []
+        related = []
         for row in rows:
             share, names = shared.get(row.id, (0.0, ()))
             summary = near.get(row.id)
             score = 1 - (1 - share) * (1 - (summary or 0.0))
-            found.append(RelatedSession(row.public_id, row.title, row.updated_at, score, names, summary))
-        return sorted(found, key=lambda one: (-one.score, one.session_id))[:limit]
+            related.append(RelatedSession(row.public_id, row.title, row.updated_at, score, names, summary))
+        return sorted(related, key=lambda session: (-session.score, session.session_id))[:limit]
 
 
 def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int, tuple[float, tuple[str, ...]]]:
     """Return the other sessions that share entities with one, their share of its own by rarity, and names."""
     rows = tx.execute(_LINKS, {"owner": owner_id}).all()
-    links = [(session_id, Relation(**one)) for session_id, found in rows for one in found]
+    links = [(session_id, Relation(**stored)) for session_id, relations in rows for stored in relations]
     names, called = EntityResolver(link for _, link in links), dict[str, str]()
     entities: dict[int, set[str]] = {}
     for session_id, link in links:
@@ -104,7 +106,7 @@ def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int,
     return {
         session_id: (
             sum(rarity[entity] for entity in both) / sum(rarity.values()),
-            tuple(called[entity] for entity in sorted(both, key=lambda one: (-rarity[one], one))[:NAMED_MAX]),
+            tuple(called[entity] for entity in sorted(both, key=lambda entity: (-rarity[entity], entity))[:NAMED_MAX]),
         )
         for session_id, of_one in entities.items()
         if (both := own & of_one)

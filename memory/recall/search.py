@@ -225,7 +225,7 @@ class Search:
         for hit in matches.hits:
             if located := around.get(hit.message_id):
                 message = located[0].message
-                beside = sorted((one.message for one in located), key=lambda one: one.position) if window else []
+                beside = sorted((near.message for near in located), key=lambda near: near.position) if window else []
                 highlights = self.index.highlights(prepared, message.content)
                 session_title = message.session_id, located[0].title
                 results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *session_title))

@@ -24,7 +24,7 @@ def is_question(message: Message) -> bool:
     content = message.content
     if "?" not in content and "？" not in content:
         return not content
-    asked = sum(len(one) for one in _SENTENCE.findall(content) if one.rstrip()[-1:] in ("?", "？"))
+    asked = sum(len(sentence) for sentence in _SENTENCE.findall(content) if sentence.rstrip()[-1:] in ("?", "？"))
     return asked >= QUESTION_SHARE * len(content)
 
 
@@ -36,12 +36,14 @@ def is_denial(message: Message) -> bool:
 
 def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
-    denied = {(one.session_id, one.message.position) for one in window.values() if is_denial(one.message)}
+    denied = {
+        (located.session_id, located.message.position) for located in window.values() if is_denial(located.message)
+    }
     return frozenset(
         message_id
-        for message_id, one in window.items()
-        if (one.session_id, one.message.position) in denied
-        or ((one.session_id, one.message.position + 1) in denied and is_question(one.message))
+        for message_id, located in window.items()
+        if (located.session_id, located.message.position) in denied
+        or ((located.session_id, located.message.position + 1) in denied and is_question(located.message))
     )
 
 

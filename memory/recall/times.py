@@ -46,7 +46,7 @@ def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
             apart = all(end <= other.start or other.end <= start for other in ranges)
             if apart and span.after < min(span.before, now):
                 ranges.append(TimeRange(*span, text[start:end], start, end))
-    return sorted(ranges, key=lambda one: one.start)
+    return sorted(ranges, key=lambda time_range: time_range.start)
 
 
 # -- the calendar

@@ -69,14 +69,14 @@ class Unhelpful:
             asked, owner_id = exchange.message, exchange.session.owner_id
             theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
             query = MESSAGES.where(*theirs, _M.created_at <= asked.created_at)
-            found = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
-            if missing := sorted({*hits}.difference(one.id for one in found)):
+            messages = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
+            if missing := sorted({*hits}.difference(message.id for message in messages)):
                 raise NotFound(
                     "message_not_found",
                     f"The person has no message {missing[0]} that was said before that exchange. Nothing was stored.",
                     param="hits",
                 )
-            put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{found[0].session_id}", {})
+            put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{messages[0].session_id}", {})
             item = documents.write(tx, owner_id, put, self.now(), sources=[asked.id, *hits])
             return marks(tx.connection(), _I.id == item.id)[0]
 
@@ -92,18 +92,18 @@ class Unhelpful:
             wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
             if message_id is not None:
                 wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
-            found = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
-        return page_of(found, limit, lambda one: (one.id,))
+            excerpts = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
+        return page_of(excerpts, limit, lambda excerpt: (excerpt.id,))
 
 
 def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
     """Return the marks whose items are these, newest first."""
-    found = []
+    excerpts = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
     for (item_id, created_at), of in groupby(rows, key=lambda row: (row[0], row[1])):
         *messages, question = (Message._make(row[2:]) for row in of)
-        found.append(UnhelpfulExcerpt(item_id, created_at, question, messages))
-    return found
+        excerpts.append(UnhelpfulExcerpt(item_id, created_at, question, messages))
+    return excerpts
 
 
 def marks_on(tx: Connection, owner_id: int, message_ids: Collection[int]) -> list[UnhelpfulExcerpt]:

@@ -35,7 +35,7 @@ from memory.prompts.prompts import SYSTEM_TEXT
 from memory.quoting import block, fact_line, summary_block, to_prompt_message
 from memory.recall import unhelpful
 from memory.recall.indexing import UNINDEXED, to_unindexed
-from memory.recall.recall import QUERY_CHARS, Found, PreparedPlan, RecallResult
+from memory.recall.recall import QUERY_CHARS, Findings, PreparedPlan, RecallResult
 from memory.recall.search import SearchFlags, SearchScope
 from memory.recall.triggers import about
 from memory.sessions.compaction import summary_state
@@ -189,9 +189,9 @@ def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None)
             is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
             if is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
                 plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
-                found = engine.recall.find(tx, context.scope, plan, generation, context.prefix.flags)
+                findings = engine.recall.find(tx, context.scope, plan, generation, context.prefix.flags)
                 break
-    return _select(engine, turn, context, plan, found, reason)
+    return _select(engine, turn, context, plan, findings, reason)
 
 
 def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | None = None) -> Context:
@@ -414,7 +414,9 @@ def _plan_recall(
     return (replace(plan, mode=mode) if mode == "tools" else plan), reason
 
 
-def _select(engine: Engine, turn: Turn, context: Context, plan: PreparedPlan, found: Found, reason: str) -> Context:
+def _select(
+    engine: Engine, turn: Turn, context: Context, plan: PreparedPlan, findings: Findings, reason: str
+) -> Context:
     """Add the facts, excerpts and examples that suit the message.  A turn that goes on keeps those it began with.
 
     In mode `tools` the excerpts are left to the model (MODEL_SEARCHES).
@@ -429,7 +431,7 @@ def _select(engine: Engine, turn: Turn, context: Context, plan: PreparedPlan, fo
     if plan.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
-        recalled = engine.recall.select(found, plan)
+        recalled = engine.recall.select(findings, plan)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
     visible = {(message.id, message.created_at) for message in context.recent}
     # A fact that the person edited, which holds from then on, says something else than its message.
