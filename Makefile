@@ -45,6 +45,7 @@ check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure co
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
 	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
+	$(BIN)/pytest -q -rs tests/test_clients.py -k modules_fit_the_types
 	@$(MAKE) --no-print-directory docs
 
 docs: $(VENV)/.docs  ## Build the documentation site, which Recap then serves at /docs/guide/

@@ -264,6 +264,14 @@ def test_the_types_of_recaps_own_client_fit_its_use(run: Node) -> None:
     run("node_modules/typescript/bin/tsc", *options.split(), "recap_client.mjs")
 
 
+def test_the_pages_modules_fit_the_types_of_the_api(node: str) -> None:
+    """Vendored modules are not checked: they are not the page's own."""
+    command = [node, "node_modules/typescript/bin/tsc", "-p", str(HERE.parents[1] / "web" / "jsconfig.json")]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode in (0, 2), done.stdout + done.stderr  # 2: something was found
+    assert [line for line in done.stdout.splitlines() if "error TS" in line and "static/vendor/" not in line] == []
+
+
 def test_the_readme_and_the_example_of_recaps_own_client_run(run: Node, recap: Server, model: ModelServer) -> None:
     package = HERE.parents[1] / "clients/js"
     readme = "".join(re.findall(r"^```js\n(.*?)^```", (package / "README.md").read_text("utf-8"), re.M | re.S))

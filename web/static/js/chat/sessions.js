@@ -241,7 +241,7 @@ class Sessions extends Component {
 function groupName({ pinned, updated_at: iso }) {
   if (pinned) return text("chat.sessions.pinned");
   if (isRecent(iso)) return dayName(iso);
-  const days = (Date.now() - new Date(iso)) / 86_400_000;
+  const days = (Date.now() - Number(new Date(iso))) / 86_400_000;
   if (days < 31) return text(days < 7 ? "chat.sessions.this_week" : "chat.sessions.this_month");
   return new Intl.DateTimeFormat(LOCALE, { month: "long", year: "numeric" }).format(new Date(iso));
 }

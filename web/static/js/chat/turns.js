@@ -32,6 +32,7 @@ export function heardOf(sessionId, messageId, soFar) {
 export const forgetPart = (sessionId) => sessionStorage.removeItem(slot(sessionId));
 
 class Turn {
+  sessionId; text; replaces; resumes; history; remember; fresh; // as they were asked for
   reply = "";
   thought = null; // what the model thought before it answered: {words, since, seconds}; never stored
   heard = true; // false: the reply is written without this page hearing it
@@ -43,7 +44,7 @@ class Turn {
   #abort = new AbortController();
 
   /** `resumes`: the id of the stored message to answer; `replaces`: the id of the message to replace. */
-  constructor({ sessionId, text, replaces = null, resumes = null, history = null, remember = true, fresh }) {
+  constructor({ sessionId, text, replaces = null, resumes = null, history = null, remember = true, fresh = false }) {
     Object.assign(this, { sessionId, text, replaces, resumes, history, remember, fresh });
     this.startedAt = new Date().toISOString();
     this.asked = chosenModel();

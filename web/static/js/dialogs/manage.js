@@ -52,6 +52,7 @@ class Facts extends Component {
     room: PAGE, // the maximum number of facts shown
     facts: null, // all that match, newest first; null: not loaded yet
     titles: new Map(), // of chats, by id
+    trouble: {},
     selected: new Set(), // ids; some may not be visible any more
   };
 
@@ -65,8 +66,7 @@ class Facts extends Component {
     opened = this;
     const { q, category, day } = this.state;
     const as_of = day && new Date(`${day}T23:59:59`).toISOString();
-    const loaded = [api.all("/api/facts", { q: q.trim(), category, as_of }), api.all("/api/sessions")];
-    const [facts, chats] = await Promise.all(loaded);
+    const [facts, chats] = await Promise.all([api.all("/api/facts", { q: q.trim(), category, as_of }), api.all("/api/sessions")]);
     if (isLast()) this.setState({ facts, titles: new Map(chats.map(({ id, title }) => [id, title])) });
   }
 

@@ -54,7 +54,7 @@ class ModelServer extends Component {
   }
 
   draft() {
-    const typed = [...new FormData(this.form.current)].map(([name, value]) => [name, value.trim()]);
+    const typed = [...new FormData(this.form.current)].map(([name, value]) => [name, String(value).trim()]);
     const draft = Object.fromEntries(typed);
     const same = draft.base_url === this.state.server.base_url; // the key in use goes to its own address only
     return { ...draft, api_key: draft.api_key || (same ? null : "") };

@@ -26,7 +26,7 @@ export class Webhooks extends Component {
     const form = event.target;
     const { url, words } = Object.fromEntries(new FormData(form));
     this.act(async () => {
-      const { secret } = await api.post(PATH, { url: url.trim(), words: Boolean(words) });
+      const { secret } = await api.post(PATH, { url: String(url).trim(), words: Boolean(words) });
       form.reset();
       return { secret };
     });

@@ -9,7 +9,7 @@ import { Differences, openVersions } from "./versions.js";
 const FIRST = { name: "general", version: 0, text: "" }; // what feedback changes, once there is one
 
 const pathOf = (name) => `/api/instructions/${encodeURIComponent(name)}`;
-const partsOf = ({ text: words }) => [[text("memory.instructions.text"), words ? words.split("\n") : []]];
+const partsOf = (/** @type {any} */ { text: words }) => [[text("memory.instructions.text"), words ? words.split("\n") : []]];
 
 export default class Instructions extends Component {
   state = { items: [], editing: null }; // editing: the name of one

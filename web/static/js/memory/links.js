@@ -84,7 +84,7 @@ function placesOf(edges, around) {
   const rings = Map.groupBy([...found], ([, { step }]) => step);
   const place = ([name, { kind, step }], at, ring) => {
     const angle = (2 * Math.PI * at) / ring.length;
-    return [name, { kind, x: RINGS[step] * Math.cos(angle), y: 0.85 * RINGS[step] * Math.sin(angle) }];
+    return /** @type {[string, any]} */ ([name, { kind, x: RINGS[step] * Math.cos(angle), y: 0.85 * RINGS[step] * Math.sin(angle) }]);
   };
   return new Map([...rings.values()].flatMap((ring) => ring.map(place)));
 }

@@ -51,7 +51,7 @@ function keyOfAnotherTab() {
   });
 }
 
-let askForKey = async () => false;
+let askForKey = async (_) => false;
 
 /** Set `ask(wrong)`, which shows the sign-in dialog and resolves to a key; `wrong`: the last key was refused. */
 export function onKeyNeeded(ask) {
@@ -86,7 +86,7 @@ async function learn() {
   return response.status;
 }
 
-async function reach(method, path, { query = {}, body, headers = {}, signal } = {}) {
+async function reach(method, path, { query = {}, body = undefined, headers = {}, signal = undefined } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
     const whose = NOBODYS.test(path) ? {} : { user_id: person() }; // read anew: a new key may be another person's
@@ -132,6 +132,7 @@ export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
 export const personPath = () => `/api/users/${encodeURIComponent(person())}`;
 
 /** Each resolves to the JSON of the response, or throws ApiError. */
+/** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page").Answer<Path>>} */
 export const get = (path, query) => answer("GET", path, { query });
 export const post = (path, body, query) => answer("POST", path, { body, query });
 export const put = (path, body) => answer("PUT", path, { body });
@@ -148,16 +149,17 @@ export function unlessGone(error) {
 export const find = (path) => get(path).catch(unlessGone);
 
 /** All items of a paginated list. */
-export async function all(path, query = {}) {
+/** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page").Item<Path>[]>} */
+export const all = async (path, query = {}) => {
   const items = [];
   let cursor;
   do {
-    const page = await get(path, { limit: 100, ...query, cursor });
+    const page = await get(String(path), { limit: 100, ...query, cursor });
     items.push(...page.items);
     cursor = page.next_cursor;
   } while (cursor);
   return items;
-}
+};
 
 /** Resolves to {blob, name}, to be saved as a file. */
 export async function download(path) {
@@ -171,7 +173,7 @@ export async function download(path) {
  * POST /api/chat with streaming: calls `heard(chunk)` for each chunk and resolves after [DONE].
  * Throws ApiError also for an error within the stream, and for a stream that breaks off.
  */
-export async function chat(body, { key, heard, signal }) {
+export async function chat(body, { key, heard, signal = undefined }) {
   const headers = { "Idempotency-Key": key };
   const response = await reach("POST", "/api/chat", { body: { ...body, stream: true }, headers, signal });
   if (!response.ok) throw await refusal(response);

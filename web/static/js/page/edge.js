@@ -6,8 +6,8 @@ export class Edge extends Component {
   place = createRef();
 
   componentDidMount() {
-    const near = ([{ isIntersecting }]) => isIntersecting && !this.state.busy && this.more();
-    this.watch = new IntersectionObserver(near, { scrollMargin: "400px" });
+    const near = ([entry]) => entry.isIntersecting && !this.state.busy && this.more();
+    this.watch = new IntersectionObserver(near, /** @type {any} */ ({ scrollMargin: "400px" }));
     this.watch.observe(this.place.current);
   }
 

@@ -6,7 +6,7 @@ import { elementOf, html } from "./html.js";
 import { fragmentOf } from "./safe_html.js";
 import { text as said } from "./words.js";
 
-const markdown = new MarkdownIt("default", { html: false, linkify: true, breaks: true }).use(footnotes);
+const markdown = new /** @type {any} */ (MarkdownIt)("default", { html: false, linkify: true, breaks: true }).use(footnotes);
 markdown.disable("footnote_inline"); // ^[a-z] is more often a regular expression
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false }); // do not turn "file.py" into a link
 

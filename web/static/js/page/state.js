@@ -22,7 +22,7 @@ tabs.addEventListener("message", ({ data }) => dispatch(data.name, data.detail))
 const dispatch = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
 
 export function on(name, listener) {
-  bus.addEventListener(name, (event) => listener(event.detail));
+  bus.addEventListener(name, (/** @type {any} */ event) => listener(event.detail));
 }
 
 export function emit(name, detail = null) {
