@@ -70,10 +70,6 @@ async function sayWhoAnswers() {
     render(null, byId("banners"));
   };
   const notice = html`
-    <div class="notice" id="notice">
-      <span>${ready.model.builtin ? help : ready.notice}</span>
-      <button onClick=${close}>${text("page.close")}</button>
-    </div>
-  `;
+    <div class="notice" id="notice"><span>${ready.model.builtin ? help : ready.notice}</span><button onClick=${close}>${text("page.close")}</button></div>`;
   render(wanted && notice, byId("banners"));
 }

@@ -44,11 +44,7 @@ class Strip extends Component {
     const open = stored("chart") ? stored("chart") === "shown" : sent < full && matchMedia(ROOM).matches;
     const old = busy && of !== shown.sessionId;
     return html`
-      <section
-        class="token-strip ${old ? "waiting-for-turns" : ""}"
-        aria-label=${text("chat.chart.tokens")}
-        hidden=${sent >= full && !trouble?.message}
-      >
+      <section class="token-strip ${old ? "waiting-for-turns" : ""}" aria-label=${text("chat.chart.tokens")} hidden=${sent >= full && !trouble?.message}>
         <details open=${open}>
           <summary class="cut muted" onClick=${(event) => this.fold(event, open)}>
             ${text("chat.chart.tokens")}
@@ -56,8 +52,7 @@ class Strip extends Component {
           </summary>
           <div class="token-body"><${Trouble} ...${trouble} />${points.length > 1 && html`<${Chart} points=${points} />`}</div>
         </details>
-      </section>
-    `;
+      </section>`;
   }
 }
 
@@ -92,13 +87,11 @@ function Chart({ points }) {
           <tbody>${cells.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
         </table>
       </div>
-    </figure>
-  `;
+    </figure>`;
 }
 
 const Key = ({ of }) => html`
-  <span><svg class="token-key" viewBox="0 0 18 8" aria-hidden="true"><path class="line-${of}" d="M0 4H18" /></svg>${text(`chat.chart.${of}`)}</span>
-`;
+  <span><svg class="token-key" viewBox="0 0 18 8" aria-hidden="true"><path class="line-${of}" d="M0 4H18" /></svg>${text(`chat.chart.${of}`)}</span>`;
 
 /** The lines, in a picture whose units are turns and tokens.  It is stretched to the room that there is. */
 function Plot({ points }) {
@@ -115,8 +108,7 @@ function Plot({ points }) {
         ${SERIES.map((series) => html`<path class="line-${series}" d=${line(series)} />`)}
       </svg>
       <div class="token-turns">${turn(1)}${turn(points.length)}</div>
-    </div>
-  `;
+    </div>`;
 }
 
 /** Round values for the axis, from zero to at least `most`. */

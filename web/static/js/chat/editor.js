@@ -17,6 +17,5 @@ export function Editor({ message, send, leave }) {
         <textarea name="words" rows="4" defaultValue=${message.content} aria-label=${text("chat.message.edited")} />
         <p class="muted small">${text("chat.message.edit_means")}</p>
       <//>
-    </article>
-  `;
+    </article>`;
 }

@@ -31,7 +31,6 @@ export class Feedback extends Component {
           cancel=${() => this.setState({ said: true })}>
           <textarea name="words" rows="2" aria-label=${text("chat.feedback.better")} placeholder=${text("chat.feedback.example")} />
         <//>`}
-      </div>
-    `;
+      </div>`;
   }
 }

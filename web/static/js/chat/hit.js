@@ -11,8 +11,7 @@ export const Hit = ({ hit, open }) => html`
     <span class="hit-title cut">${named(hit)}</span>
     <span class="when">${hit.role && text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
     <span class="hit-text">${marked(hit)}</span>
-  </button>
-`;
+  </button>`;
 
 function marked({ text: statement, content: said, highlights }) {
   const content = statement ?? said;

@@ -96,8 +96,7 @@ export class Message extends Component {
         </div>
         ${thumbs && html`<${Feedback} key=${thumbs} turn=${turn} thumbs=${thumbs} />`}
         ${explains && html`<${Why} turn=${turn} reply=${content} jump=${acts.jump} />`}
-      </article>
-    `;
+      </article>`;
   }
 }
 
@@ -106,14 +105,12 @@ function Versions({ ids, shown, show }) {
   const at = ids.indexOf(shown);
   const place = text("chat.message.version", { number: at + 1, count: ids.length });
   const step = (to, mark, label) => html`
-    <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>${mark}</button>
-  `;
+    <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>${mark}</button>`;
   return html`
     <span class="version-steps when-free" role="group" aria-label=${place} title=${place}>
       ${step(at - 1, "‹", text("chat.message.version_before"))} ${at + 1}/${ids.length}
       ${step(at + 1, "›", text("chat.message.version_after"))}
-    </span>
-  `;
+    </span>`;
 }
 
 /** Why no model reads a message any more; the server's words are in English. */
@@ -140,8 +137,7 @@ class NewFact extends Component {
         ${fact.text}${" "}
         ${holder.may.change && html`<button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
         <span class="problem" role="alert">${trouble?.message}</span>
-      </span>
-    `;
+      </span>`;
   }
 }
 
@@ -151,8 +147,7 @@ export function Thought({ thought }) {
     <details class="thought muted">
       <summary>${text("chat.message.thought", { count: thought.seconds })}</summary>
       <div class="typed">${thought.words.trim()}</div>
-    </details>
-  `;
+    </details>`;
 }
 
 /** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */

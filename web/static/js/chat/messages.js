@@ -42,8 +42,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
                 asked=${message === last && asked}
                 temporary=${temporary}
                 acts=${acts}
-              />
-            `,
+              />`,
       ];
     })}
     ${newer &&
@@ -72,5 +71,4 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
 const Unstored = ({ role, words }) => html`
   <article class="message ${role}" aria-label=${role === "user" ? text("chat.message.you") : text("chat.message.broken_off")}>
     <${Body} role=${role} words=${words} />
-  </article>
-`;
+  </article>`;

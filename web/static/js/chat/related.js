@@ -49,8 +49,7 @@ class Related extends Component {
             </li>
           `)}
         </ul>
-      </details>
-    `;
+      </details>`;
   }
 }
 

@@ -38,8 +38,7 @@ export class SessionRow extends Component {
         ${selecting
           ? html`<label class="check"><input type="checkbox" ...${about(text("chat.sessions.select"))} checked=${selected} onChange=${tick} /></label>`
           : holder.may.change && html`<${Menu} label=${text("chat.sessions.more", { title })} items=${items} />`}
-      </li>
-    `;
+      </li>`;
   }
 }
 
@@ -86,7 +85,6 @@ class Rename extends Component {
         onKeyDown=${this.keys}
         onBlur=${this.save}
       />
-      <${Trouble} ...${trouble} />
-    `;
+      <${Trouble} ...${trouble} />`;
   }
 }

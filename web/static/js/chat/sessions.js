@@ -112,9 +112,7 @@ class Sessions extends Component {
 
   // -- what the person does
 
-  select = (id, chosen) =>
-    this.setState(({ selected }) => ({ selected: [...(selected ?? []).filter((one) => one !== id), ...(chosen ? [id] : [])] }));
-
+  select = (id, chosen) => this.setState(({ selected }) => ({ selected: [...(selected ?? []).filter((one) => one !== id), ...(chosen ? [id] : [])] }));
   selectNone = () => this.setState({ selected: null });
   archive = (chats) => this.change(chats, { archived: !this.state.archived });
   pin = (chat) => this.change([chat], { pinned: !chat.pinned });
@@ -182,8 +180,7 @@ class Sessions extends Component {
           ${api.signedIn() && html`<button type="button" class="quiet" id="sign-out" onClick=${api.signOut}>${text("page.sign_out")}</button>`}
         </div>
         ${selected && this.bar(found ? found.titles : sessions)}
-      </footer>
-    `;
+      </footer>`;
   }
 
   /** What is done with the selected chats: it covers the buttons below the list, so that nothing moves. */
@@ -200,8 +197,7 @@ class Sessions extends Component {
           </button>
           <button class="danger grow" disabled=${none} onClick=${() => this.erase(chosen)}>${text("page.delete")}</button>
         </span>
-      </div>
-    `;
+      </div>`;
   }
 
   listed(sessions) {
@@ -234,8 +230,7 @@ class Sessions extends Component {
       selected=${this.state.selected?.includes(session.id)}
       open=${openSession}
       acts=${this}
-    />
-  `;
+    />`;
 }
 
 function groupName({ pinned, updated_at: iso }) {

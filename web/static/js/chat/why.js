@@ -36,8 +36,7 @@ export class Why extends Component {
           <${FurtherBack} memory=${memory} turn=${turn} marks=${marks} jump=${jump} />
           <${Tokens} usage=${turn.usage} />
         `}
-      </section>
-    `;
+      </section>`;
   }
 }
 
@@ -71,8 +70,7 @@ function ThisChat({ memory, near, jump }) {
       ${dropped > 0 && html`<p>${text("chat.why.dropped", { count: dropped })}</p>`}
       ${near.length > 0 && html`<p>${text("chat.why.nearest")}</p>`}
       <${Passages} excerpts=${near} jump=${jump} />
-    </div>
-  `;
+    </div>`;
 }
 
 /** What is known of the person beyond this chat, each as the prompt showed it: profile, instructions, facts, examples. */
@@ -89,8 +87,7 @@ function AboutYou({ memory: { profile, instructions = [], facts, examples = [] }
       <details open=${lines.length <= FEW}>
         <summary>${text(`chat.why.${name}`, { count: lines.length })}</summary>
         <ul class="lines">${lines.map((line) => html`<li class="typed">${line}</li>`)}</ul>
-      </details>
-    `,
+      </details>`,
   );
 }
 
@@ -100,8 +97,7 @@ function Fact({ text: words, session_id: session, source_message_id: source, pin
   return html`
     ${source ? html`<button ...${leads}>${words}</button>` : words}
     ${pinned && html` <span class="badge">${text("chat.why.pinned")}</span>`}
-    <${Reasons} parts=${parts} />
-  `;
+    <${Reasons} parts=${parts} />`;
 }
 
 const LOOKED = ["reference", "implicit", "plain", "time", "always", "missing"]; // kinds of messages for which Recap searches
@@ -117,8 +113,7 @@ function FurtherBack({ memory: { excerpts, recall }, turn, marks, jump }) {
       <p>${text(count ? "chat.why.recalled" : none, { reason, count })}</p>
       ${calls.length > 0 && html`<ul>${calls.map((call) => html`<li class="muted">${looked(call)}</li>`)}</ul>`}
       <${Passages} excerpts=${excerpts} turn=${turn} marks=${marks} jump=${jump} />
-    </div>
-  `;
+    </div>`;
 }
 
 function looked({ query, after, before, error, excerpts }) {
@@ -140,11 +135,9 @@ const Passages = ({ excerpts, turn, marks, jump }) => html`
           <${Passage} ...${excerpt} jump=${jump}>
             ${turn?.message_id && excerpt.hits.length > 0 && html`<${Judged} turn=${turn} hits=${excerpt.hits} mark=${mark} />`}
           <//>
-        </li>
-      `;
+        </li>`;
     })}
-  </ul>
-`;
+  </ul>`;
 
 /** Whether an excerpt helped with the question: it is marked as not helpful, and that is taken back. */
 class Judged extends Component {
@@ -166,12 +159,9 @@ class Judged extends Component {
     return html`
       <div class="row wrap">
         <span class="muted small" role="status">${mark && text("chat.why.marked")}</span>
-        <button class="link small" disabled=${busy} onClick=${mark ? this.undo : this.mark}>
-          ${text(mark ? "chat.why.undo" : "chat.why.unhelpful")}
-        </button>
+        <button class="link small" disabled=${busy} onClick=${mark ? this.undo : this.mark}>${text(mark ? "chat.why.undo" : "chat.why.unhelpful")}</button>
       </div>
-      <${Trouble} ...${trouble} />
-    `;
+      <${Trouble} ...${trouble} />`;
   }
 }
 
@@ -187,17 +177,12 @@ function Passage({ session_id: session, title, messages, hits, score, why, summa
         ${summary && html`<div class="typed">${summary.text}</div>`}
         ${messages.map(
           (message) => html`
-            <div>
-              <span class="muted">${speaker(message)}: </span>
-              ${hits.includes(message.id) ? html`<mark>${message.content}</mark>` : message.content}
-            </div>
-          `,
+            <div><span class="muted">${speaker(message)}: </span>${hits.includes(message.id) ? html`<mark>${message.content}</mark>` : message.content}</div>`,
         )}
       </blockquote>
       <${Reasons} parts=${{ score, ...why }} of=${first?.created_at} />
       ${children}
-    </div>
-  `;
+    </div>`;
 }
 
 /** Why something was taken, in words: its two strongest reasons.  The figures, by their names in the API, are folded. */
@@ -212,8 +197,7 @@ function Reasons({ parts, of }) {
     <details class="parts" hidden=${!figures.length}>
       <summary>${words.join(", ") || text("chat.why.details")}</summary>
       ${figures.map(([name, value]) => html`<span>${named(name)} ${value.toFixed(2)}</span>`)}
-    </details>
-  `;
+    </details>`;
 }
 
 function Tokens({ usage }) {
@@ -225,13 +209,11 @@ function Tokens({ usage }) {
     <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
       <rect class="bar-${kind}" width=${(100 * value) / Math.max(sent, full, 1)} height="10" rx="1" />
     </svg>
-    <span>${number(value)}</span>
-  `;
+    <span>${number(value)}</span>`;
   return html`
     <details>
       <summary>${text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens", { tokens: sent })}</summary>
       <div class="tokens">${bar("sent", sent)}${bar("full", full)}</div>
       <p class="muted">${said} ${text("chat.why.reply_took", { tokens: reply })}</p>
-    </details>
-  `;
+    </details>`;
 }

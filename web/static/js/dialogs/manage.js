@@ -176,8 +176,7 @@ class Facts extends Component {
             ${length ? text("dialogs.manage.forget_selected", { count: length }) : text("dialogs.manage.forget")}
           </button>
         </div>
-      </div>
-    `;
+      </div>`;
   }
 
   counted() {
@@ -196,19 +195,16 @@ class Facts extends Component {
         aria-label=${text("dialogs.manage.select", { fact })}
         onChange=${(event) => this.select([id], event.target.checked)}
       />
-    </label>
-  `;
+    </label>`;
 
   empty() {
     const { q, category, day } = this.state;
     const filtered = html`
       <p>${text("dialogs.manage.no_match")}</p>
-      <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>
-    `;
+      <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>`;
     const nothing = html`
       <p>${text("dialogs.manage.empty", { person: person() })}</p>
-      <p class="muted small">${text("dialogs.manage.empty_hint")}</p>
-    `;
+      <p class="muted small">${text("dialogs.manage.empty_hint")}</p>`;
     return html`<div class="manage-empty">${q.trim() || category || day ? filtered : nothing}</div>`;
   }
 }

@@ -86,8 +86,7 @@ export class PersonData extends Component {
         <p class="small ${busy && note && "muted dots"}" role="status">${note}</p>
         <${Trouble} ...${trouble} />
         <div class="stack" ref=${this.work} />
-      </div>
-    `;
+      </div>`;
   }
 }
 
@@ -105,7 +104,6 @@ function showReceipt(receipt) {
     <div class="row end">
       <button onClick=${save}>${text("dialogs.person_data.download_receipt")}</button>
       <button class="primary" autofocus onClick=${() => close()}>${text("dialogs.person_data.close_receipt")}</button>
-    </div>
-  `;
+    </div>`;
   return openDialog(text("dialogs.person_data.erased_title"), content);
 }

@@ -1,5 +1,4 @@
-// Tries a summary prompt on the chat on display: what its summary would be, and how it differs from the current one.
-// Guarantee: trying a prompt stores nothing.
+// Tries a summary prompt on the chat on display: what its summary would be, and how it differs from the current one. Guarantee: trying a prompt stores nothing.
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { EMPTY, partsOf } from "../memory/sections.js";
@@ -73,6 +72,5 @@ function Compared({ latest, preview }) {
   return html`
     <h3>${text("dialogs.prompts.result")}</h3>
     <p class="muted small">${about}</p>
-    <${Differences} before=${partsOf(latest?.sections ?? EMPTY)} after=${partsOf(preview.sections)} />
-  `;
+    <${Differences} before=${partsOf(latest?.sections ?? EMPTY)} after=${partsOf(preview.sections)} />`;
 }

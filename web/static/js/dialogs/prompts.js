@@ -137,8 +137,7 @@ class Editor extends Component {
         <button class="primary" disabled=${!drafts.has(name)} onClick=${this.save}>${text("page.save")}</button>
         ${drafts.has(name) && html`<button onClick=${this.undo}>${undo}</button>`}
         ${saved?.get(name)?.source === "stored" && html`<button class="danger" onClick=${this.remove}>${text("page.delete")}</button>`}
-      </div>
-    `;
+      </div>`;
   }
 
   row = (name) => {

@@ -76,8 +76,7 @@ class MemorySwitch extends Component {
           <span class="muted small">${text("dialogs.settings.memory_means")}</span>
         </span>
       </label>
-      <${Trouble} ...${trouble} />
-    `;
+      <${Trouble} ...${trouble} />`;
   }
 }
 
@@ -102,8 +101,7 @@ class ChatType extends Component {
         <option value="">${text("dialogs.settings.type_auto")}</option>
         ${types.map(({ name }) => html`<option value=${name}>${named(name)}</option>`)}
       </select>
-      <${Trouble} ...${trouble} />
-    `;
+      <${Trouble} ...${trouble} />`;
   }
 }
 
@@ -118,11 +116,9 @@ const Choices = ({ name, options, chosen, choose }) => html`
             <span class="choice-title">${text(`dialogs.settings.choices.${name}.${value || "device"}`)}</span>
             ${name === "recall" && html`<span class="muted small">${text(`dialogs.settings.choices.recall_means.${value}`)}</span>`}
           </span>
-        </label>
-      `,
+        </label>`,
     )}
-  </fieldset>
-`;
+  </fieldset>`;
 
 function wear(theme) {
   keep("theme", theme);
@@ -153,8 +149,7 @@ class Name extends Component {
         <input type="text" value=${name} placeholder="me" readOnly=${bound} aria-describedby="user-help" ...${PLAIN}
           onInput=${({ target }) => this.setState({ name: target.value })} onChange=${this.apply} />
       </label>
-      <p class="small" role="status">${note}</p>
-    `;
+      <p class="small" role="status">${note}</p>`;
   }
 }
 
@@ -192,9 +187,7 @@ class SummaryPrompt extends Component {
       <p class="muted small">${text("dialogs.settings.prompt_about")}</p>
       <label class="field">
         ${text("dialogs.settings.prompt")}
-        <select disabled=${!prompts} value=${chosen} onChange=${this.choose}>
-          ${[...names].map((name) => html`<option value=${name}>${name}</option>`)}
-        </select>
+        <select disabled=${!prompts} value=${chosen} onChange=${this.choose}>${[...names].map((name) => html`<option value=${name}>${name}</option>`)}</select>
       </label>
       <p class="small" role="status">${prompts && words === undefined && text("dialogs.settings.prompt_gone")}</p>
       <${Trouble} ...${trouble} />
@@ -202,8 +195,7 @@ class SummaryPrompt extends Component {
         <summary>${text("dialogs.settings.prompt_read")}</summary>
         <pre class="prompt-text" tabindex="0" aria-label=${text("dialogs.prompts.text")}>${words}</pre>
       </details>
-      <div class="row"><button onClick=${this.edit}>${text("dialogs.settings.prompt_edit")}</button></div>
-    `;
+      <div class="row"><button onClick=${this.edit}>${text("dialogs.settings.prompt_edit")}</button></div>`;
   }
 }
 
@@ -222,13 +214,11 @@ function TimeZone() {
         <option value="">${text("dialogs.settings.zone_of_browser", { zone: HERE })}</option>
         ${[...zones].map((zone) => html`<option value=${zone}>${zone}</option>`)}
       </select>
-    </label>
-  `;
+    </label>`;
 }
 
 const Keys = () => html`
-  <dl class="keys">${KEYS.map((does) => html`<div><dt><kbd>${keysFor(does)}</kbd></dt><dd>${text(`dialogs.settings.keys.${does}`)}</dd></div>`)}</dl>
-`;
+  <dl class="keys">${KEYS.map((does) => html`<div><dt><kbd>${keysFor(does)}</kbd></dt><dd>${text(`dialogs.settings.keys.${does}`)}</dd></div>`)}</dl>`;
 
 function keysFor(does) {
   const keys = text(`dialogs.settings.pressed.${does}`);
@@ -248,8 +238,7 @@ class Models extends Component {
     return html`
       <p role="status">${told(ready)}</p>
       ${holder.may.server && html`<div class="row"><button onClick=${this.connect}>${text("dialogs.settings.models_server")}</button></div>`}
-      <p><a href="/docs/">${text("dialogs.settings.models_api")}</a></p>
-    `;
+      <p><a href="/docs/">${text("dialogs.settings.models_api")}</a></p>`;
   }
 }
 

@@ -40,8 +40,7 @@ class SignIn extends Component {
         </label>
         <p class="muted small">${text("dialogs.sign_in.key_stays")}</p>
         <div class="row end"><button type="submit" class="primary">${text("dialogs.sign_in.title")}</button></div>
-      </form>
-    `;
+      </form>`;
   }
 }
 

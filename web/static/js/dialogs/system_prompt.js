@@ -57,7 +57,6 @@ export class SystemPrompt extends Component {
         onChange=${this.save}
       />
       <p class="small" role="status">${note}</p>
-      <${Trouble} ...${trouble} />
-    `;
+      <${Trouble} ...${trouble} />`;
   }
 }

@@ -1,5 +1,4 @@
 // Webhooks: addresses that events are posted to, each with its last deliveries.  A secret is shown once.
-
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";
@@ -54,8 +53,7 @@ export class Webhooks extends Component {
         </label>
         <label class="check start"><input type="checkbox" name="words" /> ${text("dialogs.webhooks.words")}</label>
         <div class="row end"><button type="submit" disabled=${busy}>${text("dialogs.webhooks.add")}</button></div>
-      </form>
-    `;
+      </form>`;
   }
 
   hook = (hook) => html`

@@ -46,8 +46,7 @@ export class EditForm extends Component {
             <button type="submit" class="primary">${action}</button>
           </div>
         </div>
-      </form>
-    `;
+      </form>`;
   }
 }
 

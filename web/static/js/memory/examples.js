@@ -16,8 +16,7 @@ export default class Examples extends Component {
     return html`
       <${Trouble} ...${trouble} />
       ${items?.length === 0 && html`<p class="small">${text("memory.examples.none")}</p>`}
-      <${Rows}><ul aria-label=${text("memory.longterm.titles.examples")}>${items?.map(this.row)}</ul><//>
-    `;
+      <${Rows}><ul aria-label=${text("memory.longterm.titles.examples")}>${items?.map(this.row)}</ul><//>`;
   }
 
   row = ({ id, input, output, tags, rating, created_at: at }) => {
@@ -30,7 +29,6 @@ export default class Examples extends Component {
           <span>${text("memory.examples.rating", { rating })}</span><span>${date(at)}</span>
           ${tags.map((tag) => html`<span class="badge">${tag}</span>`)}
         </p>
-      <//>
-    `;
+      <//>`;
   };
 }

@@ -37,8 +37,7 @@ export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), acti
         <${Choice} name="category" options=${CATEGORIES} chosen=${fact.category ?? "other"} />
         ${inSession && html`<${Choice} name="scope" options=${SCOPES} chosen=${fact.scope ?? "user"} />`}
       </div>
-    <//>
-  `;
+    <//>`;
 }
 
 const Choice = ({ name, options, chosen }) => html`
@@ -47,5 +46,4 @@ const Choice = ({ name, options, chosen }) => html`
     <select name=${name}>
       ${Object.entries(options).map(([value, words]) => html`<option value=${value} selected=${value === String(chosen)}>${words}</option>`)}
     </select>
-  </label>
-`;
+  </label>`;

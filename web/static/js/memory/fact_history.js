@@ -19,8 +19,7 @@ export class FactHistory extends Component {
       <ol class="fact-history" aria-label=${text("memory.history.title")} hidden=${!lines.length}>
         ${lines.map(([at, words]) => html`<li><time datetime=${at}>${moment(at)}</time><span>${words}</span></li>`)}
         ${lines.length === 1 && html`<li><span>${text("memory.history.unchanged")}</span></li>`}
-      </ol>
-    `;
+      </ol>`;
   }
 }
 

@@ -41,12 +41,10 @@ export class FactList extends Component {
                 edit=${this.edit}
                 hidden=${!listed.has(fact.id)}
                 ...${rest}
-              />
-            `,
+              />`,
           )}
         </ul>
-      <//>
-    `;
+      <//>`;
   }
 }
 
@@ -107,8 +105,7 @@ class Fact extends Component {
           ${past && html`<${FactHistory} key=${JSON.stringify(fact)} fact=${fact} />`}
         </div>`}
         <${Trouble} ...${trouble} />
-      <//>
-    `;
+      <//>`;
   }
 }
 
@@ -124,17 +121,12 @@ export function Source({ fact: { session_id: session, source_message_id: message
       ${!message
         ? html`<span>${words || text("memory.fact.added_by_you")}</span>`
         : html`
-            <button class="link quote cut" title=${text("memory.fact.show_message")} onClick=${show}>
-              ${words || text("memory.fact.show_message")}
-            </button>
+            <button class="link quote cut" title=${text("memory.fact.show_message")} onClick=${show}>${words || text("memory.fact.show_message")}</button>
           `}
       ${title && html`<span class="fact-chat cut">${title}</span>`}
-    </div>
-  `;
+    </div>`;
 }
 
 const Dots = ({ importance }) => html`
-  <span class="importance" role="img" aria-label=${text("memory.fact.importance", { importance })}>
-    ${"●".repeat(importance)}${"○".repeat(5 - importance)}
-  </span>
+  <span class="importance" role="img" aria-label=${text("memory.fact.importance", { importance })}>${"●".repeat(importance)}${"○".repeat(5 - importance)}</span>
 `;

@@ -22,8 +22,7 @@ export async function forgetFacts(facts) {
       <button onClick=${() => close()}>${text("page.cancel")}</button>
       ${sources.size > 0 && html`<button class="danger" onClick=${() => close("words")}>${text("memory.forget.erase_too")}</button>`}
       <button class="primary" autofocus onClick=${() => close("facts")}>${one ? text("memory.forget.fact") : text("memory.forget.facts")}</button>
-    </div>
-  `;
+    </div>`;
   const choice = await openDialog(text("memory.forget.title", { count: facts.length }), content);
   if (!choice) return false;
   if (choice === "words") for (const [message, session] of sources) await eraseMessage(session, message);

@@ -53,15 +53,12 @@ export default class Instructions extends Component {
           ? html`<p class="typed">${words} <span class="badge">${text("memory.instructions.shared")}</span></p>`
           : html`
               <ul>
-                <${Item} manyLines line=${words} ...${{ means, editing, edit, save }} changed=${this.changed}>
-                  ${!words && text("memory.instructions.none")}
-                <//>
+                <${Item} manyLines line=${words} ...${{ means, editing, edit, save }} changed=${this.changed}>${!words && text("memory.instructions.none")}<//>
               </ul>
             `}
         ${proposal && this.proposal(instruction)}
         ${version > 1 && !shared && html`<button class="quiet" onClick=${() => this.compare(name)}>${text("memory.summary.versions")}</button>`}
-      </section>
-    `;
+      </section>`;
   };
 
   proposal = ({ proposal, ...instruction }) => html`
@@ -72,6 +69,5 @@ export default class Instructions extends Component {
         <button onClick=${() => this.decide(instruction.name, true)}>${text("memory.instructions.accept")}</button>
         <button onClick=${() => this.decide(instruction.name, false)}>${text("memory.instructions.refuse")}</button>
       </div>
-    </div>
-  `;
+    </div>`;
 }

@@ -43,8 +43,7 @@ export class Item extends Component {
           ? html`
               <${EditForm} class="item-form" manyLines=${manyLines} save=${this.save} cancel=${this.close}>
                 <textarea name="item" rows="2" defaultValue=${line} aria-label=${text("memory.item.line")} />
-              <//>
-            `
+              <//>`
           : html`
               <span class="grow ${manyLines && "typed"}">${line}${children}</span>
               <span class="row-actions">
@@ -53,12 +52,9 @@ export class Item extends Component {
               </span>
             `}
         <${Trouble} ...${trouble} />
-      <//>
-    `;
+      <//>`;
   }
 }
 
 /** Items under a title. */
-export const Items = ({ title, children }) => html`
-  <section class="summary-section"><h4>${title}</h4><ul aria-label=${title}>${children}</ul></section>
-`;
+export const Items = ({ title, children }) => html`<section class="summary-section"><h4>${title}</h4><ul aria-label=${title}>${children}</ul></section>`;

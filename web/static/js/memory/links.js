@@ -30,8 +30,7 @@ export default class Links extends Component {
       ${around !== SELF && html`<p><button class="link" onClick=${() => this.show(SELF)}>${text("memory.links.back")}</button></p>`}
       ${edges?.length === 0 && html`<p class="small">${text("memory.links.none", { name: named(around) })}</p>`}
       ${edges?.length > 0 && html`<${Picture} ...${{ edges, around, current }} show=${this.show} />`}
-      <${Rows}><ul aria-label=${text("memory.longterm.titles.links")}>${edges?.map(this.row)}</ul><//>
-    `;
+      <${Rows}><ul aria-label=${text("memory.longterm.titles.links")}>${edges?.map(this.row)}</ul><//>`;
   }
 
   row = (edge) => {
@@ -42,8 +41,7 @@ export default class Links extends Component {
     return html`
       <${Row} key=${id} class="item" keys=${{}} onFocusIn=${mark} onMouseEnter=${mark} onMouseLeave=${() => this.setState({ current: null })}>
         <div class="grow">${entity(subject)} ${relation} ${entity(object)}<${Source} fact=${edge} title=${date(edge.valid_from)} /></div>
-      <//>
-    `;
+      <//>`;
   };
 }
 
@@ -57,22 +55,16 @@ function Picture({ edges, around, current, show }) {
       <g class=${id === current ? "link-line current" : "link-line"}>
         <path d="M${from.x} ${from.y}L${to.x} ${to.y}" />
         ${id === current && html`<text x=${(from.x + to.x) / 2} y=${(from.y + to.y) / 2 - 3}>${relation}</text>`}
-      </g>
-    `;
+      </g>`;
   };
   const node = ([name, { x, y, kind }]) => html`
-    <g class="link-node ${kind}" onClick=${() => show(name)}>
-      <circle cx=${x} cy=${y} r="5" /><text x=${x} y=${y + 16}>${shortened(named(name), 16)}</text>
-    </g>
+    <g class="link-node ${kind}" onClick=${() => show(name)}><circle cx=${x} cy=${y} r="5" /><text x=${x} y=${y + 16}>${shortened(named(name), 16)}</text></g>
   `;
   const heights = [...places.values()].map(({ y }) => y);
   const [top, bottom] = [Math.min(...heights) - 12, Math.max(...heights) + 24];
   const label = text("memory.links.picture", { count: edges.length });
   return html`
-    <svg class="link-picture" viewBox="-170 ${top} 340 ${bottom - top}" role="img" aria-label=${label}>
-      ${edges.map(line)} ${[...places].map(node)}
-    </svg>
-  `;
+    <svg class="link-picture" viewBox="-170 ${top} 340 ${bottom - top}" role="img" aria-label=${label}>${edges.map(line)} ${[...places].map(node)}</svg>`;
 }
 
 /** Where each entity is, by its name: {kind, x, y}.  Those that are as far from the middle stand in one ring. */

@@ -35,7 +35,6 @@ class Folded extends Component {
         <p class="memory-about">${text(`memory.longterm.about.${name}`)}</p>
         <${Trouble} ...${trouble} />
         ${View && html`<${View} ref=${this.view} />`}
-      </details>
-    `;
+      </details>`;
   }
 }

@@ -203,8 +203,7 @@ function Panel({ tab, sessionId, temporary, summary, facts, known, allShown, add
   };
   return html`
     <${Trouble} ...${trouble} />
-    <${Tabs} label=${text("page.memory")} names=${tabs} chosen=${tab} choose=${(name) => show({ tab: name })}>${(name) => parts[name]()}<//>
-  `;
+    <${Tabs} label=${text("page.memory")} names=${tabs} chosen=${tab} choose=${(name) => show({ tab: name })}>${(name) => parts[name]()}<//>`;
 }
 
 function describe({ sessionId, temporary, facts }) {

@@ -69,16 +69,14 @@ export default class Profile extends Component {
     return html`
       <${Item} key=${path} editing=${this.state.form === path} ...${its}>
         <${Source} fact=${{ quote: source?.quote }} title=${source?.since && date(source.since)} />
-      <//>
-    `;
+      <//>`;
   };
 
   tools = ({ version }) => html`
     <div class="row wrap">
       <button class="quiet" onClick=${() => this.setState({ form: "add" })}>${text("memory.profile.add")}</button>
       ${version > 0 && html`<button class="quiet" onClick=${this.compare}>${text("memory.summary.versions")}</button>`}
-    </div>
-  `;
+    </div>`;
 
   addForm = () => html`
     <${EditForm} class="item-form" save=${this.add} cancel=${() => this.setState({ form: null })}>
@@ -86,8 +84,7 @@ export default class Profile extends Component {
         ${Object.keys(this.state.fields).map((name) => html`<option value=${name}>${titleOf([name])}</option>`)}
       </select>
       <textarea name="value" rows="2" aria-label=${text("memory.item.line")} />
-    <//>
-  `;
+    <//>`;
 }
 
 /** The values of a document by their titles, each with its JSON Pointer and its source. */

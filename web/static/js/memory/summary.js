@@ -70,8 +70,7 @@ export class Summary extends Component {
           ${whole && html`<${SummaryForm} summary=${summary} cancel=${() => this.setWhole(false)} saved=${this.saved} />`}
           ${this.sections(summary?.latest?.sections ?? EMPTY)}
         </div>
-      </section>
-    `;
+      </section>`;
   }
 
   tools() {
@@ -92,11 +91,9 @@ export class Summary extends Component {
     return html`
       <${Rows} hidden=${whole} hint=${text("memory.summary.keys")}>
         ${parts.map(
-          ({ name, title, lines }) => lines.size > 0 &&
-            html`<${Items} key=${name} title=${title}>${[...lines].map((line) => this.item(name, line))}<//>`,
+          ({ name, title, lines }) => lines.size > 0 && html`<${Items} key=${name} title=${title}>${[...lines].map((line) => this.item(name, line))}<//>`,
         )}
-      <//>
-    `;
+      <//>`;
   }
 
   item(section, line) {

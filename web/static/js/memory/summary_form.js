@@ -61,8 +61,7 @@ export class SummaryForm extends Component {
             <label class="field">
               <span>${title} <span class="hint">${HINTS[name] ?? text("memory.summary_form.one_a_line")}</span></span>
               <textarea name=${name} aria-label=${title} rows=${texts[name].split("\n").length} value=${texts[name]} onInput=${write} />
-            </label>
-          `,
+            </label>`,
         )}
         <${Trouble}
           message=${newer && text("memory.summary_form.overtaken", { version, newer: newer.version })}
@@ -70,7 +69,6 @@ export class SummaryForm extends Component {
           again=${this.merge}
         />
         <${Trouble} kind="" message=${merged && !newer && text("memory.summary_form.merged", { version })} />
-      <//>
-    `;
+      <//>`;
   }
 }

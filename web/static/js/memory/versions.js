@@ -72,8 +72,7 @@ class Versions extends Component {
           <${Trouble} ...${trouble} />
           ${versions.length > 0 && this.chosen()}
         </section>
-      </div>
-    `;
+      </div>`;
   }
 
   row = (version) => {
@@ -91,8 +90,7 @@ class Versions extends Component {
         chosen=${version.version === chosen}
         onClick=${choose}
         onFocus=${choose}
-      />
-    `;
+      />`;
   };
 
   chosen() {
@@ -116,8 +114,7 @@ class Versions extends Component {
           <button onClick=${this.restore}>${text("memory.versions.restore")}</button>
         </div>
       `}
-      <${Differences} before=${from ? parts(from) : []} after=${parts(to)} />
-    `;
+      <${Differences} before=${from ? parts(from) : []} after=${parts(to)} />`;
   }
 }
 
@@ -156,6 +153,5 @@ function line([kind, item]) {
         ${kind !== "kept" && html`<span class="visually-hidden">${text(`memory.versions.kinds.${kind}`)}</span>`}
         ${kind === "changed" ? item.map(mark) : mark([kind, item])}
       </span>
-    </li>
-  `;
+    </li>`;
 }

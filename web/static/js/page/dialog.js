@@ -37,8 +37,7 @@ export function openDialog(title, content, { wide = false, locked = false } = {}
           ${!locked && html`<button class="icon" aria-label=${label} onClick=${() => close()}>✕</button>`}
         </header>
         <div class="dialog-body">${content(close)}</div>
-      </dialog>
-    `;
+      </dialog>`;
     render(dialog, place);
     place.firstElementChild.showModal();
   });
@@ -59,15 +58,11 @@ class Question extends Component {
       <p>${question}</p>
       ${typed &&
       html`
-        <label class="field">
-          ${text("page.type_to_confirm", { word: typed })}
-          <input type="text" autocomplete="off" autofocus onInput=${this.type} />
-        </label>
+        <label class="field">${text("page.type_to_confirm", { word: typed })}<input type="text" autocomplete="off" autofocus onInput=${this.type} /></label>
       `}
       <div class="row end">
         <button onClick=${() => close(false)}>${text("page.cancel")}</button>
         <button class="danger" disabled=${word !== typed} onClick=${() => close(true)}>${action}</button>
-      </div>
-    `;
+      </div>`;
   }
 }

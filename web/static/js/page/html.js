@@ -14,8 +14,7 @@ export const html = htm.bind(h);
 
 /** A component that can do what may fail: `state.trouble` has the properties of Trouble after such an attempt. */
 export class Component extends PreactComponent {
-  /** @type {any} */ state = {};
-  /** What it needs, it may read in a method `load(isLast)`: when it is first drawn, and again by `read()`. */
+  /** @type {any} */ state = {};   /** What it needs, it may read in a method `load(isLast)`: when it is first drawn, and again by `read()`. */
   componentDidMount() {
     if ("load" in this) this.read();
   }
@@ -50,8 +49,7 @@ export const Trouble = ({ message, told, again, action = text("page.try_again"),
       <p>${message}</p>
       ${told && html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
       ${again && html`<button type="button" onClick=${again}>${action}</button>`}
-    </div>
-  `;
+    </div>`;
 
 /** The element that `content` describes, to be put where Preact draws nothing. */
 export function elementOf(content) {

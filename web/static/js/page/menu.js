@@ -43,7 +43,6 @@ export class Menu extends Component {
         <button type="button" class="icon" popovertarget=${this.id} ref=${this.button} ...${about}><${Icon} name="more" /></button>
         <div popover id=${this.id} role="menu" aria-label=${label} ref=${this.list}
           onToggle=${this.toggle} onKeyDown=${this.keys}>${open && items.filter(Boolean).map(item)}</div>
-      </span>
-    `;
+      </span>`;
   }
 }

@@ -61,8 +61,7 @@ export class Rows extends Component {
     return html`
       <div ...${rest} ref=${this.place} onFocusIn=${this.settle} onKeyDown=${this.move}>
         ${children} ${hint && html`<p class="keys-hint" id=${this.id}>${hint}</p>`}
-      </div>
-    `;
+      </div>`;
   }
 }
 
@@ -87,8 +86,7 @@ export const Choice = ({ name, badge, details, chosen, ...rest }) => html`
       <span class="row"><strong>${name}</strong>${badge && html`<span class="badge">${badge}</span>`}</span>
       <span class="small muted">${details}</span>
     </button>
-  </li>
-`;
+  </li>`;
 
 /** An icon of page.html.  Screen readers do not tell of it, so its button needs a label. */
 export const Icon = ({ name }) => html`<svg class="icon-${name}" aria-hidden="true"><use href="#icon-${name}" /></svg>`;
