@@ -76,8 +76,7 @@ function compared({ sent, full }) {
 
 function Chart({ points }) {
   const cells = points.map((point, at) => [number(at + 1), number(point.sent), number(point.full), compared(point)]);
-  return html`
-    <figure class="token-chart" aria-label=${text("chat.chart.label")}>
+  return html`<figure class="token-chart" aria-label=${text("chat.chart.label")}>
       <figcaption class="token-reading"><${Key} of="sent" /><${Key} of="full" /></figcaption>
       <${Plot} points=${points} />
       <div class="visually-hidden">
@@ -99,8 +98,7 @@ function Plot({ points }) {
   const [right, top] = [points.length - 1, ticks.at(-1)];
   const line = (series) => `M${points.map((point, at) => `${at} ${top - point[series]}`).join("L")}`;
   const turn = (count) => html`<span>${text("chat.chart.turn", { number: count })}</span>`;
-  return html`
-    <div class="token-plot" aria-hidden="true">
+  return html`<div class="token-plot" aria-hidden="true">
       <div class="token-ticks">${ticks.toReversed().map((tick) => html`<span>${number(tick)}</span>`)}</div>
       <svg viewBox="0 0 ${right} ${top}" preserveAspectRatio="none">
         ${ticks.map((tick) => html`<path class="token-grid" d="M0 ${tick}H${right}" />`)}

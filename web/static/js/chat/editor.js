@@ -11,8 +11,7 @@ export function Editor({ message, send, leave }) {
     if (tooMuch(changed)) throw new Error(tooMuch(changed));
     if (changed) send(message, changed);
   };
-  return html`
-    <article class="message user" aria-label=${text("chat.message.editing")}>
+  return html`<article class="message user" aria-label=${text("chat.message.editing")}>
       <${EditForm} class="edit" action=${text("page.send")} manyLines=${PHONE} save=${save} cancel=${leave}>
         <textarea name="words" rows="4" defaultValue=${message.content} aria-label=${text("chat.message.edited")} />
         <p class="muted small">${text("chat.message.edit_means")}</p>

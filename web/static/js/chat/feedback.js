@@ -21,8 +21,7 @@ export class Feedback extends Component {
   }
 
   render({ thumbs }, { given, said, trouble }) {
-    return html`
-      <div class="feedback" role="group" aria-label=${text(`chat.message.${thumbs}`)}>
+    return html`<div class="feedback" role="group" aria-label=${text(`chat.message.${thumbs}`)}>
         <${Trouble} ...${trouble} />
         ${given && html`<p class="small" role="status">${text(`chat.feedback.${said ? thumbs : "asks"}`)}${" "}
           <button class="link" onClick=${() => emit("longterm", LEADS[thumbs])}>${text(`chat.feedback.to_${thumbs}`)}</button>

@@ -6,8 +6,7 @@ import { named } from "./session_row.js";
 const BEFORE = 40; // characters shown before the first word that was found
 const LETTER = "[\\p{sc=Latn}\\p{sc=Cyrl}\\p{sc=Grek}\\p{N}]"; // of scripts that part words by spaces
 
-export const Hit = ({ hit, open }) => html`
-  <button data-row class="hit" onClick=${open}>
+export const Hit = ({ hit, open }) => html`<button data-row class="hit" onClick=${open}>
     <span class="hit-title cut">${named(hit)}</span>
     <span class="when">${hit.role && text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
     <span class="hit-text">${marked(hit)}</span>

@@ -72,8 +72,7 @@ export class Message extends Component {
       </button>`;
     };
     const entries = (PHONE ? [...icons, ...others] : others).map(([name, act]) => [text(`chat.message.${name}`), act]);
-    return html`
-      <article
+    return html`<article
         class="message ${own ? role : "other"} ${hidden ? "left-out" : ""}"
         data-id=${id}
         aria-label=${text("chat.message.label", { speaker: speaker(message), time: clock(at) })}
@@ -106,8 +105,7 @@ function Versions({ ids, shown, show }) {
   const place = text("chat.message.version", { number: at + 1, count: ids.length });
   const step = (to, mark, label) => html`
     <button class="quiet" aria-label=${label} title=${label} disabled=${!ids[to]} onClick=${() => show(ids[to])}>${mark}</button>`;
-  return html`
-    <span class="version-steps when-free" role="group" aria-label=${place} title=${place}>
+  return html`<span class="version-steps when-free" role="group" aria-label=${place} title=${place}>
       ${step(at - 1, "‹", text("chat.message.version_before"))} ${at + 1}/${ids.length}
       ${step(at + 1, "›", text("chat.message.version_after"))}
     </span>`;
@@ -132,8 +130,7 @@ class NewFact extends Component {
 
   render({ fact }, { trouble }) {
     const means = text("chat.message.undo_means", { fact: fact.text });
-    return html`
-      <span>
+    return html`<span>
         ${fact.text}${" "}
         ${holder.may.change && html`<button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
         <span class="problem" role="alert">${trouble?.message}</span>
@@ -143,8 +140,7 @@ class NewFact extends Component {
 
 /** What a model thought before its reply, folded.  Only this page knows it, until it is loaded again. */
 export function Thought({ thought }) {
-  return html`
-    <details class="thought muted">
+  return html`<details class="thought muted">
       <summary>${text("chat.message.thought", { count: thought.seconds })}</summary>
       <div class="typed">${thought.words.trim()}</div>
     </details>`;

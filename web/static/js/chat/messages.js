@@ -32,8 +32,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
         begins && html`<div key=${day(message)} class="day">${dayName(time)}</div>`,
         id === editing
           ? html`<${Editor} key=${id} message=${message} send=${acts.replace} leave=${acts.leave} />`
-          : html`
-              <${Message}
+          : html`<${Message}
                 key=${id}
                 message=${message}
                 turn=${turns.get(id)}
@@ -46,8 +45,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
       ];
     })}
     ${newer &&
-    html`
-      <${Edge} key=${newer} more=${acts.loadNewer}>${text("chat.thread.later")}<//>
+    html`<${Edge} key=${newer} more=${acts.loadNewer}>${text("chat.thread.later")}<//>
       <div class="to-latest"><button class="primary" onClick=${acts.toNewest}>${text("chat.thread.to_newest")}</button></div>
     `}
     ${turn &&
@@ -57,8 +55,7 @@ export function Messages({ thread, turn, part, failure, editing, facts, temporar
     `}
     ${!turn && part && html`<${Unstored} role="assistant" words=${part} />`}
     ${!turn && ((unanswered && !unanswered.refused) || failure?.again) &&
-    html`
-      <${Trouble}
+    html`<${Trouble}
         message=${unanswered ? text("chat.thread.kept", { why }) : why}
         told=${failure?.told}
         again=${unanswered ? () => acts.resume(unanswered) : failure.again}

@@ -23,8 +23,7 @@ export class Others extends Component {
 
   toggle = ({ currentTarget: { open } }) => this.setState({ open }, open ? this.read : null);
 
-  row = (session) => html`
-    <li class="session" key=${`${session.user_id}/${session.id}`}>
+  row = (session) => html`<li class="session" key=${`${session.user_id}/${session.id}`}>
       <button class="session-open" title=${named(session)} onClick=${() => openOther(session)}>
         <span class="cut">${named(session)}</span>
         <span class="when">${session.user_id ?? text("chat.others.program")} · ${when(session.updated_at)}</span>
@@ -32,8 +31,7 @@ export class Others extends Component {
     </li>`;
 
   render(_, { items, open, busy, trouble }) {
-    return html`
-      <details class="others" onToggle=${this.toggle}>
+    return html`<details class="others" onToggle=${this.toggle}>
         <summary>${text("chat.others.title")}</summary>
         <${Trouble} ...${trouble} />
         ${open && !busy && !items.length && html`<p class="list-note">${text("chat.others.none")}</p>`}
@@ -50,13 +48,11 @@ async function openOther(session) {
     keep("user", user_id);
     emit("person");
   };
-  const article = (message) => html`
-    <article class="message ${message.role === "user" ? "user" : "assistant"}" key=${message.id}>
+  const article = (message) => html`<article class="message ${message.role === "user" ? "user" : "assistant"}" key=${message.id}>
       <div class="who">${speaker(message)}, ${when(message.created_at)}</div>
       <${Body} role=${message.role} words=${message.content} />
     </article>`;
-  const content = (close) => html`
-    <div>${messages.map(article)}</div>
+  const content = (close) => html`<div>${messages.map(article)}</div>
     ${user_id && html`<div class="row end"><button onClick=${() => close(true)}>${text("chat.others.take", { person: user_id })}</button></div>`}`;
   if (await openDialog(named(session), content, { wide: true })) take();
 }

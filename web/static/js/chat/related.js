@@ -36,14 +36,12 @@ class Related extends Component {
   };
 
   render({ open }, { of, items, unfolded, trouble }) {
-    return html`
-      <details class="related" hidden=${!of} open=${unfolded} onToggle=${this.unfold}>
+    return html`<details class="related" hidden=${!of} open=${unfolded} onToggle=${this.unfold}>
         <summary class="cut muted">${text("chat.related.title")}</summary>
         <${Trouble} ...${trouble} />
         ${items?.length === 0 && html`<p class="muted">${text("chat.related.none")}</p>`}
         <ul aria-label=${text("chat.related.title")} hidden=${!items?.length}>
-          ${items?.map((item) => html`
-            <li key=${item.session_id}>
+          ${items?.map((item) => html`<li key=${item.session_id}>
               <button class="link" onClick=${() => open(item.session_id)}>${item.title || text("chat.why.a_chat")}</button>
               <span class="muted small"> ${reasonOf(item.why)}</span>
             </li>

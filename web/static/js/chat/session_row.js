@@ -29,8 +29,7 @@ export class SessionRow extends Component {
     ];
     const tick = ({ target }) => acts.select(id, target.checked);
     const opens = { class: "session-open", title, "aria-current": current ? "true" : null, onClick: () => open(id) };
-    return html`
-      <li class="session">
+    return html`<li class="session">
         <button data-row=${id} data-close-panel ...${opens} ref=${this.opener}>
           <span class="cut">${title}</span>
           <span class="when">${busy ? text("chat.sessions.replying", { time }) : time}</span>
@@ -75,8 +74,7 @@ class Rename extends Component {
   };
 
   render({ session }, { trouble }) {
-    return html`
-      <input
+    return html`<input
         type="text"
         maxlength="200"
         aria-label=${text("chat.sessions.name")}

@@ -152,8 +152,7 @@ class Sessions extends Component {
 
   render({ openManage, openSettings }, { sessions, archived, selected, found, kind, after, trouble }) {
     const label = text("page.search_chats");
-    return html`
-      <div class="sessions-actions">
+    return html`<div class="sessions-actions">
         <button type="button" class="primary" id="new-chat" data-close-panel onClick=${() => newChat()}>${text("page.new_chat")}</button>
         <button type="button" id="temporary-chat" data-close-panel title=${text("page.temporary_chat_means")}
           onClick=${() => newChat({ temporary: true })}>${text("page.temporary_chat")}</button>
@@ -187,8 +186,7 @@ class Sessions extends Component {
   bar(visible) {
     const chosen = visible.filter(({ id }) => this.state.selected.includes(id));
     const none = !chosen.length;
-    return html`
-      <div class="session-bar">
+    return html`<div class="session-bar">
         <span class="row"><span class="grow" role="status">${text("chat.sessions.selected", { count: chosen.length })}</span>
           <button class="quiet" onClick=${this.selectNone}>${text("page.cancel")}</button></span>
         <span class="row">
@@ -220,8 +218,7 @@ class Sessions extends Component {
 
   group = (name, rows) => html`<section key=${name}><h3>${name}</h3><ul>${rows}</ul></section>`;
 
-  row = (session) => html`
-    <${SessionRow}
+  row = (session) => html`<${SessionRow}
       key=${session.id}
       session=${session}
       time=${isRecent(session.updated_at) ? clock(session.updated_at) : when(session.updated_at)}

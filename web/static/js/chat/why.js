@@ -25,13 +25,11 @@ export class Why extends Component {
   }
 
   render({ turn, jump }, { memory, near, marks, busy, trouble }) {
-    return html`
-      <section class="why" aria-label=${text("chat.why.title")} ref=${this.place}>
+    return html`<section class="why" aria-label=${text("chat.why.title")} ref=${this.place}>
         <${Trouble} ...${trouble} />
         ${busy && html`<p class="muted dots">${text("chat.why.reading")}</p>`}
         ${memory &&
-        html`
-          <${ThisChat} memory=${memory} near=${near} jump=${jump} />
+        html`<${ThisChat} memory=${memory} near=${near} jump=${jump} />
           <${AboutYou} memory=${memory} jump=${jump} />
           <${FurtherBack} memory=${memory} turn=${turn} marks=${marks} jump=${jump} />
           <${Tokens} usage=${turn.usage} />
@@ -63,8 +61,7 @@ function ThisChat({ memory, near, jump }) {
     version && text("chat.why.read_summary", { version }),
   ].filter(Boolean);
   const what = held.length > 1 ? text("chat.why.read_both", { messages: held[0], summary: held[1] }) : held[0];
-  return html`
-    <div>
+  return html`<div>
       <h2>${text("chat.why.this_chat")}</h2>
       <p>${what ? text("chat.why.read", { what }) : text("chat.why.read_nothing")}</p>
       ${dropped > 0 && html`<p>${text("chat.why.dropped", { count: dropped })}</p>`}
@@ -83,8 +80,7 @@ function AboutYou({ memory: { profile, instructions = [], facts, examples = [] }
     ["examples", examples.map(({ input }) => shortened(input, QUOTED))],
   ].filter(([, lines]) => lines.length);
   return parts.map(
-    ([name, lines]) => html`
-      <details open=${lines.length <= FEW}>
+    ([name, lines]) => html`<details open=${lines.length <= FEW}>
         <summary>${text(`chat.why.${name}`, { count: lines.length })}</summary>
         <ul class="lines">${lines.map((line) => html`<li class="typed">${line}</li>`)}</ul>
       </details>`,
@@ -107,8 +103,7 @@ function FurtherBack({ memory: { excerpts, recall }, turn, marks, jump }) {
   const reason = kind ? text(`chat.why.reasons.${kind}`) : recall.reason; // turns of before have no kind
   const count = excerpts.length;
   const none = LOOKED.includes(kind) ? "chat.why.nothing_fits" : "chat.why.nothing_recalled";
-  return html`
-    <div>
+  return html`<div>
       <h2>${text("chat.why.further_back")}</h2>
       <p>${text(count ? "chat.why.recalled" : none, { reason, count })}</p>
       ${calls.length > 0 && html`<ul>${calls.map((call) => html`<li class="muted">${looked(call)}</li>`)}</ul>`}
@@ -126,12 +121,10 @@ function looked({ query, after, before, error, excerpts }) {
 }
 
 /** Those of a stored `turn` can be marked as not helpful. */
-const Passages = ({ excerpts, turn, marks, jump }) => html`
-  <ul hidden=${!excerpts.length}>
+const Passages = ({ excerpts, turn, marks, jump }) => html`<ul hidden=${!excerpts.length}>
     ${excerpts.map((excerpt) => {
       const mark = marks?.find(({ messages }) => messages.some(({ id }) => excerpt.hits.includes(id)));
-      return html`
-        <li>
+      return html`<li>
           <${Passage} ...${excerpt} jump=${jump}>
             ${turn?.message_id && excerpt.hits.length > 0 && html`<${Judged} turn=${turn} hits=${excerpt.hits} mark=${mark} />`}
           <//>
@@ -156,8 +149,7 @@ class Judged extends Component {
     });
 
   render(_, { mark, busy, trouble }) {
-    return html`
-      <div class="row wrap">
+    return html`<div class="row wrap">
         <span class="muted small" role="status">${mark && text("chat.why.marked")}</span>
         <button class="link small" disabled=${busy} onClick=${mark ? this.undo : this.mark}>${text(mark ? "chat.why.undo" : "chat.why.unhelpful")}</button>
       </div>
@@ -167,8 +159,7 @@ class Judged extends Component {
 
 function Passage({ session_id: session, title, messages, hits, score, why, summary, jump, children }) {
   const first = messages.find(({ id }) => hits.includes(id)) ?? messages[0];
-  return html`
-    <div class="excerpt">
+  return html`<div class="excerpt">
       <div class="row">
         <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first?.id)}>${title || text("chat.why.a_chat")}</button>
         <span class="muted small">${when(first?.created_at ?? summary.updated_at)}</span>
@@ -193,8 +184,7 @@ function Reasons({ parts, of }) {
   const words = strongest.map(([name]) => text(`chat.why.because.${name}`, { day: of ? when(of) : "" }));
   if (parts.unhelpful < 0) words.push(text("chat.why.parts.unhelpful"));
   const named = (name) => (hasText(`chat.why.parts.${name}`) ? text(`chat.why.parts.${name}`) : name);
-  return html`
-    <details class="parts" hidden=${!figures.length}>
+  return html`<details class="parts" hidden=${!figures.length}>
       <summary>${words.join(", ") || text("chat.why.details")}</summary>
       ${figures.map(([name, value]) => html`<span>${named(name)} ${value.toFixed(2)}</span>`)}
     </details>`;
@@ -204,14 +194,12 @@ function Tokens({ usage }) {
   const { prompt_tokens: sent, full_history_tokens: full, saved_tokens: saved, completion_tokens: reply } = usage;
   const share = (100 * saved) / Math.max(1, full);
   const said = saved > 0 ? text("chat.why.saved", { tokens: saved, share }) : text("chat.why.unsaved");
-  const bar = (kind, value) => html`
-    <span>${text(`chat.why.${kind}`)}</span>
+  const bar = (kind, value) => html`<span>${text(`chat.why.${kind}`)}</span>
     <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
       <rect class="bar-${kind}" width=${(100 * value) / Math.max(sent, full, 1)} height="10" rx="1" />
     </svg>
     <span>${number(value)}</span>`;
-  return html`
-    <details>
+  return html`<details>
       <summary>${text(usage.estimated ? "chat.why.tokens_estimated" : "chat.why.tokens", { tokens: sent })}</summary>
       <div class="tokens">${bar("sent", sent)}${bar("full", full)}</div>
       <p class="muted">${said} ${text("chat.why.reply_took", { tokens: reply })}</p>

@@ -28,8 +28,7 @@ export class Writing extends Component {
 
   render({ turn }) {
     const { reply, thought, heard, stopping } = turn;
-    return html`
-      <article class="message assistant" aria-label=${text("chat.message.writing")} aria-busy="true">
+    return html`<article class="message assistant" aria-label=${text("chat.message.writing")} aria-busy="true">
         ${thought && html`<${Thought} thought=${thought} />`} ${reply && html`<${Filled} class="body md" of=${reply} make=${render} />`}
         <div class="body muted dots" hidden=${Boolean(reply) && heard && !stopping}>${doing(turn)}</div>
       </article>`;

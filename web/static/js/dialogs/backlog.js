@@ -37,8 +37,7 @@ function Backlog({ sessions: count, waiting, tokens, failed, builtin }) {
   const words = [`${text("dialogs.backlog.left", { count })} ${cost}`];
   if (failed) words.push(text("dialogs.backlog.failed", { count: failed }));
   const begin = most ? text("dialogs.backlog.resume") : text("dialogs.backlog.start");
-  return html`
-    <div class="row wrap">
+  return html`<div class="row wrap">
       <p class="grow small">${waiting ? text("dialogs.backlog.writing", { count }) : words.join(" ")}</p>
       <button onClick=${() => showBacklog(waiting ? cancel : start)}>${waiting ? text("page.cancel") : begin}</button>
     </div>

@@ -146,8 +146,7 @@ class Facts extends Component {
     const { length } = this.chosen;
     const label = text("dialogs.manage.search");
     const all = this.listed.map((fact) => fact.id);
-    return html`
-      <div class="manage-tools">
+    return html`<div class="manage-tools">
         <div class="manage-filters">
           <input type="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000"
             ref=${this.search} name="q" value=${q} onInput=${this.pick} />
@@ -187,8 +186,7 @@ class Facts extends Component {
     return count > 0 && text("dialogs.manage.count", { count });
   }
 
-  checkBox = ({ id, text: fact }) => html`
-    <label class="check">
+  checkBox = ({ id, text: fact }) => html`<label class="check">
       <input
         type="checkbox"
         checked=${this.state.selected.has(id)}
@@ -199,11 +197,9 @@ class Facts extends Component {
 
   empty() {
     const { q, category, day } = this.state;
-    const filtered = html`
-      <p>${text("dialogs.manage.no_match")}</p>
+    const filtered = html`<p>${text("dialogs.manage.no_match")}</p>
       <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>`;
-    const nothing = html`
-      <p>${text("dialogs.manage.empty", { person: person() })}</p>
+    const nothing = html`<p>${text("dialogs.manage.empty", { person: person() })}</p>
       <p class="muted small">${text("dialogs.manage.empty_hint")}</p>`;
     return html`<div class="manage-empty">${q.trim() || category || day ? filtered : nothing}</div>`;
   }

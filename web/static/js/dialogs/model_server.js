@@ -63,14 +63,12 @@ class ModelServer extends Component {
   render(_, { server, said, busy }) {
     const { source, key_end, problem, refusal } = server;
     const known = source === "none" ? {} : server;
-    const field = (name, type, hint) => html`
-      <label class="field">
+    const field = (name, type, hint) => html`<label class="field">
         ${text(`dialogs.model_server.fields.${name}`)}
         <input name=${name} type=${type} placeholder=${hint} autocomplete="off" defaultValue=${known[name]} />
       </label>`;
     const button = (act, label) => html`<button type="button" disabled=${busy} onClick=${act}>${label}</button>`;
-    return html`
-      <form class="stack" noValidate ref=${this.form} onSubmit=${this.save}>
+    return html`<form class="stack" noValidate ref=${this.form} onSubmit=${this.save}>
         <p>${text("dialogs.model_server.about")}</p>
         <p class="notice error" hidden=${!problem && !refusal}>${problem ?? refusal}</p>
         ${field("base_url", "url", OPENAI)}

@@ -59,8 +59,7 @@ export class Overview extends Component {
   render({ leave }, { facts, ended, runs, prose, builtin, note, busy, trouble }) {
     const part = (name, content) => html`<section class="part"><h3>${text(`dialogs.overview.${name}`)}</h3>${content}</section>`;
     if (!facts) return html`<${Trouble} ...${trouble} />`;
-    return html`
-      <${Trouble} ...${trouble} />
+    return html`<${Trouble} ...${trouble} />
       ${!facts.length && html`<p>${text("dialogs.manage.empty_hint")}</p>`}
       ${prose && html`<${Filled} class="body md prose" of=${prose} make=${markdown} />`}
       ${facts.length > 0 && !builtin && html`<div class="row"><button disabled=${busy} onClick=${this.tell}>${text("dialogs.overview.tell")}</button></div>`}

@@ -73,8 +73,7 @@ export class PersonData extends Component {
     const accepted = text("dialogs.import.accepted");
     const accept = ".json,.jsonl,.md,.zip,application/json,application/zip";
     const whose = textParts("dialogs.person_data.whose", { user: html`<strong>${person()}</strong>` });
-    return html`
-      <div class="person">
+    return html`<div class="person">
         <div class="row wrap">
           <p class="grow">${whose}</p>
           <button onClick=${this.exportAs("json")}>${text("dialogs.person_data.export")}</button>
@@ -97,8 +96,7 @@ function showReceipt(receipt) {
     saveFile(new Blob([words], { type: "application/json" }), `recap-erased-${at.slice(0, 10)}.json`);
   };
   const row = (key) => html`<tr><th scope="row">${label(key)}</th><td>${number(erased[key])}</td></tr>`;
-  const content = (close) => html`
-    <p>${text("dialogs.person_data.erased", { user, at: moment(at) })}</p>
+  const content = (close) => html`<p>${text("dialogs.person_data.erased", { user, at: moment(at) })}</p>
     <table class="receipt"><caption class="visually-hidden">${text("dialogs.person_data.receipt")}</caption><tbody>${COUNTED.map(row)}</tbody></table>
     ${pending.length > 0 && html`<p class="notice">${text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })}</p>`}
     <div class="row end">

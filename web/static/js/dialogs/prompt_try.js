@@ -47,15 +47,13 @@ export class TryPrompt extends Component {
   }
 
   render(_, { busy, found, trouble }) {
-    return html`
-      <div class="row wrap">
+    return html`<div class="row wrap">
         <button aria-describedby="try-note" disabled=${this.hindrance} onClick=${this.try}>${text("dialogs.prompts.try")}</button>
         <p class="muted small ${busy && "dots"}" id="try-note" role="status">${this.note}</p>
       </div>
       <${Trouble} ...${trouble} />
       ${found &&
-      html`
-        <section class="stack" aria-label=${text("dialogs.prompts.result")} ref=${this.section}><${Compared} ...${found} /></section>
+      html`<section class="stack" aria-label=${text("dialogs.prompts.result")} ref=${this.section}><${Compared} ...${found} /></section>
       `}
     `;
   }
@@ -69,8 +67,7 @@ function Compared({ latest, preview }) {
     tokens,
     current: latest ? text("dialogs.prompts.current", latest) : text("dialogs.prompts.no_summary"),
   });
-  return html`
-    <h3>${text("dialogs.prompts.result")}</h3>
+  return html`<h3>${text("dialogs.prompts.result")}</h3>
     <p class="muted small">${about}</p>
     <${Differences} before=${partsOf(latest?.sections ?? EMPTY)} after=${partsOf(preview.sections)} />`;
 }

@@ -98,8 +98,7 @@ class Editor extends Component {
 
   render(_, { saved, name, note, trouble }) {
     const about = text(`dialogs.prompts.about.${isSummary(name) ? "summary" : name}`, { name });
-    return html`
-      <div class="choosing">
+    return html`<div class="choosing">
         <div class="stack">
           <${Rows} class="choices"><ul aria-label=${text("dialogs.prompts.title")}>${this.names.map(this.row)}</ul><//>
           <form class="row bottom" onSubmit=${this.add}>
@@ -132,8 +131,7 @@ class Editor extends Component {
   buttons() {
     const { saved, name } = this.state;
     const undo = text(saved?.has(name) ? "dialogs.prompts.undo" : "dialogs.prompts.discard");
-    return html`
-      <div class="row wrap">
+    return html`<div class="row wrap">
         <button class="primary" disabled=${!drafts.has(name)} onClick=${this.save}>${text("page.save")}</button>
         ${drafts.has(name) && html`<button onClick=${this.undo}>${undo}</button>`}
         ${saved?.get(name)?.source === "stored" && html`<button class="danger" onClick=${this.remove}>${text("page.delete")}</button>`}

@@ -56,8 +56,7 @@ export class Server extends Component {
   };
 
   render({ part: Part }, { jobs, archives, policy, note, trouble }) {
-    return html`
-      <p class="small" role="status">${note}</p>
+    return html`<p class="small" role="status">${note}</p>
       <${Trouble} ...${trouble} />
       <${Part} name="jobs">
         <p class="muted small">${text(jobs.length ? "dialogs.server.jobs_about" : "dialogs.server.no_jobs")}</p>
@@ -72,15 +71,13 @@ export class Server extends Component {
     `;
   }
 
-  job = (job) => html`
-    <li class="row" key=${job.id}>
+  job = (job) => html`<li class="row" key=${job.id}>
       <span class="grow"><strong>${job.kind}</strong> <span class="muted small">${moment(job.updated_at)}</span>
         <span class="small" lang="en"> ${job.error}</span></span>
       <button onClick=${() => this.retry(job)}>${text("page.try_again")}</button>
     </li>`;
 
-  retention = ({ days, sessions, archive }) => html`
-    <form class="stack" onSubmit=${this.keep}>
+  retention = ({ days, sessions, archive }) => html`<form class="stack" onSubmit=${this.keep}>
       <p class="muted small">${text("dialogs.server.retention_about")}</p>
       <div class="row bottom">
         ${Object.entries({ days, sessions }).map(
@@ -92,8 +89,7 @@ export class Server extends Component {
       <div class="row end"><button type="submit">${text("page.save")}</button></div>
     </form>`;
 
-  archive = (archive) => html`
-    <li class="row wrap" key=${archive.id}>
+  archive = (archive) => html`<li class="row wrap" key=${archive.id}>
       <span class="grow">${archive.title || text("page.untitled_chat")} <span class="muted small">${date(archive.created_at)}</span></span>
       <button onClick=${() => this.restore(archive)}>${text("chat.sessions.restore")}</button>
       <button onClick=${() => this.save(archive).catch(({ message }) => this.setState({ note: message }))}>${text("dialogs.person_data.export")}</button>

@@ -34,19 +34,15 @@ class Settings extends Component {
   render({ ready, server }, { tab }) {
     const recall = (mode) => keep("recall", mode === ready.recall ? "" : mode);
     const parts = {
-      you: () => html`
-        <${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
+      you: () => html`<${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
         ${holder.may.change && html`<${Part} name="memory"><${MemorySwitch} key=${person()} /><//>`}
         <${Part} name="recall"><${Choices} name="recall" options=${RECALL} chosen=${stored("recall") || ready.recall} choose=${recall} /><//>
         <${Part} name="zone"><${TimeZone} /><//>`,
-      chat: () => html`
-        <${Part} name="system"><${SystemPrompt} key=${person()} /><//>
+      chat: () => html`<${Part} name="system"><${SystemPrompt} key=${person()} /><//>
         <${Part} name="type"><${ChatType} key=${person()} /><//>`,
-      look: () => html`
-        <${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${stored("theme")} choose=${wear} /><//>
+      look: () => html`<${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${stored("theme")} choose=${wear} /><//>
         <${Part} name="keys"><${Keys} /><//>`,
-      models: () => html`
-        <${Part} name="models"><${Models} ready=${ready} /><//>
+      models: () => html`<${Part} name="models"><${Models} ready=${ready} /><//>
         <${Part} name="summaries"><${SummaryPrompt} usual=${ready.summary_prompt} /><//>`,
       server: () => html`<${server} part=${Part} />`,
     };
@@ -68,8 +64,7 @@ class MemorySwitch extends Component {
     });
 
   render(_, { trouble }) {
-    return html`
-      <label class="choice">
+    return html`<label class="choice">
         <input type="checkbox" checked=${shown.remembersPerson} onChange=${this.turn} />
         <span>
           <span class="choice-title">${text("dialogs.settings.memory")}</span>
@@ -95,8 +90,7 @@ class ChatType extends Component {
 
   render(_, { types, session, trouble }) {
     const named = (name) => (hasText(`dialogs.settings.types.${name}`) ? text(`dialogs.settings.types.${name}`) : name);
-    return html`
-      <p class="muted small">${text(session ? "dialogs.settings.type_about" : "dialogs.settings.type_later")}</p>
+    return html`<p class="muted small">${text(session ? "dialogs.settings.type_about" : "dialogs.settings.type_later")}</p>
       <select aria-label=${text("dialogs.settings.titles.type")} value=${session?.type ?? ""} disabled=${!session} onChange=${this.choose}>
         <option value="">${text("dialogs.settings.type_auto")}</option>
         ${types.map(({ name }) => html`<option value=${name}>${named(name)}</option>`)}
@@ -106,11 +100,9 @@ class ChatType extends Component {
 }
 
 /** A group of radio buttons.  Each has a title, and an explanation where the choice is about memory. */
-const Choices = ({ name, options, chosen, choose }) => html`
-  <fieldset aria-label=${text(`dialogs.settings.titles.${name}`)}>
+const Choices = ({ name, options, chosen, choose }) => html`<fieldset aria-label=${text(`dialogs.settings.titles.${name}`)}>
     ${options.map(
-      (value) => html`
-        <label class="choice">
+      (value) => html`<label class="choice">
           <input type="radio" name=${name} value=${value} checked=${value === chosen} onChange=${() => choose(value)} />
           <span>
             <span class="choice-title">${text(`dialogs.settings.choices.${name}.${value || "device"}`)}</span>
@@ -142,8 +134,7 @@ class Name extends Component {
 
   render(_, { name, note }) {
     const bound = holder.user_id !== null;
-    return html`
-      <p class="muted small" id="user-help">${text(`dialogs.settings.name_${bound ? "of_key" : "about"}`)}</p>
+    return html`<p class="muted small" id="user-help">${text(`dialogs.settings.name_${bound ? "of_key" : "about"}`)}</p>
       <label class="field">
         ${text("dialogs.settings.name")}
         <input type="text" value=${name} placeholder="me" readOnly=${bound} aria-describedby="user-help" ...${PLAIN}
@@ -183,8 +174,7 @@ class SummaryPrompt extends Component {
     const chosen = stored("prompt") || usual;
     const words = prompts?.find((prompt) => prompt.name === chosen)?.text;
     const names = new Set([...(prompts ?? []).map((prompt) => prompt.name), chosen]);
-    return html`
-      <p class="muted small">${text("dialogs.settings.prompt_about")}</p>
+    return html`<p class="muted small">${text("dialogs.settings.prompt_about")}</p>
       <label class="field">
         ${text("dialogs.settings.prompt")}
         <select disabled=${!prompts} value=${chosen} onChange=${this.choose}>${[...names].map((name) => html`<option value=${name}>${name}</option>`)}</select>
@@ -206,8 +196,7 @@ function TimeZone() {
     emit("sessions"); // redraw all times
     if (shown.sessionId) openSession(shown.sessionId);
   };
-  return html`
-    <p class="muted small">${text("dialogs.settings.zone_about")}</p>
+  return html`<p class="muted small">${text("dialogs.settings.zone_about")}</p>
     <label class="field">
       ${text("dialogs.settings.titles.zone")}
       <select value=${stored("timezone")} onChange=${change}>
@@ -235,8 +224,7 @@ class Models extends Component {
   };
 
   render(_, { ready }) {
-    return html`
-      <p role="status">${told(ready)}</p>
+    return html`<p role="status">${told(ready)}</p>
       ${holder.may.server && html`<div class="row"><button onClick=${this.connect}>${text("dialogs.settings.models_server")}</button></div>`}
       <p><a href="/docs/">${text("dialogs.settings.models_api")}</a></p>`;
   }

@@ -30,8 +30,7 @@ class SignIn extends Component {
   render(_, { problem }) {
     const names = { command: html`<code>recap keys create</code>`, setting: html`<code>RECAP_API_KEYS</code>` };
     const about = { autocomplete: "off", spellcheck: false, maxlength: 1000, "aria-describedby": "key-problem" };
-    return html`
-      <form class="stack" noValidate onSubmit=${this.submit}>
+    return html`<form class="stack" noValidate onSubmit=${this.submit}>
         <p>${textParts("dialogs.sign_in.explanation", names)}</p>
         <p class="notice error" id="key-problem" role="alert" hidden=${!problem}>${problem}</p>
         <label class="field">

@@ -44,8 +44,7 @@ export class SystemPrompt extends Component {
   render(_, { words, note, trouble }) {
     const where = this.path ? "chat" : shown.temporary ? "temporary" : "new";
     const about = `${text("dialogs.settings.system_about")} ${text(`dialogs.settings.system_kept.${where}`)}`;
-    return html`
-      <p class="muted small" id="system-help">${about}</p>
+    return html`<p class="muted small" id="system-help">${about}</p>
       <textarea
         rows="3"
         placeholder=${text("dialogs.settings.system_default")}

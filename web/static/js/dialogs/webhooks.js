@@ -41,8 +41,7 @@ export class Webhooks extends Component {
   };
 
   render(_, { items, secret, busy, trouble }) {
-    return html`
-      <p class="muted small">${text("dialogs.webhooks.about")}</p>
+    return html`<p class="muted small">${text("dialogs.webhooks.about")}</p>
       <ul class="stack">${items.map(this.hook)}</ul>
       <${Trouble} ...${trouble} />
       <div role="status">${secret && html`<p class="small">${text("dialogs.webhooks.secret")}</p><code>${secret}</code>`}</div>
@@ -56,8 +55,7 @@ export class Webhooks extends Component {
       </form>`;
   }
 
-  hook = (hook) => html`
-    <li key=${hook.id}>
+  hook = (hook) => html`<li key=${hook.id}>
       <div class="row wrap">
         <span class="grow">
           <strong>${hook.url}</strong>

@@ -36,8 +36,7 @@ export class EditForm extends Component {
   };
 
   render({ action = text("page.save"), cancel, children, ...rest }, { trouble }) {
-    return html`
-      <form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
+    return html`<form noValidate ...${rest} ref=${this.form} onSubmit=${this.submit} onKeyDown=${this.keys}>
         ${children}
         <div class="form-foot">
           <${Trouble} ...${trouble} />

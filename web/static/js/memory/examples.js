@@ -13,8 +13,7 @@ export default class Examples extends Component {
   }
 
   render(_, { items, trouble }) {
-    return html`
-      <${Trouble} ...${trouble} />
+    return html`<${Trouble} ...${trouble} />
       ${items?.length === 0 && html`<p class="small">${text("memory.examples.none")}</p>`}
       <${Rows}><ul aria-label=${text("memory.longterm.titles.examples")}>${items?.map(this.row)}</ul><//>`;
   }
@@ -22,8 +21,7 @@ export default class Examples extends Component {
   row = ({ id, input, output, tags, rating, created_at: at }) => {
     const forget = () => api.del(`/api/examples/${id}`).catch(api.unlessGone);
     const means = text("memory.examples.forget_means", { words: shortened(input) });
-    return html`
-      <${Item} key=${id} line=${shortened(input, 300)} means=${means} save=${forget} changed=${() => this.read()}>
+    return html`<${Item} key=${id} line=${shortened(input, 300)} means=${means} save=${forget} changed=${() => this.read()}>
         <p class="typed">${shortened(output, 600)}</p>
         <p class="fact-foot">
           <span>${text("memory.examples.rating", { rating })}</span><span>${date(at)}</span>

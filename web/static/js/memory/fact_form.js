@@ -23,8 +23,7 @@ export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), acti
     if (!values.text) throw new Error(text("memory.fact_form.empty"));
     await save(Object.fromEntries(Object.entries(values).filter(([name, value]) => value !== fact[name])));
   };
-  return html`
-    <${EditForm} class="fact-form" action=${action} save=${check} cancel=${cancel}>
+  return html`<${EditForm} class="fact-form" action=${action} save=${check} cancel=${cancel}>
       <textarea
         name="text"
         rows="3"
@@ -40,8 +39,7 @@ export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), acti
     <//>`;
 }
 
-const Choice = ({ name, options, chosen }) => html`
-  <label class="field">
+const Choice = ({ name, options, chosen }) => html`<label class="field">
     <span>${text(`memory.fact_form.${name}`)}</span>
     <select name=${name}>
       ${Object.entries(options).map(([value, words]) => html`<option value=${value} selected=${value === String(chosen)}>${words}</option>`)}

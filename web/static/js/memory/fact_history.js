@@ -14,8 +14,7 @@ export class FactHistory extends Component {
   }
 
   render(_, { lines, trouble }) {
-    return html`
-      <${Trouble} ...${trouble} />
+    return html`<${Trouble} ...${trouble} />
       <ol class="fact-history" aria-label=${text("memory.history.title")} hidden=${!lines.length}>
         ${lines.map(([at, words]) => html`<li><time datetime=${at}>${moment(at)}</time><span>${words}</span></li>`)}
         ${lines.length === 1 && html`<li><span>${text("memory.history.unchanged")}</span></li>`}

@@ -29,12 +29,10 @@ export class FactList extends Component {
     const listed = new Set(facts.map((fact) => fact.id));
     // A form stays while its fact is not listed, such as during another chat.
     const unlisted = Object.values(editing).filter((fact) => fact && !listed.has(fact.id));
-    return html`
-      <${Rows} hidden=${!facts.length} hint=${text("memory.fact.keys")}>
+    return html`<${Rows} hidden=${!facts.length} hint=${text("memory.fact.keys")}>
         <ul aria-label=${label}>
           ${[...facts, ...unlisted].map(
-            (fact) => html`
-              <${Fact}
+            (fact) => html`<${Fact}
                 key=${fact.id}
                 fact=${editing[fact.id] ?? fact}
                 editing=${Boolean(editing[fact.id])}
@@ -82,8 +80,7 @@ class Fact extends Component {
     const looks = `fact ${pinned ? "pinned" : ""} ${open ? "open" : ""}`;
     if (editing)
       return html`<${Row} class=${looks} keys=${keys} ...${about}><${FactForm} fact=${fact} save=${this.save} cancel=${this.close} /><//>`;
-    return html`
-      <${Row} class=${looks} keys=${keys} aria-keyshortcuts="P E Delete" ...${about}>
+    return html`<${Row} class=${looks} keys=${keys} aria-keyshortcuts="P E Delete" ...${about}>
         ${before?.(fact)}
         <button class="fact-text" aria-expanded=${String(open)} title=${open ? null : words} onClick=${this.open}>${words}</button>
         <div class="row-actions">
@@ -116,8 +113,7 @@ export function Source({ fact: { session_id: session, source_message_id: message
     leave?.();
     jumpTo(session, message);
   };
-  return html`
-    <div class="fact-source">
+  return html`<div class="fact-source">
       ${!message
         ? html`<span>${words || text("memory.fact.added_by_you")}</span>`
         : html`

@@ -46,13 +46,11 @@ export default class Instructions extends Component {
       if (next === null) return api.del(pathOf(name)).catch(api.unlessGone);
       return api.put(pathOf(name), { text: next, expected_version: version });
     };
-    return html`
-      <section key=${name} class="summary-section" aria-label=${name}>
+    return html`<section key=${name} class="summary-section" aria-label=${name}>
         <h4>${name}</h4>
         ${shared
           ? html`<p class="typed">${words} <span class="badge">${text("memory.instructions.shared")}</span></p>`
-          : html`
-              <ul>
+          : html`<ul>
                 <${Item} manyLines line=${words} ...${{ means, editing, edit, save }} changed=${this.changed}>${!words && text("memory.instructions.none")}<//>
               </ul>
             `}
@@ -61,8 +59,7 @@ export default class Instructions extends Component {
       </section>`;
   };
 
-  proposal = ({ proposal, ...instruction }) => html`
-    <div class="notice" role="group" aria-label=${text("memory.instructions.proposal")}>
+  proposal = ({ proposal, ...instruction }) => html`<div class="notice" role="group" aria-label=${text("memory.instructions.proposal")}>
       <p>${text("memory.instructions.proposed", proposal)}</p>
       <${Differences} before=${partsOf(instruction)} after=${partsOf(proposal)} />
       <div class="row wrap">

@@ -37,15 +37,12 @@ export class Item extends Component {
 
   render({ line, manyLines, edit, editing, children }, { trouble }) {
     const keys = { e: edit && this.edit, Delete: this.forget, Backspace: this.forget };
-    return html`
-      <${Row} class="item" keys=${keys} aria-keyshortcuts=${edit ? "E Delete" : "Delete"}>
+    return html`<${Row} class="item" keys=${keys} aria-keyshortcuts=${edit ? "E Delete" : "Delete"}>
         ${editing
-          ? html`
-              <${EditForm} class="item-form" manyLines=${manyLines} save=${this.save} cancel=${this.close}>
+          ? html`<${EditForm} class="item-form" manyLines=${manyLines} save=${this.save} cancel=${this.close}>
                 <textarea name="item" rows="2" defaultValue=${line} aria-label=${text("memory.item.line")} />
               <//>`
-          : html`
-              <span class="grow ${manyLines && "typed"}">${line}${children}</span>
+          : html`<span class="grow ${manyLines && "typed"}">${line}${children}</span>
               <span class="row-actions">
                 ${edit && html`<${RowButton} name="edit" of=${line} onClick=${this.edit} />`}
                 <${RowButton} name="forget" of=${line} onClick=${this.forget} />

@@ -25,8 +25,7 @@ export default class Links extends Component {
   show = (around) => this.setState({ around, current: null }, this.read);
 
   render(_, { around, edges, current, trouble }) {
-    return html`
-      <${Trouble} ...${trouble} />
+    return html`<${Trouble} ...${trouble} />
       ${around !== SELF && html`<p><button class="link" onClick=${() => this.show(SELF)}>${text("memory.links.back")}</button></p>`}
       ${edges?.length === 0 && html`<p class="small">${text("memory.links.none", { name: named(around) })}</p>`}
       ${edges?.length > 0 && html`<${Picture} ...${{ edges, around, current }} show=${this.show} />`}
@@ -51,8 +50,7 @@ function Picture({ edges, around, current, show }) {
     const { subject, object, relation } = edge;
     const id = idOf(edge);
     const [from, to] = [places.get(subject.name), places.get(object.name)];
-    return html`
-      <g class=${id === current ? "link-line current" : "link-line"}>
+    return html`<g class=${id === current ? "link-line current" : "link-line"}>
         <path d="M${from.x} ${from.y}L${to.x} ${to.y}" />
         ${id === current && html`<text x=${(from.x + to.x) / 2} y=${(from.y + to.y) / 2 - 3}>${relation}</text>`}
       </g>`;

@@ -29,8 +29,7 @@ class Folded extends Component {
   show = () => this.attempt(async () => this.setState({ View: (await VIEWS[this.props.name]()).default }));
 
   render({ name }, { View, unfolded, trouble }) {
-    return html`
-      <details class="memory-folded" open=${unfolded} onToggle=${this.toggle}>
+    return html`<details class="memory-folded" open=${unfolded} onToggle=${this.toggle}>
         <summary><h3>${text(`memory.longterm.titles.${name}`)}</h3></summary>
         <p class="memory-about">${text(`memory.longterm.about.${name}`)}</p>
         <${Trouble} ...${trouble} />

@@ -185,8 +185,7 @@ function Panel({ tab, sessionId, temporary, summary, facts, known, allShown, add
     ["you", text("memory.you")],
   ];
   const parts = {
-    facts: () => html`
-      <div class="row top">
+    facts: () => html`<div class="row top">
         <p class="memory-about grow">${known && describe({ sessionId, temporary, facts })}</p>
         <button class="quiet" ref=${addButton} hidden=${adding || !holder.may.change} onClick=${() => show({ adding: true })}>${text("memory.add")}</button>
       </div>
@@ -201,8 +200,7 @@ function Panel({ tab, sessionId, temporary, summary, facts, known, allShown, add
       }),
     you: () => html`<${LongTerm} />`,
   };
-  return html`
-    <${Trouble} ...${trouble} />
+  return html`<${Trouble} ...${trouble} />
     <${Tabs} label=${text("page.memory")} names=${tabs} chosen=${tab} choose=${(name) => show({ tab: name })}>${(name) => parts[name]()}<//>`;
 }
 

@@ -51,8 +51,7 @@ export default class Profile extends Component {
 
   render(_, { profile, form, trouble }) {
     const groups = [...grouped(profile.document, profile.sources)];
-    return html`
-      <${Trouble} ...${trouble} />
+    return html`<${Trouble} ...${trouble} />
       <${Rows} hint=${text("memory.summary.keys")}>
         ${groups.map(([title, values]) => html`<${Items} key=${title} title=${title}>${values.map(this.item)}<//>`)}
       <//>
@@ -66,20 +65,17 @@ export default class Profile extends Component {
     const edit = (open) => this.setState({ form: open ? path : null });
     const line = String(value);
     const its = { line, means: text("memory.profile.forget_means", { line }), edit, save, changed: this.changed };
-    return html`
-      <${Item} key=${path} editing=${this.state.form === path} ...${its}>
+    return html`<${Item} key=${path} editing=${this.state.form === path} ...${its}>
         <${Source} fact=${{ quote: source?.quote }} title=${source?.since && date(source.since)} />
       <//>`;
   };
 
-  tools = ({ version }) => html`
-    <div class="row wrap">
+  tools = ({ version }) => html`<div class="row wrap">
       <button class="quiet" onClick=${() => this.setState({ form: "add" })}>${text("memory.profile.add")}</button>
       ${version > 0 && html`<button class="quiet" onClick=${this.compare}>${text("memory.summary.versions")}</button>`}
     </div>`;
 
-  addForm = () => html`
-    <${EditForm} class="item-form" save=${this.add} cancel=${() => this.setState({ form: null })}>
+  addForm = () => html`<${EditForm} class="item-form" save=${this.add} cancel=${() => this.setState({ form: null })}>
       <select name="name" aria-label=${text("memory.profile.about")}>
         ${Object.keys(this.state.fields).map((name) => html`<option value=${name}>${titleOf([name])}</option>`)}
       </select>

@@ -58,8 +58,7 @@ export class Summary extends Component {
   };
 
   render({ hidden, temporary, summary, known, refresh }, { whole }) {
-    return html`
-      <section class="memory-part" hidden=${hidden}>
+    return html`<section class="memory-part" hidden=${hidden}>
         <h3 class="visually-hidden">${text("memory.summary.title")}</h3>
         <div class="row top">
           <p class="memory-about grow"><${Standing} ...${{ temporary, known, summary, refresh }} /></p>
@@ -76,8 +75,7 @@ export class Summary extends Component {
   tools() {
     const edit = { "aria-label": text("memory.summary.edit"), onClick: () => this.setWhole(true) };
     const versions = { "aria-label": text("memory.summary.versions_of"), onClick: this.compare };
-    return html`
-      <button class="quiet" ref=${this.editButton} ...${edit}>${text("memory.edit")}</button>
+    return html`<button class="quiet" ref=${this.editButton} ...${edit}>${text("memory.edit")}</button>
       ${this.props.summary.latest && html`<button class="quiet" ...${versions}>${text("memory.summary.versions")}</button>`}
     `;
   }
@@ -88,8 +86,7 @@ export class Summary extends Component {
       const edited = [...editing].filter((key) => key.startsWith(`${name}/`)).map((key) => key.slice(name.length + 1));
       return { name, title, lines: new Set([...linesOf(sections, name), ...edited]) }; // a form outlives its line
     });
-    return html`
-      <${Rows} hidden=${whole} hint=${text("memory.summary.keys")}>
+    return html`<${Rows} hidden=${whole} hint=${text("memory.summary.keys")}>
         ${parts.map(
           ({ name, title, lines }) => lines.size > 0 && html`<${Items} key=${name} title=${title}>${[...lines].map((line) => this.item(name, line))}<//>`,
         )}

@@ -54,11 +54,9 @@ export class SummaryForm extends Component {
   render(_, { version, texts, newer, merged }) {
     const write = ({ target }) => this.setState({ texts: { ...texts, [target.name]: target.value } });
     const label = text("memory.summary.edit");
-    return html`
-      <${EditForm} class="summary-form" aria-label=${label} manyLines save=${this.save} cancel=${this.leave}>
+    return html`<${EditForm} class="summary-form" aria-label=${label} manyLines save=${this.save} cancel=${this.leave}>
         ${SECTIONS.map(
-          ([name, title]) => html`
-            <label class="field">
+          ([name, title]) => html`<label class="field">
               <span>${title} <span class="hint">${HINTS[name] ?? text("memory.summary_form.one_a_line")}</span></span>
               <textarea name=${name} aria-label=${title} rows=${texts[name].split("\n").length} value=${texts[name]} onInput=${write} />
             </label>`,

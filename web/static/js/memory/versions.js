@@ -62,8 +62,7 @@ class Versions extends Component {
   };
 
   render(_, { versions, cursor, trouble }) {
-    return html`
-      <div class="choosing">
+    return html`<div class="choosing">
         <${Rows} class="choices">
           <ul aria-label=${text("memory.versions.list")} ref=${this.list}>${versions.map(this.row)}</ul>
           ${cursor && html`<${Edge} key=${cursor} more=${this.loadEarlier} />`}
@@ -80,8 +79,7 @@ class Versions extends Component {
     const newest = version === versions[0];
     const inUse = version.version === used && !newest;
     const choose = () => this.setState({ chosen: version.version });
-    return html`
-      <${Choice}
+    return html`<${Choice}
         key=${version.version}
         name=${text("memory.summary.version", version)}
         badge=${newest ? text("memory.versions.newest") : inUse && text("memory.versions.in_use")}
@@ -104,12 +102,10 @@ class Versions extends Component {
     let title = before ? text("memory.versions.changes", version) : text("memory.summary.version", version);
     if (since) title = text("memory.versions.since", { version: chosen, newest: newest.version });
     const compare = () => this.setState({ sinceThen: !sinceThen });
-    return html`
-      <h3>${title}</h3>
+    return html`<h3>${title}</h3>
       <p class="small muted">${described(version)}</p>
       ${version !== newest &&
-      html`
-        <div class="row wrap">
+      html`<div class="row wrap">
           <button aria-pressed=${since} onClick=${compare}>${text("memory.versions.against_newest")}</button>
           <button onClick=${this.restore}>${text("memory.versions.restore")}</button>
         </div>
@@ -146,8 +142,7 @@ export function Differences({ before, after }) {
 
 function line([kind, item]) {
   const mark = ([its, words]) => html`<${MARKS[its]}>${words}<//>`;
-  return html`
-    <li class=${kind}>
+  return html`<li class=${kind}>
       <span class="sign" aria-hidden="true">${SIGNS[kind]}</span>
       <span>
         ${kind !== "kept" && html`<span class="visually-hidden">${text(`memory.versions.kinds.${kind}`)}</span>`}

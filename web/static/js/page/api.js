@@ -132,7 +132,7 @@ export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
 export const personPath = () => `/api/users/${encodeURIComponent(person())}`;
 
 /** Each resolves to the JSON of the response, or throws ApiError. */
-/** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page").Answer<Path>>} */
+/** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page.d.ts").Answer<Path>>} */
 export const get = (path, query) => answer("GET", path, { query });
 export const post = (path, body, query) => answer("POST", path, { body, query });
 export const put = (path, body) => answer("PUT", path, { body });
@@ -149,7 +149,7 @@ export function unlessGone(error) {
 export const find = (path) => get(path).catch(unlessGone);
 
 /** All items of a paginated list. */
-/** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page").Item<Path>[]>} */
+/** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page.d.ts").Item<Path>[]>} */
 export const all = async (path, query = {}) => {
   const items = [];
   let cursor;

@@ -8,8 +8,7 @@ const LONGEST = 20_000; // characters; to colour more would hold up the page
 
 /** A block of code in a language, as the text names it; `colour` colours it. */
 export const codeBlock = (code, language = "") =>
-  elementOf(html`
-    <div class="code">
+  elementOf(html`<div class="code">
       <div class="code-head"><span>${language}</span><${Copy} words=${code} /></div>
       <pre tabindex="0"><code data-language=${language}>${code}</code></pre>
     </div>

@@ -30,8 +30,7 @@ export function openDialog(title, content, { wide = false, locked = false } = {}
       resolve(value);
     };
     const label = text("page.close_named", { name: title });
-    const dialog = html`
-      <dialog class="dialog ${wide ? "wide" : ""}" aria-labelledby=${id} onCancel=${dismiss} onClose=${closed}>
+    const dialog = html`<dialog class="dialog ${wide ? "wide" : ""}" aria-labelledby=${id} onCancel=${dismiss} onClose=${closed}>
         <header class="dialog-head">
           <h2 id=${id}>${title}</h2>
           ${!locked && html`<button class="icon" aria-label=${label} onClick=${() => close()}>✕</button>`}
@@ -54,8 +53,7 @@ class Question extends Component {
   type = ({ target }) => this.setState({ word: target.value.trim() });
 
   render({ question, action, typed, close }, { word }) {
-    return html`
-      <p>${question}</p>
+    return html`<p>${question}</p>
       ${typed &&
       html`
         <label class="field">${text("page.type_to_confirm", { word: typed })}<input type="text" autocomplete="off" autofocus onInput=${this.type} /></label>

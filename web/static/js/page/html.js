@@ -44,8 +44,7 @@ export class Component extends PreactComponent {
  * button to try again.  `kind`: what the notice looks like.
  */
 export const Trouble = ({ message, told, again, action = text("page.try_again"), kind = "error" }) => message &&
-  html`
-    <div class="notice ${kind}" role="alert">
+  html`<div class="notice ${kind}" role="alert">
       <p>${message}</p>
       ${told && html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
       ${again && html`<button type="button" onClick=${again}>${action}</button>`}

@@ -58,8 +58,7 @@ export class Rows extends Component {
   };
 
   render({ hint, children, ...rest }) {
-    return html`
-      <div ...${rest} ref=${this.place} onFocusIn=${this.settle} onKeyDown=${this.move}>
+    return html`<div ...${rest} ref=${this.place} onFocusIn=${this.settle} onKeyDown=${this.move}>
         ${children} ${hint && html`<p class="keys-hint" id=${this.id}>${hint}</p>`}
       </div>`;
   }
@@ -80,8 +79,7 @@ export function Row({ keys, place, children, ...rest }) {
 }
 
 /** A row of a list in which one is chosen: a button with a name, and details below it. */
-export const Choice = ({ name, badge, details, chosen, ...rest }) => html`
-  <li>
+export const Choice = ({ name, badge, details, chosen, ...rest }) => html`<li>
     <button data-row class="choice-row" aria-current=${chosen ? "true" : null} ...${rest}>
       <span class="row"><strong>${name}</strong>${badge && html`<span class="badge">${badge}</span>`}</span>
       <span class="small muted">${details}</span>

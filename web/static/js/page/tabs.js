@@ -11,8 +11,7 @@ export function Tabs({ label, names, chosen, choose, children, ...rest }) {
     choose(names.at(to)[0]);
     [...event.currentTarget.children].at(to).focus();
   };
-  const tab = ([name, title, badge]) => html`
-    <button type="button" role="tab" data-tab=${name} aria-selected=${String(name === chosen)}
+  const tab = ([name, title, badge]) => html`<button type="button" role="tab" data-tab=${name} aria-selected=${String(name === chosen)}
       tabindex=${name === chosen ? 0 : -1} onClick=${() => choose(name)}>
       ${title} ${badge && html`<span class="muted">${badge}</span>`}
     </button>`;
