@@ -321,6 +321,35 @@ def test_of_what_cline_sends_the_persons_words_are_stored(client: FlaskClient, s
     assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
 
 
+def test_of_what_aider_sends_the_persons_words_are_stored(app: Flask, server: ModelServer) -> None:
+    """Each conversation begins with the same example: without it, the next one would take the place of this one."""
+    client = with_key(app, engine_of(app).keys.create("acme", "ada", ["chat"])[0])
+    ok = {"role": "assistant", "content": "Ok."}
+    switch = "I switched to a new code base. Please don't consider the above files or try to edit them any longer."
+    begin = [user("Change the greeting"), {"role": "assistant", "content": "Ok, I will:\n\nHey"}, user(switch), ok]
+    files = [user("I am not sharing any files that you can edit yet."), ok]
+    rules = "\n\nTo suggest changes to a file you MUST return the entire content of the updated file."
+    reply = {"role": "assistant", "content": "Noted."}
+
+    def send(*talk: Any) -> str:
+        body = {"model": "recap", "temperature": 0, "messages": [*begin, *talk]}
+        answer = client.post("/v1/chat/completions", json=body)
+        good(answer)
+        return str(answer.headers["X-Memory-Session-Id"])
+
+    server.main.queue("Noted.", "Grey.", "Miso.")
+    first = send(*files, user(f"My cat is called Miso.{rules}"))
+    assert rules in sent(server)[0]["messages"][-1]["content"] and switch in str(sent(server)[0]["messages"])
+    again = send(user("My cat is called Miso."), reply, *files, user(f"What colour is Miso?{rules}"))
+    assert again == first
+    talk = [("user", "My cat is called Miso."), ("assistant", "Noted."), ("user", "What colour is Miso?")]
+    assert stored(client, first) == [*talk, ("assistant", "Grey.")]
+    other = send(*files, user(f"What is my cat called?{rules}"))
+    assert other != first and stored(client, first) == [*talk, ("assistant", "Grey.")]
+    assert stored(client, other) == [("user", "What is my cat called?"), ("assistant", "Miso.")]
+    assert "My cat is called Miso." in str(sent(server)[2]["messages"])
+
+
 def test_completions_and_moderations_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
     text = {"object": "text_completion", "choices": [{"text": "miso", "index": 0, "finish_reason": "stop"}]}
     server.pages["/v1/completions"] = text

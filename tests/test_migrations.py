@@ -10,14 +10,15 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from flask_migrate import downgrade
+from flask_migrate import downgrade, upgrade
 
-from app import engine_of, upgrade_schema
+from app import add_migrations, engine_of, upgrade_schema
 from models import Base
 from models.schema import MIGRATIONS, revisions
 from tests.application import an_app
 from tests.http import ask, chat, failed
 
+TIME = "'2026-03-01 10:00:00.000000'"
 UPGRADE = "recap db upgrade"
 
 
@@ -54,6 +55,31 @@ def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path: Path) -> No
 def test_the_names_of_the_files_are_the_revisions() -> None:
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     assert revisions() == tuple(script.revision for script in scripts)
+
+
+def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_path: Path) -> None:
+    with an_app(tmp_path) as app:
+        add_migrations(app)
+        with app.app_context():
+            upgrade(revision="0024")
+        execute(
+            tmp_path,
+            f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
+            *(
+                "INSERT INTO sessions (id, tenant, public_id, owner_id, title, message_count, tokens, summary_version, "
+                "summary_through, facts_through, head_version, head_through, head_tokens, created_at, updated_at) "
+                f"VALUES ({number}, 'default', 's{number}', 1, '', 0, 0, 0, 0, 0, 0, 0, 0, {TIME}, {TIME})"
+                for number in (1, 7)
+            ),
+            "DELETE FROM sessions WHERE id = 7",
+        )
+        upgrade_schema(app)
+        client = app.test_client()
+        assert [one["id"] for one in client.get("/api/sessions").json["items"]] == ["s1"]
+        chat(client, "Hello", session_id="s1", user_id="bob")
+        with engine_of(app).database.engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT max(id) FROM sessions").scalar() == 8, "7 is not used again"
+        assert not [line for line in content(tmp_path) if "_alembic_tmp" in line]
 
 
 def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path: Path, migrated: Path) -> None:

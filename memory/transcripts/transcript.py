@@ -9,7 +9,7 @@ what it takes to recognise the message and to send it again:
 
 Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
 The same goes for messages with nothing in them, and for what a coding agent puts before the person's words
-(`AGENTS_BLOCK`).  Of a long result of a tool the beginning and the end are stored, with its size.  Thoughts that a
+(see `agents`).  Of a long result of a tool the beginning and the end are stored, with its size.  Thoughts that a
 client keeps in the assistant's words are left out: they are not stored, and not sent to the model again.
 
 Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +29,7 @@ from memory.llm import ChatMessage, ToolCall
 from memory.llm.response_parser import text_in
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, strip_markup, to_prompt_message
+from memory.transcripts.agents import without_aiders, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import Message, MessageDraft
 from schemas.sessions import MESSAGE_CHARS_MAX
@@ -40,9 +40,6 @@ STORED_ROLES = ("user", "assistant", "tool")
 KEPT = ("tool_calls", "tool_call_id")
 _TEXTS = ("text", "refusal", "input_text", "output_text")
 TOOL_RESULT_CHARS_MAX = 8_000  # of which the last tenth is the end
-AGENTS_BLOCK = re.compile(r"\s*<(system-reminder|environment_context|environment_details|user_instructions)>")
-AGENTS_FILE = "# AGENTS.md instructions"
-"""How texts in a user message begin that a coding agent wrote, and no person: the state of its work, instructions."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,8 @@ class Transcript:
         """Read the conversation in a request's `messages`."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
-        for item in map(_without_thoughts, raw):
-            draft = _draft(item)
+        for item, told in zip(map(_without_thoughts, raw), without_aiders(raw), strict=True):
+            draft = _draft(_without_thoughts(told)) if told is not None else None
             if draft is None:
                 waiting.append(item)
             else:
@@ -175,7 +172,7 @@ def _draft(raw: Raw) -> MessageDraft | None:
     role = raw.get("role")
     if role not in STORED_ROLES:
         return None
-    text, attachments = _content(_of_person(raw.get("content")) if role == "user" else raw.get("content"))
+    text, attachments = _content(words_of_person(raw.get("content")) if role == "user" else raw.get("content"))
     text = text or text_in(raw.get("refusal"))
     extra = {name: raw[name] for name in KEPT if raw.get(name)}
     if attachments:
@@ -189,25 +186,6 @@ def _draft(raw: Raw) -> MessageDraft | None:
     elif len(text) > MESSAGE_CHARS_MAX:
         text = text[: MESSAGE_CHARS_MAX - 1] + "…"
     return MessageDraft(role, _storable(text), _storable(name) or None, extra=_storable(extra) or None)
-
-
-def _of_person(content: Any) -> Any:
-    """Return a user message's content without what a coding agent wrote at the beginning of its texts."""
-    if isinstance(content, str):
-        while block := AGENTS_BLOCK.match(content):
-            _, end, rest = content.partition(f"</{block[1]}>")
-            if not end:
-                break
-            content = rest.lstrip()
-        return "" if content.startswith(AGENTS_FILE) else content
-    if not isinstance(content, list):
-        return content
-    return [
-        {**part, "text": _of_person(part["text"])}
-        if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-        else part
-        for part in content
-    ]
 
 
 def _content(content: Any) -> tuple[str, list[str]]:

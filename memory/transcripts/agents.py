@@ -1,0 +1,62 @@
+"""Tell what a person said from what coding agents write into a person's messages, which is not stored.
+
+Agents put the state of their work and standing instructions before the person's words.  Aider also begins each
+conversation with an example, and files and rules stand in messages of the person's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_BLOCK = re.compile(r"\s*<(system-reminder|environment_context|environment_details|user_instructions)>")
+_FILE = "# AGENTS.md instructions"
+_EXAMPLE_ENDS = "I switched to a new code base. Please don't consider the above files"
+_FILES = (
+    *("I am not sharing any files", "I am not sharing the full contents", "Don't try and edit any existing code"),
+    *("I have *added these files to the chat*", "Here are summaries of some files", "Here are some READ ONLY files"),
+    "I am working with you on code in a git repository",
+)
+_RULES = re.compile(
+    r"\n\n+(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
+    r"|# V4A Diff Format Rules)"
+)
+
+
+def words_of_person(content: Any) -> Any:
+    """Return a user message's content without what an agent wrote into its texts."""
+    if isinstance(content, str):
+        while block := _BLOCK.match(content):
+            _, end, rest = content.partition(f"</{block[1]}>")
+            if not end:
+                break
+            content = rest.lstrip()
+        return "" if content.startswith(_FILE) else content
+    if not isinstance(content, list):
+        return content
+    return [{**part, "text": words_of_person(part["text"])} if _has_text(part) else part for part in content]
+
+
+def without_aiders(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+    """Return the messages with the person's words alone; None for those that Aider wrote."""
+    begin = next((place for place, one in enumerate(raw) if _begins(one, "user", _EXAMPLE_ENDS)), None)
+    if begin is None:
+        return list(raw)
+    told: list[Mapping[str, Any] | None] = [None] * (begin + 1)
+    for before, one in zip(raw[begin:], raw[begin + 1 :], strict=False):
+        is_reply = _begins(one, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))
+        is_aiders = is_reply or _begins(one, "user", _FILES)
+        content = one.get("content")
+        words = _RULES.split(content)[0] if one.get("role") == "user" and isinstance(content, str) else content
+        told.append(None if is_aiders else {**one, "content": words})
+    return told
+
+
+def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:
+    content = message.get("content")
+    return message.get("role") == role and isinstance(content, str) and content.startswith(words)
+
+
+def _has_text(part: Any) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("text"), str)
