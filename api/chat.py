@@ -14,6 +14,7 @@ from api.resource import ApiBlueprint, current_engine
 from api.streaming import answer_turn
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
+from memory.transcripts.transcript import TranscriptMessage
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from models.keys import CHAT
 from schemas.chat import MEMORY, USAGE, ChatReply, ChatRequest
@@ -46,9 +47,17 @@ def chat(body: dict[str, Any]) -> Response:
     are kept, but no longer shown, recalled or summarised.
     """
     owner = caller(body.pop("user_id"))
-    request = TurnRequest(owner, **body, idempotency_key=idempotency_key(owner))
+    request = TurnRequest(owner, **_message(body.pop("message")), **body, idempotency_key=idempotency_key(owner))
     notice = current_engine().model_server.models.notice
     return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
+
+
+def _message(content: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the words of a message, and the message with its images and files if it has some."""
+    if isinstance(content, str):
+        return {"message": content}
+    words = "\n".join(part["text"] for part in content if part["type"] == "text")
+    return {"message": words.strip(), "sent": TranscriptMessage.of_parts(content)}
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ class Upstream:
 CONTENT_REFUSED = "model_content_refused"
 """The code of a ModelError: the server's content filter refused the prompt, and will refuse it again."""
 CONTEXT_EXCEEDED = "model_context_exceeded"
+IMAGES_REFUSED = "model_images_refused"
 """The code of a ModelError: the prompt is longer than the model's window."""
 
 

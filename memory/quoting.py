@@ -202,6 +202,11 @@ def quoted(role: str, content: str) -> str:
     return f'<message role="{attribute(role)}">\n{escape(content)}\n</message>'
 
 
+def file_block(name: str, text: str) -> str:
+    """Quote a text file that comes with a message."""
+    return f'<file name="{attribute(name)}">\n{strip_markup(text)}\n</file>'
+
+
 def fact_line(fact: Fact, *, number: bool = False) -> str:
     """Return a fact as a line, with the day it was said.  With `number` its id comes first."""
     prefix = f"[{fact.id}]" if number else "-"

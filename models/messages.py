@@ -97,7 +97,12 @@ class Message(NamedTuple):
     @property
     def is_kept_out(self) -> bool:
         """Return whether the person asked not to remember it."""
-        return (self.extra or {}).get("memory") == KEPT_OUT["memory"]
+        return is_kept_out(self.extra)
+
+
+def is_kept_out(extra: Mapping[str, Any] | None) -> bool:
+    """Return whether the person asked not to remember the message with this `extra`."""
+    return (extra or {}).get("memory") == KEPT_OUT["memory"]
 
 
 @dataclass(frozen=True)

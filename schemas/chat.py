@@ -12,6 +12,7 @@ from models.facts import Fact as FactValue
 from models.messages import Excerpt as ExcerptValue
 from models.messages import MessageDraft
 from models.turns import RECALL_MODES
+from schemas.attachments import read_parts
 from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import (
@@ -61,20 +62,46 @@ _HISTORY = describe(
     "What was said just before, if Recap has not stored it: it tells what the message refers to. A chat takes it only "
     "with `temporary`."
 )
+_CONTENT = describe(
+    'Its text, or {"role": "user", "content": ...}. The content may be a list of parts: `text`; `image_url`, with a '
+    "data: URL or an https address; and `file`, with `filename` and `file_data`, for text files and images. The model "
+    "gets images as they are and text files as quoted text; of both, only name, size and a hash are stored."
+)
 
 
 class MessageText(Text):
     """Message: a string, or `{"role": "user", "content": "..."}`."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, Mapping):
             if value.get("role", "user") != "user":
                 raise ValidationError("Its role must be user. Append messages of other roles to the session instead.")
-            value = value.get("content")
+            return self._content(value.get("content"), attr, data, **kwargs)
+        return self._words(value, attr, data, **kwargs)
+
+    def _content(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return self._words(value, attr, data, **kwargs)
+
+    def _words(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         if not text.strip():
             raise ValidationError("Is empty. Send some words.")
         return text
+
+
+class MessageContent(MessageText):
+    """Message whose content may be a list of parts: it loads as these where one of them is an image or a file."""
+
+    def _content(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, list):
+            return super()._content(value, attr, data, **kwargs)
+        try:
+            parts = read_parts(value)
+        except ValidationError as error:
+            raise ValidationError({"content": error.messages}) from None
+        if any(part["type"] != "text" for part in parts):
+            return parts
+        return self._words("\n".join(part["text"] for part in parts), attr, data, **kwargs)
 
 
 class Said(ValueSchema):
@@ -100,6 +127,7 @@ class Question(Input):
 class ChatRequest(Question):
     """Message to answer."""
 
+    message = MessageContent(required=True, metadata=_CONTENT)
     session_id = SessionId(**OPTIONAL, metadata=describe("Without it, a session is created."))
     name = optional_text(128)
     stream = fields.Boolean(load_default=False)

@@ -10,6 +10,7 @@ from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_
 
 from models import Refusal
 from models.messages import MessageDraft
+from schemas.attachments import StoredAttachment
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
@@ -135,7 +136,11 @@ class Message(Schema):
     tokens = fields.Integer(metadata=describe("An estimate."))
     extra = fields.Raw(
         allow_none=True,
-        metadata=describe("What it holds besides its text: tool calls, traces of images.", type="object"),
+        metadata=describe(
+            "What it holds besides its text: tool calls; and `attachments`, the `type`, `name`, `size` in bytes and "
+            "`hash` of each image and file that came with it (older ones are a hash alone).",
+            type="object",
+        ),
     )
     hidden_at = UtcDateTime(allow_none=True, metadata=describe("Since when the session's prompts do not show it."))
     refused = fields.Nested(
@@ -238,7 +243,7 @@ _EXTRA = Schema.from_dict(  # the fields of `extra` that Recap reads
         "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
         "function_call": fields.Dict(allow_none=True),
         "tool_call_id": Text(allow_none=True),
-        "attachments": Items(Text(), PARTS_MAX, allow_none=True),
+        "attachments": Items(StoredAttachment(), PARTS_MAX, allow_none=True),
     }
 )(unknown=INCLUDE)
 

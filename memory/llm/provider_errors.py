@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, Upstream
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
 
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
 """The codes of failures that another try a moment later may avoid."""
@@ -37,10 +37,18 @@ _SENTENCES = {
     "prompts from now on. Set CONTEXT_TOKENS to what the model takes, or give it a larger window at the server.",
     CONTENT_REFUSED: "The content filter of the model server at {address} refused this message{why}. "
     "Put it in other words.",
+    IMAGES_REFUSED: "The model {model} reads no images{why}. Choose another model with `model`, or set one that reads "
+    "images in {setting}; or send the message without them.",
     "model_rejected_request": "The model server at {address} does not take this request (HTTP {status}){why}. "
     "Check OPENAI_BASE_URL and whether {model} ({setting}) is a chat model.",
 }
-_OWN_STATUS = {"model_timeout": 504, "model_quota_exhausted": 503, "model_busy": 503, CONTENT_REFUSED: 422}
+_OWN_STATUS = {
+    "model_timeout": 504,
+    "model_quota_exhausted": 503,
+    "model_busy": 503,
+    CONTENT_REFUSED: 422,
+    IMAGES_REFUSED: 422,
+}
 _WHY_EMPTY = {
     "length": "it reached its limit of tokens before the first word. Raise that limit at the server",
     "thoughts": "it only thought, and then stopped. Try again, turn its thinking off at the server",
@@ -53,6 +61,12 @@ _REFUSED_WORDS = re.compile(
     re.I,
 )
 _NO_CREDIT = re.compile(r"credit balance is too low|insufficient (?:balance|credits|quota)", re.I)
+_NO_IMAGES = re.compile(  # as OpenAI, llama.cpp, Ollama, LM Studio, vLLM, OpenRouter, Mistral and DeepSeek say it
+    r"image.?(?:input|url|content)?s?\b.{0,20}(?:\bnot (?:supported|enabled)|only supported|unsupported)"
+    r"|(?:not support|not accept|no .{0,40}that support|missing data required for) (?:the )?(?:image|vision|multimodal)"
+    r"|not a (?:multimodal|vision) model|at most 0 image|unknown variant .?image_url",
+    re.I,
+)
 _NO_MODEL = re.compile(
     r"model not exist|invalid model\b|not a valid model|no such model|unknown model|^model: \S+$"
     r"|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found|not supported for generateContent)",
@@ -193,6 +207,7 @@ def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> st
         CONTENT_REFUSED: theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
         "model_quota_exhausted": status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(message),
         CONTEXT_EXCEEDED: "context_length_exceeded" in theirs or too_long,
+        IMAGES_REFUSED: status not in (401, 403, 429) and _NO_IMAGES.search(message),
         "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in theirs,
         "model_not_found": status == 404 or no_model,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),

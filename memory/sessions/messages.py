@@ -20,7 +20,7 @@ from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
 from memory.sessions.kept_out import asks_to_keep_out
 from models import MessageRow, SessionRow, Transaction, TurnRow
-from models.messages import KEPT_OUT, UNREMEMBERED, Message, MessageDraft
+from models.messages import KEPT_OUT, Message, MessageDraft, is_kept_out
 from models.owners import Caller
 from schemas.sessions import MESSAGE_CHARS_MAX
 
@@ -91,7 +91,7 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
         row.created_at = min(row.created_at, created_at)
         row.message_count += 1
         row.tokens += values["tokens"]
-        if not row.title and draft.role == "user" and values["extra"] != KEPT_OUT:
+        if not row.title and draft.role == "user" and not is_kept_out(values["extra"]):
             row.title = title_from(values["content"])
         new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
     ids = tx.scalars(INSERT_MESSAGE, new).all() if new else ()
@@ -125,8 +125,9 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     }
     if draft.erased_at is not None:
         return {**values, "name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
-    if draft.extra and draft.extra not in (UNREMEMBERED, KEPT_OUT):  # most of it is sent to the model again
-        values["tokens"] += tokens.estimate(json.dumps(draft.extra, ensure_ascii=False))
+    sent_again = {name: value for name, value in (draft.extra or {}).items() if name not in ("memory", "attachments")}
+    if sent_again:
+        values["tokens"] += tokens.estimate(json.dumps(sent_again, ensure_ascii=False))
     return values
 
 

@@ -5,7 +5,7 @@ what it takes to recognise the message and to send it again:
 
     tool_calls      the assistant's calls, as they came
     tool_call_id    the call that a tool's result answers
-    attachments     a fingerprint of each image, file or recording; these themselves are not stored
+    attachments     type, name, size and hash of each image, file or recording, which are not stored themselves
 
 Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
 The same goes for messages with nothing in them, and for what a coding agent puts before the person's words
@@ -28,7 +28,7 @@ from memory import tokens
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.response_parser import text_in
 from memory.llm.thoughts import without_thoughts
-from memory.quoting import quoted, strip_markup, to_prompt_message
+from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
 from memory.transcripts.agents import without_aiders, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import Message, MessageDraft
@@ -56,6 +56,13 @@ class TranscriptMessage:
     @cached_property
     def key(self) -> MessageKey:
         return message_key(self.draft)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Raw]) -> TranscriptMessage:
+        """Return a person's message with these images and text files: a file's text is quoted for the model."""
+        text, attachments = _content(list(parts))
+        draft = MessageDraft("user", text, extra={"attachments": attachments})
+        return cls({"role": "user", "content": list(map(_part_to_send, parts))}, draft)
 
 
 @dataclass(frozen=True)
@@ -125,13 +132,18 @@ def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
     """Return a message as it is compared; `cut`: it is an answer that was interrupted."""
     extra, erased = message.extra or {}, message.erased_at is not None
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
-    attachments = tuple(extra.get("attachments") or ())
+    attachments = tuple(one if isinstance(one, str) else one["hash"] for one in extra.get("attachments") or ())
     return MessageKey(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
 
 
 def text_of(raw: Raw) -> str:
     """Return the words of a message as it came."""
     return _content(raw.get("content"))[0]
+
+
+def attachments_of(raw: Raw) -> list[dict[str, Any]]:
+    """Return what is stored of the images, files and recordings in a message as it came."""
+    return _content(raw.get("content"))[1]
 
 
 def answered(extra: Raw | None) -> str | None:
@@ -188,21 +200,46 @@ def _draft(raw: Raw) -> MessageDraft | None:
     return MessageDraft(role, _storable(text), _storable(name) or None, extra=_storable(extra) or None)
 
 
-def _content(content: Any) -> tuple[str, list[str]]:
-    """Return the words of a message's content, and fingerprints of what its placeholders stand for."""
+def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
+    """Return the words of a message's content, and what is stored of the attachments that placeholders stand for."""
     if not isinstance(content, list):
         return text_in(content), []
-    words, attachments = list[str](), list[str]()
+    words, attachments = list[str](), list[dict[str, Any]]()
     for part in content:
         kind = str(part.get("type", "text")) if isinstance(part, Mapping) else "text"
         if kind in _TEXTS:
             words.append(text_in((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
             continue
-        file = part.get("file")
-        name = f" {text_in(file.get('filename'))}" if isinstance(file, Mapping) and file.get("filename") else ""
-        words.append(f"[{kind.removeprefix('input_').removesuffix('_url')}{name}]")
-        attachments.append(hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16])
+        attachment = _attachment(part, kind.removeprefix("input_").removesuffix("_url"))
+        words.append(f"[{' '.join(filter(None, (attachment['type'], attachment['name'])))}]")
+        attachments.append(attachment)
     return "\n".join(filter(None, words)), attachments
+
+
+def _attachment(part: Raw, kind: str) -> dict[str, Any]:
+    """Return what is stored of an image, file or recording (see schemas.attachments)."""
+    held = part.get(str(part.get("type")))
+    held = held if isinstance(held, Mapping) else {"url": held}
+    data = next((held[name] for name in ("url", "file_data", "data") if isinstance(held.get(name), str)), "")
+    if data.startswith("data:image/"):
+        kind = "image"
+    encoded = "" if data.startswith(("http:", "https:")) else data.partition(";base64,")[2] or data
+    return {
+        "type": kind,
+        "name": text_in(held.get("filename")) or None,
+        "size": len(encoded) * 3 // 4 - encoded[-2:].count("=") if encoded else None,
+        "hash": hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16],
+    }
+
+
+def _part_to_send(part: Raw) -> Raw:
+    """Return a part of a person's message as any model takes it: only images are no text."""
+    if part["type"] != "file":
+        return part
+    file = part["file"]
+    if "text" in part:
+        return {"type": "text", "text": file_block(file["filename"], part["text"])}
+    return {"type": "image_url", "image_url": {"url": file["file_data"]}}
 
 
 def _canonical(arguments: str) -> str:
@@ -238,7 +275,7 @@ def client_messages(
     """
     messages = list(map(_plain, conversation.instructions))
     if memory and messages:
-        messages[-1] = _extended(messages[-1], after=memory)
+        messages[-1] = extended(messages[-1], after=memory)
     elif memory:
         messages = [ChatMessage("system", memory)]
     for message in stored:
@@ -246,7 +283,7 @@ def client_messages(
         messages += map(_plain, as_sent.before if as_sent is not None else ())
         shown = _shown(message, as_sent)
         if recalled and message.id == newest.id and message.role == "user":
-            shown = _extended(shown, before=recalled)
+            shown = extended(shown, before=recalled)
         messages.append(shown)
     return _in_sequence([*messages, *map(_plain, conversation.after)])
 
@@ -301,17 +338,17 @@ def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
     return ChatMessage(message.role, message.content, calls_of(raw), answered(raw), raw)
 
 
-def _extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:
+def extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:
     """Return the message with a text before its words or after them."""
 
-    def extended(sent: Any) -> Any:
+    def extended_content(sent: Any) -> Any:
         if isinstance(sent, list):
             start, end = ([{"type": "text", "text": text}] if text else [] for text in (before, after))
             return [*start, *sent, *end]
         return "\n\n".join(text for text in (before, sent, after) if text and isinstance(text, str))
 
-    raw = None if message.raw is None else {**message.raw, "content": extended(message.raw.get("content"))}
-    return message._replace(content=extended(message.content), raw=raw)
+    raw = None if message.raw is None else {**message.raw, "content": extended_content(message.raw.get("content"))}
+    return message._replace(content=extended_content(message.content), raw=raw)
 
 
 def _plain(raw: Raw) -> ChatMessage:

@@ -46,10 +46,10 @@ from memory.transcripts.matching import (
     sync_transcript,
 )
 from memory.turn import turns
-from memory.turn.context import prompt_limit, read_session
+from memory.turn.context import attached_tokens, prompt_limit, read_session
 from memory.turn.request import Turn, TurnRequest
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, retry_on_conflict
-from models.messages import KEPT_OUT, UNREMEMBERED, Message, MessageDraft
+from models.messages import UNREMEMBERED, Message, MessageDraft, is_kept_out
 from models.owners import index_key
 from models.sessions import STATE_COLUMNS, SessionState
 from models.turns import INTERRUPTED
@@ -226,7 +226,8 @@ def _go_on(
     if turn.session is not None and is_compaction_due(turn.session, engine.settings, turn.new_messages):
         compacted = compact(tx, turn.session, engine.settings, turn.new_messages)
         turn = replace(turn, session=compacted or turn.session)
-    if request.replaces is not None or message.tokens > SURE_TO_FIT * prompt_limit(engine, request):
+    size = message.tokens + attached_tokens(request)
+    if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, request):
         read_session(tx, engine, turn)  # raises TooLarge, and then all of this is rolled back
     return turn
 
@@ -240,14 +241,14 @@ def _take(
     where there is no such session.
     """
     now, token = engine.now(), secrets.token_hex(16)
-    values = message_values(MessageDraft("user", request.message, request.name), now)
+    values = message_values(request.draft, now)
     params = {
         "now": now,
         "token": token,
         "until": now + LEASE_DURATION,
         "new": int(appends),
         "size": values["tokens"] if appends else 0,
-        "content": request.message,
+        "content": values["content"],
     }
     if row_id is not None:
         row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
@@ -302,9 +303,12 @@ def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow
                 "Nothing was stored; send a new message, with a key of its own.",
             )
         return replace(turn, new_messages=(message,)), True
+    repeated = find(tx, repeated_id) if repeated_id is not None else None
+    if repeated is not None and _attachments(repeated.extra) != _attachments(values["extra"]):
+        repeated = None  # another image, with the same words
     if request.replaces is not None:
         position, branch = _find_replaced(tx, session, request.replaces)
-        if repeated_id is None or position != session.message_count:
+        if repeated is None or position != session.message_count:
             if branch:
                 raise InvalidRequest(
                     "already_replaced",
@@ -313,21 +317,24 @@ def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow
                     param="replaces",
                 )
             return _replace(tx, engine, turn, position, values), False
-    elif repeated_id is not None:
+    elif repeated is not None:
         size = values["tokens"]
         tx.execute(_TAKE_BACK, {"session": session.id, "size": size})
         session = session._replace(message_count=session.message_count - 1, tokens=session.tokens - size)
-    if repeated_id is not None:
-        message = find(tx, repeated_id)
-        assert message is not None
-        return replace(turn, session=session, new_messages=(message,)), True
+    if repeated is not None:
+        return replace(turn, session=session, new_messages=(repeated,)), True
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     message_id = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
-    if not title and values["extra"] != KEPT_OUT:
-        tx.execute(update(_S).where(_S.c.id == session.id).values(title=title_from(request.message)))
+    if not title and not is_kept_out(values["extra"]):
+        title = title_from(request.message or values["content"])
+        tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
     named = {name: values[name] for name in Message._fields[3:]}
     message = Message(message_id, session.public_id, session.message_count, **named)
     return replace(turn, new_messages=(message,), is_appended=True), False
+
+
+def _attachments(extra: Mapping[str, Any] | None) -> Any:
+    return (extra or {}).get("attachments")
 
 
 def _replace(tx: Connection, engine: Engine, turn: Turn, position: int, values: Mapping[str, Any]) -> Turn:
@@ -387,7 +394,7 @@ def _sync(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None, 
 
 def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     """Begin a turn that reads what is remembered, if a session or a user is named, and stores nothing."""
-    drafts = (*request.history, MessageDraft("user", request.message, request.name))
+    drafts = (*request.history, request.draft)
     with engine.database.read() as tx:
         known = get_session(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = known or engine.sessions.unstored(tx, request.caller)

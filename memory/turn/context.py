@@ -41,7 +41,7 @@ from memory.recall.triggers import about
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.store.documents import join_namespace
-from memory.transcripts.transcript import Transcript
+from memory.transcripts.transcript import Transcript, attachments_of, text_of
 from memory.turn.request import MemoryReport, ShownText, Turn, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
@@ -215,7 +215,7 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
     kept, size = _fit(prefix.text, recent, turn, transcript, settings)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
-    unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id)
+    unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + attached_tokens(request)
     instruction_tokens = transcript.instruction_tokens if transcript else tokens.estimate_message(prefix.instructions)
     return Context(
         prefix=prefix,
@@ -353,7 +353,7 @@ def _fit(
     Almost always all of them fit: they are too many only after summaries have failed for long.  Raises TooLarge when
     the prefix and the new message alone do not fit.
     """
-    new = sum(_size(message, turn) for message in turn.new_messages)
+    new = sum(_size(message, turn) for message in turn.new_messages) + attached_tokens(turn.request)
     taken = new + (tokens.estimate_message(prefix) if prefix else 0)
     if transcript is not None:
         taken += transcript.instruction_tokens
@@ -371,6 +371,14 @@ def _fit(
     while kept and room >= (size := _size(recent[kept - 1], turn)):
         room, taken, kept = room - size, taken + size, kept - 1
     return tuple(recent[kept:]), taken
+
+
+def attached_tokens(request: TurnRequest) -> int:
+    """Return the tokens of the images and text files that the model gets beside the words of a message."""
+    if request.sent is None:
+        return 0
+    words, images = tokens.estimate(request.message), len(attachments_of(request.sent.raw))
+    return ATTACHMENT_TOKENS * images + max(0, tokens.estimate(text_of(request.sent.raw)) - words)
 
 
 def _size(message: Message, turn: Turn) -> int:

@@ -24,7 +24,7 @@ from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import block, example_lines, fact_line, format_time, to_prompt_message
 from memory.recall.excerpts import excerpt_block
 from memory.recall.recall import LATEST, MISSING, RecallResult
-from memory.transcripts.transcript import client_messages, unmodified
+from memory.transcripts.transcript import client_messages, extended, text_of, unmodified
 from memory.turn.begin import begin_turn
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context, PrefixChoice, read_context
 from memory.turn.request import MemoryReport, Turn, TurnRequest
@@ -187,12 +187,22 @@ def _messages(turn: Turn, context: Context, quoted: str) -> tuple[ChatMessage, .
         messages: Sequence[ChatMessage] = client_messages(conversation, turn.sent, prefix, stored, question, quoted)
     else:
         recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
-        _, text = to_prompt_message(question)
-        messages = [ChatMessage("system", prefix), *recent, ChatMessage("user", f"{quoted}\n\n{text}")]
+        messages = [ChatMessage("system", prefix), *recent, _newest(turn, quoted)]
+    own = turn.request.transcript is None
     out: list[ChatMessage] = []
     for message in messages:
-        if out and out[-1].role == message.role and out[-1].raw is None and message.raw is None:
-            out[-1] = ChatMessage(message.role, f"{out[-1].content}\n\n{message.content}")
+        if out and out[-1].role == message.role and out[-1].raw is None and (own or message.raw is None):
+            out[-1] = extended(message, before=out[-1].content)
         else:
             out.append(message)
     return tuple(out)
+
+
+def _newest(turn: Turn, quoted: str) -> ChatMessage:
+    """Return a person's new message, with its images and files, after the block."""
+    question, sent = turn.new_messages[0], turn.request.sent
+    if sent is None:
+        return ChatMessage("user", f"{quoted}\n\n{to_prompt_message(question)[1]}")
+    speaker = to_prompt_message(question._replace(content=""))[1].strip()
+    newest = ChatMessage("user", text_of(sent.raw), raw=sent.raw)
+    return extended(newest, before=f"{quoted}\n\n{speaker}".strip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens a
 class TurnRequest:
     """Message to answer, on behalf of `caller`.
 
+    message: its words. sent: with the images and text files that the model gets beside them.
     recall: the mode; None: the setting RECALL. model: None for the main model.
     remember: if not, no fact is taken from the turn and no other session recalls it.
     summary_prompt: the name of the prompt for this turn's summary.
@@ -44,6 +45,7 @@ class TurnRequest:
     message: str
     session_id: str | None = None
     name: str | None = None
+    sent: TranscriptMessage | None = None
     recall: str | None = None
     model: str | None = None
     remember: bool = True
@@ -62,12 +64,21 @@ class TurnRequest:
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
     @property
+    def draft(self) -> MessageDraft:
+        """Return the message as it is stored."""
+        if self.sent is not None:
+            return replace(self.sent.draft, name=self.name)
+        return MessageDraft("user", self.message, self.name)
+
+    @property
     def fingerprint(self) -> str:
         """Return the hash that two requests with one Idempotency-Key have in common when they are the same."""
         if self.transcript is not None:
             return self.transcript.fingerprint
         replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
-        parts = (self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt, *replaces)
+        attachments = self.sent.key.attachments if self.sent is not None else ()
+        parts = self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt
+        parts += (*replaces, *attachments)
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

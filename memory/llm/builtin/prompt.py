@@ -17,6 +17,9 @@ from models.sections import SECTIONS, Excluded, Sections
 
 _MEMORY = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
 _CHAT = re.compile(r'^<chat updated_at="([\d-]+)"[^\n]*>\n(.*?)\n</chat>', re.M | re.S)
+_ATTACHED = re.compile(
+    r'^(?:<file name="[^"\n]*">\n.*?\n</file>|\[(?:image|file|audio)(?: [^\n]*)?\])$\n?', re.M | re.S
+)
 _ITEM_END = re.compile(r"\n(?!  )")  # lines of one item are indented
 _MESSAGE = re.compile(
     r"(?:\[(?P<position>\d+)\] )?(?:(?P<day>\d{4}-\d\d-\d\d) )?\d\d:\d\d "
@@ -47,7 +50,10 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """Content of a prompt for a reply. recalled: messages of earlier conversations; said: those of this one."""
+    """Content of a prompt for a reply. recalled: messages of earlier conversations; said: those of this one.
+
+    has_attachments: images or files came with the question.
+    """
 
     question: str
     said: tuple[Said, ...] = ()
@@ -55,6 +61,7 @@ class Prompt:
     facts: tuple[Known, ...] = ()
     summary: Sections = Sections()
     today: str = ""
+    has_attachments: bool = False
 
     @classmethod
     def read(cls, messages: Sequence[ChatMessage]) -> Prompt:
@@ -66,6 +73,9 @@ class Prompt:
         memory = _MEMORY.search(content)
         today, quoted = memory.groups() if memory else ("", "")
         question = content[memory.end() :] if memory else content
+        attached = 0
+        if newest < len(messages) and isinstance((messages[newest].raw or {}).get("content"), list):
+            question, attached = _ATTACHED.subn("", question)
         if memory and memory.start():  # a neighbour of the same role, joined to the newest message
             spoken.append(Said(content[: memory.start()]))
         facts = [*items(system, "profile"), *items(system, "facts"), *items(quoted, "facts")]
@@ -76,6 +86,7 @@ class Prompt:
             tuple(known_in(facts)),
             _summary(items(system, "summary")),
             today,
+            attached > 0,
         )
 
 

@@ -32,6 +32,9 @@ def reply(prompt: Prompt) -> str:
     words = phrases_for(text)
     parts = [part for part in sentences(text) if asks("who", part) or sought(part) or not is_small_talk(part)]
     record = record_of(prompt)
+    if prompt.has_attachments:
+        words_alone = replace(prompt, has_attachments=False)
+        return "\n\n".join([words["attached"], *([reply(words_alone)] if text.strip() else ())])
     if not parts:
         return _small_talk(text[:300], record, words)
     if asks("keep out", text):

@@ -1,0 +1,139 @@
+"""Images and text files that come with a message, as parts of its content in the form of OpenAI's protocol."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from marshmallow import INCLUDE, Schema, ValidationError, fields, validate
+
+from schemas.fields import UNSTORABLE, Input, Text, describe, integer
+
+ATTACHMENTS_MAX = 10  # of one message
+ATTACHMENT_BYTES_MAX = 20_000_000  # of one image or file: model servers take no larger ones
+CONTENT_PARTS_MAX = 100
+NAME_CHARS = 255
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # what models read
+_URL_CHARS = 8000
+_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*){0,9};base64,", re.I)
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
+
+
+class Attachment(Schema):
+    """Image, file or recording that came with a message. It was sent to the model, and is not stored itself."""
+
+    type = Text(required=True, metadata=describe("`image`, `file` or `audio`."))
+    name = Text(load_default=None, allow_none=True)
+    size = integer(load_default=None, allow_none=True, metadata=describe("Bytes; null where only its address came."))
+    hash = Text(required=True, metadata=describe("The same for the same attachment, sent in the same way."))
+
+
+class StoredAttachment(fields.Field[Any]):
+    """Attachment as a message keeps it: before it had a name and a size, its hash alone."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, Mapping):
+            return Attachment(unknown=INCLUDE).load(value)
+        return Text().deserialize(value)
+
+
+class _Image(Input):
+    url = Text(required=True)
+    detail = fields.String(validate=validate.OneOf(("auto", "low", "high")))
+
+
+class _File(Input):
+    filename = Text(
+        required=True, validate=[validate.Length(1, NAME_CHARS), validate.Regexp(r"[^\x00-\x1f\x7f-\x9f]+\Z")]
+    )
+    file_data = Text(required=True)
+
+
+_PARTS: dict[str, fields.Field[Any]] = {
+    "text": Text(required=True),
+    "image_url": fields.Nested(_Image, required=True),
+    "file": fields.Nested(_File, required=True),
+}
+
+
+def read_parts(content: Sequence[Any]) -> tuple[dict[str, Any], ...]:
+    """Check the parts of a message, and return them: a text file also has its `text`.  Raises ValidationError."""
+    if len(content) > CONTENT_PARTS_MAX:
+        raise ValidationError(f"Has {len(content):,} parts, but at most {CONTENT_PARTS_MAX} are allowed.")
+    wrong, parts = dict[int, Any](), list[dict[str, Any]]()
+    for place, part in enumerate(content):
+        try:
+            parts.append(_read_part(part))
+        except ValidationError as error:
+            wrong[place] = error.messages
+    if wrong:
+        raise ValidationError(wrong)
+    if sum(part["type"] != "text" for part in parts) > ATTACHMENTS_MAX:
+        raise ValidationError(f"Has more than {ATTACHMENTS_MAX} images and files. Send them in several messages.")
+    return tuple(parts)
+
+
+def _read_part(part: Any) -> dict[str, Any]:
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    if not isinstance(kind, str) or kind not in _PARTS:
+        raise ValidationError(f"Its type must be one of: {', '.join(_PARTS)}.")
+    loaded = Input.from_dict({"type": fields.String(), kind: _PARTS[kind]})().load(part)
+    if kind == "image_url":
+        _check_image(loaded[kind]["url"])
+    elif kind == "file" and (text := _read_file(loaded[kind]["file_data"])) is not None:
+        loaded["text"] = text
+    return loaded
+
+
+def _check_image(url: str) -> None:
+    try:
+        if url.startswith("data:"):
+            media_type, _ = _decode(url)
+            if media_type not in IMAGES:
+                raise ValidationError(f"Must be an image of one of these types: {', '.join(IMAGES)}.")
+        elif not re.match(r"https://[^\s/]", url) or len(url) > _URL_CHARS:
+            raise ValidationError("Must be a data: URL or an https address.")
+    except ValidationError as error:
+        raise ValidationError({"image_url": {"url": error.messages}}) from None
+
+
+def _read_file(file_data: str) -> str | None:
+    """Return the text of a file; None for an image."""
+    try:
+        media_type, data = _decode(file_data)
+        if media_type in IMAGES:
+            return None
+        text = _text_of(data)
+        if text is None or UNSTORABLE.search(text):
+            raise ValidationError(f"Is neither text nor an image of one of these types: {', '.join(IMAGES)}.")
+        return text
+    except ValidationError as error:
+        raise ValidationError({"file": {"file_data": error.messages}}) from None
+
+
+def _decode(url: str) -> tuple[str, bytes]:
+    """Return the media type and the bytes of a data: URL, or of base64 alone."""
+    found = _DATA_URL.match(url)
+    if found is None and url.startswith("data:"):
+        raise ValidationError("Must have its data as base64: data:image/png;base64,...")
+    try:
+        data = base64.b64decode(url[found.end() :] if found else url, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValidationError("Is not base64.") from None
+    if len(data) > ATTACHMENT_BYTES_MAX:
+        raise ValidationError(f"Has {len(data):,} bytes, but at most {ATTACHMENT_BYTES_MAX:,} are allowed.")
+    return found[1].strip().lower() if found else "", data
+
+
+def _text_of(data: bytes) -> str | None:
+    """Return bytes as text: UTF-8, UTF-16 with its mark, or what older programs of Windows write."""
+    for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252"):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        return None if _NO_TEXT.search(text) else text
+    return None
