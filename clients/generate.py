@@ -216,7 +216,8 @@ class Language:
             schema = {"nullable": len(named) < len(choices)}
             found = " | ".join(dict.fromkeys(map(self.write, named)))
         elif "enum" in schema:
-            found = self.literal([value for value in schema["enum"] if value is not None])
+            values = [value for value in schema["enum"] if value is not None]
+            found = self.literal(values) if values else self.names["any"]
         elif schema.get("type") == "array":
             found = self.array(self.write(schema.get("items", {})))
         elif schema.get("type") == "object":

@@ -760,6 +760,9 @@ export interface SummaryVersionPage {
   items: SummaryVersion[];
   next_cursor: string | null;
 }
+export interface TokenCount {
+  input_tokens: number;
+}
 export interface Turn {
   user_message_id: number;
   message_id: number | null;
@@ -1060,10 +1063,16 @@ export declare class Operations {
   getServedModel(model: string): Promise<Model>;
   /** Embed texts with the model server. */
   embed(options?: { [more: string]: any }): Promise<any>;
+  /** Complete a text with the model server, as programs do to complete code. */
+  completeText(options?: { [more: string]: any }): Promise<any>;
+  /** Classify texts with the model server. */
+  moderate(options?: { [more: string]: any }): Promise<any>;
   /** Chat as with Anthropic, and be remembered. */
-  createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; metadata?: Record<string, any> | null; stop_sequences?: any; temperature?: any; top_p?: any; top_k?: any; thinking?: any; cache_control?: any; context_management?: any; service_tier?: any; user_id?: string; idempotency_key?: string }): Promise<AnthropicMessage>;
+  createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; metadata?: Record<string, any> | null; output_config?: Record<string, any> | null; stop_sequences?: any; temperature?: any; top_p?: any; top_k?: any; thinking?: any; cache_control?: any; context_management?: any; service_tier?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<AnthropicMessage>;
+  /** Estimate the tokens of a request. */
+  countTokens(messages: (Record<string, any>)[], options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; [more: string]: any }): Promise<TokenCount>;
   /** Ask for a response as from OpenAI, and be remembered. */
-  createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; user_id?: string; idempotency_key?: string }): Promise<ResponseObject>;
+  createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: any; background?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<ResponseObject>;
   /** Exchange one message of the Model Context Protocol. */
   mcp(jsonrpc: string, options?: { id?: any; method?: string; params?: Record<string, any>; result?: Record<string, any>; error?: Record<string, any>; user_id?: string }): Promise<RpcMessage>;
   /** Check that the process answers. */

@@ -314,8 +314,17 @@ export class Operations {
   embed(options) {
     return this._send({ method: "POST", path: "/v1/embeddings", body: { ...options } });
   }
+  completeText(options) {
+    return this._send({ method: "POST", path: "/v1/completions", body: { ...options } });
+  }
+  moderate(options) {
+    return this._send({ method: "POST", path: "/v1/moderations", body: { ...options } });
+  }
   createMessage(messages, max_tokens, options) {
     return this._send({ method: "POST", path: "/v1/messages", body: { messages, max_tokens, ...options }, person: "metadata", turn: true });
+  }
+  countTokens(messages, options) {
+    return this._send({ method: "POST", path: "/v1/messages/count_tokens", body: { messages, ...options } });
   }
   createResponse(input, options) {
     return this._send({ method: "POST", path: "/v1/responses", body: { input, ...options }, person: "user", turn: true });

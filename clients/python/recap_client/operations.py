@@ -1608,6 +1608,21 @@ class Operations(ABC):
         """
         return self.send(Call("POST", "/v1/embeddings", body=more))
 
+    def complete_text(self, **more: Any) -> Any:
+        """Complete a text with the model server, as programs do to complete code.
+
+        The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
+        stored. A stream is sent in one piece.
+        """
+        return self.send(Call("POST", "/v1/completions", body=more))
+
+    def moderate(self, **more: Any) -> Any:
+        """Classify texts with the model server.
+
+        The request is passed on unchanged. Nothing is stored.
+        """
+        return self.send(Call("POST", "/v1/moderations", body=more))
+
     def create_message(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -1618,6 +1633,7 @@ class Operations(ABC):
         tools: Sequence[Mapping[str, Any]] | None = None,
         tool_choice: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        output_config: Mapping[str, Any] | None = None,
         stop_sequences: Any | None = None,
         temperature: Any | None = None,
         top_p: Any | None = None,
@@ -1628,13 +1644,14 @@ class Operations(ABC):
         service_tier: Any | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
+        **more: Any,
     ) -> types.AnthropicMessage:
         """Chat as with Anthropic, and be remembered.
 
         The model server is asked for a chat completion; text, images, tools and their results are translated. The
         session and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`.
-        The key may also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools
-        that run at Anthropic are refused.
+        The key may also be sent as x-api-key. What has no counterpart in a chat completion is left out, and X-Memory-
+        Left-Out names it.
         """
         return self.send(
             Call(
@@ -1649,6 +1666,7 @@ class Operations(ABC):
                         tools=tools,
                         tool_choice=tool_choice,
                         metadata=metadata,
+                        output_config=output_config,
                         stop_sequences=stop_sequences,
                         temperature=temperature,
                         top_p=top_p,
@@ -1658,11 +1676,38 @@ class Operations(ABC):
                         context_management=context_management,
                         service_tier=service_tier,
                     ),
+                    **more,
                 },
                 person="metadata",
                 user_id=user_id,
                 key=idempotency_key,
                 is_turn=True,
+            )
+        )
+
+    def count_tokens(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        model: str | None = None,
+        system: Any | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> types.TokenCount:
+        """Estimate the tokens of a request.
+
+        The memory that a prompt shows beside the request is not counted. Nothing is stored.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/messages/count_tokens",
+                body={
+                    "messages": messages,
+                    **given(model=model, system=system, tools=tools, tool_choice=tool_choice),
+                    **more,
+                },
             )
         )
 
@@ -1692,16 +1737,20 @@ class Operations(ABC):
         stream_options: Any | None = None,
         top_logprobs: Any | None = None,
         truncation: Any | None = None,
+        client_metadata: Any | None = None,
+        conversation: Any | None = None,
+        background: Any | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
+        **more: Any,
     ) -> types.ResponseObject:
         """Ask for a response as from OpenAI, and be remembered.
 
         The model server is asked for a chat completion; text, images, functions and their outputs are translated.
         With `previous_response_id` the input goes on from that response, in its session, and takes the place of what
         came after it. Otherwise the session is found as for chat completions, and so is the person. With store=false
-        nothing is stored and no memory used. Reasoning items are left out. Files, references to items and hosted
-        tools are refused.
+        nothing is stored and no memory used, unless Codex sends it. References to items are refused. What else has no
+        counterpart is left out, and X-Memory-Left-Out names it.
         """
         return self.send(
             Call(
@@ -1732,7 +1781,11 @@ class Operations(ABC):
                         stream_options=stream_options,
                         top_logprobs=top_logprobs,
                         truncation=truncation,
+                        client_metadata=client_metadata,
+                        conversation=conversation,
+                        background=background,
                     ),
+                    **more,
                 },
                 person="user",
                 user_id=user_id,
@@ -3382,6 +3435,21 @@ class AsyncOperations(ABC):
         """
         return await self.send(Call("POST", "/v1/embeddings", body=more))
 
+    async def complete_text(self, **more: Any) -> Any:
+        """Complete a text with the model server, as programs do to complete code.
+
+        The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
+        stored. A stream is sent in one piece.
+        """
+        return await self.send(Call("POST", "/v1/completions", body=more))
+
+    async def moderate(self, **more: Any) -> Any:
+        """Classify texts with the model server.
+
+        The request is passed on unchanged. Nothing is stored.
+        """
+        return await self.send(Call("POST", "/v1/moderations", body=more))
+
     async def create_message(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -3392,6 +3460,7 @@ class AsyncOperations(ABC):
         tools: Sequence[Mapping[str, Any]] | None = None,
         tool_choice: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        output_config: Mapping[str, Any] | None = None,
         stop_sequences: Any | None = None,
         temperature: Any | None = None,
         top_p: Any | None = None,
@@ -3402,13 +3471,14 @@ class AsyncOperations(ABC):
         service_tier: Any | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
+        **more: Any,
     ) -> types.AnthropicMessage:
         """Chat as with Anthropic, and be remembered.
 
         The model server is asked for a chat completion; text, images, tools and their results are translated. The
         session and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`.
-        The key may also be sent as x-api-key. Thinking and cache_control are left out. Documents, files and tools
-        that run at Anthropic are refused.
+        The key may also be sent as x-api-key. What has no counterpart in a chat completion is left out, and X-Memory-
+        Left-Out names it.
         """
         return await self.send(
             Call(
@@ -3423,6 +3493,7 @@ class AsyncOperations(ABC):
                         tools=tools,
                         tool_choice=tool_choice,
                         metadata=metadata,
+                        output_config=output_config,
                         stop_sequences=stop_sequences,
                         temperature=temperature,
                         top_p=top_p,
@@ -3432,11 +3503,38 @@ class AsyncOperations(ABC):
                         context_management=context_management,
                         service_tier=service_tier,
                     ),
+                    **more,
                 },
                 person="metadata",
                 user_id=user_id,
                 key=idempotency_key,
                 is_turn=True,
+            )
+        )
+
+    async def count_tokens(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        model: str | None = None,
+        system: Any | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> types.TokenCount:
+        """Estimate the tokens of a request.
+
+        The memory that a prompt shows beside the request is not counted. Nothing is stored.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/messages/count_tokens",
+                body={
+                    "messages": messages,
+                    **given(model=model, system=system, tools=tools, tool_choice=tool_choice),
+                    **more,
+                },
             )
         )
 
@@ -3466,16 +3564,20 @@ class AsyncOperations(ABC):
         stream_options: Any | None = None,
         top_logprobs: Any | None = None,
         truncation: Any | None = None,
+        client_metadata: Any | None = None,
+        conversation: Any | None = None,
+        background: Any | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
+        **more: Any,
     ) -> types.ResponseObject:
         """Ask for a response as from OpenAI, and be remembered.
 
         The model server is asked for a chat completion; text, images, functions and their outputs are translated.
         With `previous_response_id` the input goes on from that response, in its session, and takes the place of what
         came after it. Otherwise the session is found as for chat completions, and so is the person. With store=false
-        nothing is stored and no memory used. Reasoning items are left out. Files, references to items and hosted
-        tools are refused.
+        nothing is stored and no memory used, unless Codex sends it. References to items are refused. What else has no
+        counterpart is left out, and X-Memory-Left-Out names it.
         """
         return await self.send(
             Call(
@@ -3506,7 +3608,11 @@ class AsyncOperations(ABC):
                         stream_options=stream_options,
                         top_logprobs=top_logprobs,
                         truncation=truncation,
+                        client_metadata=client_metadata,
+                        conversation=conversation,
+                        background=background,
                     ),
+                    **more,
                 },
                 person="user",
                 user_id=user_id,

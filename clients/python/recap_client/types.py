@@ -873,6 +873,10 @@ class SummaryVersionPage(TypedDict):
     next_cursor: str | None
 
 
+class TokenCount(TypedDict):
+    input_tokens: int
+
+
 class Turn(TypedDict):
     user_message_id: int
     message_id: int | None
