@@ -106,7 +106,7 @@ def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(
     expect(known.get_by_role("status").filter(has_text="It has begun")).to_be_visible()
     tab(page, "All facts")
     expect(facts(page)).to_have_count(4)
-    known.get_by_label("What was known on this day").fill("2020-01-01")
+    known.get_by_label("Known on this day").fill("2020-01-01")
     expect(facts(page)).to_have_count(0)
 
 

@@ -160,7 +160,7 @@ def test_each_chat_keeps_the_model_that_was_chosen_for_it_while_there_is_one(
     watch_of(page).expect(r"status of 502")
     model_server.main.queue(Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}}))
     send(page, "How much water?")
-    expect(page.get_by_text("Choose another one at the top.")).to_be_visible()
+    expect(page.get_by_text("Choose another one below the message.")).to_be_visible()
     header(page).select_option("main-model")
     page.get_by_role("button", name="Try again").click()
     expect(messages(page).last).to_contain_text("main-model")

@@ -157,7 +157,7 @@ class Facts extends Component {
           <select name="order" aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick}>
             ${ORDERS.map((one) => html`<option value=${one}>${text(`dialogs.manage.${one}`)}</option>`)}
           </select>
-          <input type="date" name="day" value=${day} aria-label=${text("dialogs.manage.as_of")} title=${text("dialogs.manage.as_of")} onChange=${this.pick} />
+          <label class="row small muted">${text("dialogs.manage.as_of")} <input type="date" name="day" value=${day} onChange=${this.pick} /></label>
         </div>
         <div class="row">
           <label class="check">
