@@ -63,6 +63,25 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     assert client.get("/api/jobs").json["items"] == []
 
 
+def test_a_session_id_is_its_persons_and_its_first_turns_may_come_at_once(nodes: list[Flask]) -> None:
+    people = [f"person-{number}" for number in range(6)]
+    clients = [nodes[number % 2].test_client() for number in range(12)]
+    with ThreadPoolExecutor(len(clients)) as pool:
+        turns = [
+            pool.submit(chat, client, f"I am {person}.", session_id="main", user_id=person)
+            for client, person in zip(clients, people * 2, strict=True)
+        ]
+        assert all(turn.result()["reply"] for turn in turns)
+    client = clients[0]
+    sessions = read_all(client, "/api/sessions")
+    assert sorted(one["user_id"] for one in sessions) == people and {one["message_count"] for one in sessions} == {4}
+    failed(ask(client, "Hello", session_id="main"), 422, "session_ambiguous")
+    append(client, "other", [said("Nobody's.")])
+    append(client, "other", [said("Mine.")], user_id="ada")
+    chat(client, "And on.", session_id="other")
+    assert good(client.get("/api/sessions/other"))["message_count"] == 3
+
+
 def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes: list[Flask]) -> None:
     client, engine = nodes[0].test_client(), engine_of(nodes[0])
     ada = {"user_id": "ada"}
