@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -29,6 +31,8 @@ from tests.http import good
 from tests.knowledge import digest_of, fact
 from tests.live import Live
 from tests.model_server import ModelServer, Status, Text, prompts
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def done(page: Page) -> None:
@@ -328,6 +332,32 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
     open_settings(page, "Models").get_by_role("button", name="Connect a model").click()
     dialog = page.get_by_role("dialog", name="Connect a model")
     expect(dialog.get_by_role("button", name="Save")).to_be_visible()
+
+
+def test_images_and_text_files_go_along_with_a_message(
+    page: Page, live: Live, model_server: ModelServer, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("The ferry leaves at 7:40")
+    picture = tmp_path / "quay.png"
+    picture.write_bytes(base64.b64decode(PIXEL))
+    page.goto("/")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach images or text files").click()
+    chooser.value.set_files([notes, picture, tmp_path / "notes.txt"])
+    page.get_by_role("button", name="Remove notes.txt").first.click()
+    expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(2)
+    fits(page)
+    chat(page, model_server, "When does it leave?", "At 7:40.")
+    expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(0)
+    sent = str(prompts(model_server)[-1])
+    assert "The ferry leaves at 7:40" in sent and PIXEL in sent
+    for _ in range(2):
+        first = messages(page).first
+        expect(first.locator(".attached")).to_contain_text("notes.txt")
+        expect(first.locator(".attached")).to_contain_text("quay.png")
+        expect(first.locator(".body")).to_have_text("When does it leave?")
+        page.reload()
 
 
 def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:

@@ -3,6 +3,7 @@
 import * as api from "../page/api.js";
 import { PHONE, byId, isEnter } from "../page/dom.js";
 import { shown } from "../page/state.js";
+import { attach, attached } from "./attachments.js";
 import { text, tooLong } from "../page/words.js";
 
 const CHARS_MAX = 100_000; // the server's limit for a message
@@ -10,6 +11,7 @@ const box = byId("message-box");
 const stop = byId("stop");
 const send = byId("send");
 const memory = byId("memory-switch");
+const picker = byId("attach-file");
 const trouble = byId("composer-error");
 let hint = ""; // said below the box while the memory is on
 let place = null; // the name of the draft in the box; null until the page has opened a chat
@@ -57,7 +59,19 @@ export function startComposer(onSubmit, onHalt, onMemory) {
   byId("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     const words = typed(box.value);
-    if (words && !send.hidden && !tooMuch(words)) onSubmit(words);
+    if ((words || attached().length) && !send.hidden && !tooMuch(words)) onSubmit(words);
+  });
+  byId("attach").addEventListener("click", () => picker.click());
+  picker.addEventListener("change", async () => {
+    await attach(picker.files);
+    picker.value = ""; // so that the same file can be chosen again
+    box.focus();
+  });
+  box.addEventListener("paste", (event) => {
+    const { files } = event.clipboardData;
+    if (!files.length) return;
+    event.preventDefault();
+    attach(files);
   });
   stop.addEventListener("click", onHalt);
 }

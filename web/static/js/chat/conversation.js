@@ -6,6 +6,7 @@ import { spoken } from "../page/markdown.js";
 import { closePanel } from "../page/panels.js";
 import { emit, on, person, shown } from "../page/state.js";
 import { randomId, shortened, text } from "../page/words.js";
+import { attached, setAttached } from "./attachments.js";
 import * as composer from "./composer.js";
 import { askToErase } from "./erase.js";
 import { saveChat } from "./markdown_file.js";
@@ -237,7 +238,9 @@ function submit(words, { replaces = null, resumes = null } = {}) {
   failure = editing = null;
   const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
   const sessionId = shown.temporary ? null : shown.sessionId;
-  takeTurn({ sessionId, text: words, replaces, resumes, history, remember: shown.remember, fresh: !thread.session });
+  const files = replaces || resumes ? [] : attached();
+  if (files.length) setAttached([]);
+  takeTurn({ sessionId, text: words, files, replaces, resumes, history, remember: shown.remember, fresh: !thread.session });
   follow(true);
   if (thread.newer) openSession(sessionId);
   else draw();
@@ -278,6 +281,7 @@ async function afterFailure(turn, mine) {
 
 function giveBack(turn) {
   composer.giveBack(draftName(), turn.text);
+  setAttached(turn.files);
   complain(turn.error);
   composer.focusComposer();
 }

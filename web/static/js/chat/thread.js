@@ -80,7 +80,7 @@ export class Thread {
   /** Add a successful turn without reloading. */
   add(turn) {
     const { message_id: id = randomId(), user_message_id: asked = randomId() } = turn.told; // temporary ones have none
-    const said = { session_id: this.sessionId, name: null };
+    const said = { session_id: this.sessionId, name: null, extra: { attachments: turn.files } };
     if (!this.holds(asked)) {
       const message = { ...said, role: "user", content: turn.text, created_at: turn.startedAt };
       this.items.push({ ...message, id: asked });

@@ -4,6 +4,7 @@
 // sent again after a failure, it has the same idempotency key, so the server never stores it twice.  A turn whose
 // connection broke off goes on until the server can be asked what became of it; the words read so far survive a reload.
 import * as api from "../page/api.js";
+import { contentOf } from "./attachments.js";
 import { chosenModel } from "./model.js";
 import { emit, shown, stored, timezone } from "../page/state.js";
 import { randomId } from "../page/words.js";
@@ -32,7 +33,7 @@ export function heardOf(sessionId, messageId, soFar) {
 export const forgetPart = (sessionId) => sessionStorage.removeItem(slot(sessionId));
 
 class Turn {
-  sessionId; text; replaces; resumes; history; remember; fresh; // as they were asked for
+  sessionId; text; files; replaces; resumes; history; remember; fresh; // as they were asked for
   reply = "";
   thought = null; // what the model thought before it answered: {words, since, seconds}; never stored
   heard = true; // false: the reply is written without this page hearing it
@@ -44,12 +45,12 @@ class Turn {
   #abort = new AbortController();
 
   /** `resumes`: the id of the stored message to answer; `replaces`: the id of the message to replace. */
-  constructor({ sessionId, text, replaces = null, resumes = null, history = null, remember = true, fresh = false }) {
-    Object.assign(this, { sessionId, text, replaces, resumes, history, remember, fresh });
+  constructor({ sessionId, text, files = [], replaces = null, resumes = null, history = null, remember = true, fresh = false }) {
+    Object.assign(this, { sessionId, text, files, replaces, resumes, history, remember, fresh });
     this.startedAt = new Date().toISOString();
     this.asked = chosenModel();
     const before = failed.get(sessionId ?? TEMPORARY);
-    const again = before && before.text === text && before.replaces === replaces;
+    const again = before && before.text === text && before.replaces === replaces && before.files.every((file, at) => file === files[at]);
     this.key = again ? before.key : randomId();
   }
 
@@ -136,7 +137,7 @@ class Turn {
 
   #body() {
     return {
-      message: this.text,
+      message: contentOf(this.text, this.files),
       timezone: timezone(),
       ...(this.temporary ? { temporary: true, history: this.history.slice(-HISTORY) } : { session_id: this.sessionId }),
       system_prompt: (this.temporary && shown.systemPrompt) || undefined,
