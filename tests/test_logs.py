@@ -110,7 +110,7 @@ def test_the_same_person_has_the_same_hash_after_a_restart_and_another_elsewhere
 ) -> None:
     def owner(app: Flask, user_id: str) -> str:
         log()
-        app.test_client().get("/api/sessions", query_string={"user_id": user_id})
+        app.test_client().get("/api/graph", query_string={"user_id": user_id})
         (line,) = log()
         return line["owner"]
 
