@@ -17,8 +17,9 @@ blueprint = ApiBlueprint("models", "The models that answer.")
 def list_models() -> dict[str, Any]:
     """List the models that a chat can be answered by
 
-    The model server's list is kept for a minute; the setting OPENAI_MODELS replaces it. A server that lists no models
-    offers only its main model, and so does the built-in model.
+    The model server's list is kept for a minute, without those whose names tell that they answer no chat, as embedding
+    models; the setting OPENAI_MODELS replaces it. A server that lists no models offers only its main model, and so does
+    the built-in model.
     """
     models = current_engine().model_server.models
     return {"main": models.main.name, "items": models.names()}

@@ -33,6 +33,29 @@ def test_the_servers_models_are_listed_and_its_list_is_kept(client: FlaskClient,
     assert [request.path for request in model_server.requests] == ["/v1/models"]
 
 
+def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_server: ModelServer) -> None:
+    names = [
+        "llama3.2:3b",
+        "nomic-embed-text:latest",
+        "text-embedding-3-small",
+        "whisper-1",
+        "tts-1",
+        "gpt-4o-mini-tts",
+    ]
+    names += [
+        "omni-moderation-latest",
+        "dall-e-3",
+        "bge-m3",
+        "gpt-5",
+        "gpt-4o-audio-preview",
+        "llava",
+        "embers-7b-chat",
+    ]
+    model_server.pages = {"/v1/models": {"object": "list", "data": [{"id": name} for name in names]}}
+    offered = ["main-model", "gpt-4o-audio-preview", "gpt-5", "llama3.2:3b", "llava"]
+    assert good(client.get("/api/models"))["items"] == [*offered[:1], "embers-7b-chat", *offered[1:]]
+
+
 def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.close()
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model"]}

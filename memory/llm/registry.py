@@ -7,6 +7,7 @@ but for the operator's own fallback models.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from functools import lru_cache, partial
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 LISTED_SECONDS = 60.0  # for so long a process keeps a server's list
 LIST_TIMEOUT = 10.0  # seconds: the page waits for it
+_NO_CHAT = re.compile(r"embed|whisper|transcri|\btts\b|dall-e|moderation|rerank|^sora|\bbge\b|gpt-image|realtime", re.I)
 CHOSEN_MAX = 64  # models by name that are kept, each with what it has learned of its server
 
 
@@ -95,9 +97,10 @@ class ModelRegistry:
             return []
         try:
             answer = json.loads(self.provider.get("/models", seconds=LIST_TIMEOUT))
-            return sorted(str(model["id"]) for model in answer["data"])
+            names = sorted(str(model["id"]) for model in answer["data"])
         except (ModelError, ValueError, LookupError, TypeError):
             return []
+        return [name for name in names if not _NO_CHAT.search(name)]
 
     # -- for clients of the OpenAI protocol: what the server answers, as it wrote it
 
