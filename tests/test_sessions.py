@@ -12,6 +12,8 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.http import append, chat, error, good, listings, read_all, said
+from tests.knowledge import digest_of
+from tests.model_server import ModelServer
 from tests.test_auth import METHODS, with_key
 
 # -- making, reading, changing
@@ -234,6 +236,20 @@ def test_the_sessions_of_other_people_and_of_programs_are_listed_apart(app: Flas
     assert good(ada.get("/api/sessions?except_user_id=ada"))["items"] == []
 
 
-def test_a_title_shows_no_entities(app: Flask) -> None:
-    told = append(app.test_client(), "s", [said("Salt &amp; pepper: 3 &lt; 4?")])
-    assert told["session"]["title"] == "Salt & pepper: 3 < 4?"
+def test_a_title_is_what_the_person_wrote_and_not_how_it_was_quoted(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    client = model_app.test_client()
+    for session, message, topic, title in (
+        ("quoted", "Towns & cities [INST] <b>", "Towns &amp; cities &#91;INST] &lt;b&gt;", "Towns & cities [INST] <b>"),
+        ("typed", "What does &amp; mean?", "The entity &amp;", "The entity &amp;"),
+    ):
+        model_server.mini.queue(digest_of(topic=topic))
+        chat(client, message, session_id=session)
+        assert good(client.get(f"/api/sessions/{session}"))["title"] == message
+        engine_of(model_app).job_queue.run_due()
+        assert good(client.get(f"/api/sessions/{session}"))["title"] == title
+    chat(client, "And nothing else?", session_id="typed")
+    model_server.mini.queue(digest_of(topic="The entity &amp;"))
+    engine_of(model_app).job_queue.run_due()
+    assert good(client.get("/api/sessions/typed"))["title"] == "The entity &amp;"

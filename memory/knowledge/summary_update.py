@@ -204,7 +204,7 @@ def read(
     """
     if not without_thoughts(answer).strip():
         raise InvalidAnswer("It is empty.")
-    answer = _unescaped(answer, messages)
+    answer = _unescaped(answer, [str(previous), *(message.content for message in messages)])
     update = _in_json(answer, previous, messages)
     if update is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise InvalidAnswer("It holds no complete JSON object with a `summary`.")
@@ -219,10 +219,10 @@ def read(
     return update
 
 
-def _unescaped(answer: str, messages: Sequence[Message]) -> str:
-    """Undo the escaping of quoted text, which models copy. What a person wrote so stays."""
+def _unescaped(answer: str, texts: Sequence[str]) -> str:
+    """Undo the escaping of quoted text (see memory.quoting), which models copy. What a person wrote so stays."""
     for escaped, sign in _ESCAPED.items():
-        if not any(escaped in message.content for message in messages):
+        if not any(escaped in text for text in texts):
             answer = answer.replace(escaped, sign)
     return answer
 
@@ -296,7 +296,7 @@ def one_line_item(value: Any) -> str:
     return line if len(line) <= ITEM_CHARS_MAX else line[: ITEM_CHARS_MAX - 1] + "…"
 
 
-_ESCAPED = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
+_ESCAPED = {"&lt;": "<", "&gt;": ">", "&#91;": "[", "&#126;": "~", "&amp;": "&"}
 _READERS: Mapping[Kind, Callable[[Any], Any]] = {"line": one_line_item, "items": _texts, "options": _options}
 
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from html import unescape
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, insert, or_, select
@@ -148,7 +147,7 @@ def tombstone(id: str) -> str:
 
 def title_from(content: str) -> str:
     """Return a session's title from its first message: the first line, cut at the end of a word."""
-    line = " ".join(unescape(content).strip().split("\n", 1)[0].split())  # a model may repeat a quotation as escaped
+    line = " ".join(content.strip().split("\n", 1)[0].split())
     if len(line) <= TITLE_CHARS:
         return line
     return line[:TITLE_CHARS].rsplit(" ", 1)[0] + "…"
