@@ -206,6 +206,18 @@ def test_a_correction_that_is_undone_leaves_what_it_corrected(talk: Talk) -> Non
     assert talk.facts() == []
 
 
+def test_a_correction_that_is_undone_leaves_the_summary_too(talk: Talk) -> None:
+    before = {"topic": "Life in Bergen", "data": ["Ada lives in Bergen with a cat", "Likes tea"]}
+    after = {"topic": "Life in Oslo", "data": ["Likes tea", "Ada now lives in Oslo"], "open_questions": ["When?"]}
+    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), **before))
+    talk.hear("No, I live in Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I live in Oslo"), **after))
+    (wrong,) = talk.facts()
+    good(talk.client.delete(f"/api/facts/{wrong['id']}?restore=true"))
+    sections = talk.summary()["latest"]["sections"]
+    assert {name: sections[name] for name in before} == before and sections["open_questions"] == ["When?"]
+    assert "Oslo" not in talk.prompt("Where do I live?").partition("<facts>")[0]
+
+
 def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
     talk.hear("I live in Bergen.", reply=digest_of(fact("Home town: Bergen", 1, "I live in Bergen")))
     assert good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))["pinned"]

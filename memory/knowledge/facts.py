@@ -33,7 +33,7 @@ from memory.knowledge.fact_writes import (
 )
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.knowledge.profile import remove_values
-from memory.knowledge.summaries import replace_texts_in_newest
+from memory.knowledge.summaries import replace_texts_in_newest, undo_correction
 from memory.paging import Page, page_of, rows_of_page
 from models import (
     Database,
@@ -191,16 +191,20 @@ class Facts:
         ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
         chain = supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
         revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
-        corrected = select(FactRow.superseded_by, FactRow.text).where(FactRow.superseded_by.in_(ids))
-        valid_again = {row.superseded_by: row.text for row in tx.execute(corrected)} if restore else {}
+        corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False))
+        valid_again = {row.superseded_by: row for row in tx.scalars(corrected)} if restore else {}
+        rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain))).all()
         by_owner: dict[int, list[Fact]] = defaultdict(list)
-        for row in tx.scalars(select(FactRow).where(FactRow.id.in_(chain))):
+        for row in rows:
             by_owner[row.owner_id].append(as_fact(row, None))
         for owner_id, facts in by_owner.items():
-            instead = {fact: valid_again.get(fact.id, "") for fact in facts}
+            instead = {fact: valid_again[fact.id].text if fact.id in valid_again else "" for fact in facts}
             of_owner = SessionRow.owner_id == owner_id
             replace_texts_in_newest(tx, of_owner, instead, "erasure", self._settings, self._now())
             remove_values(tx, owner_id, facts, self._now())
+        for row in rows:
+            if row.id in valid_again:
+                undo_correction(tx, row, valid_again[row.id], self._settings, self._now())
         delete_with_history(tx, chain, self._now())
         return len(ids), {"facts": len(chain), "fact_revisions": revisions}
 

@@ -15,13 +15,13 @@ from memory.access.budgets import Budgets
 from memory.access.owners import get_session, get_user
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs import JobQueue
-from memory.knowledge.grounding import strip_framing, words_of
+from memory.knowledge.grounding import stems, strip_framing, words_of
 from memory.knowledge.summary_update import BATCH_TOKENS, SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import VISIBLE, skip_unread
 from memory.sessions.sessions import name_after
-from models import Database, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models import Database, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
@@ -262,6 +262,42 @@ def replace_texts_in_newest(
         if replaced != sections:
             add_version(tx, row, replaced, row.summary_through, now, author=author)
             use_newest_summary(tx, row, settings)
+
+
+def undo_correction(tx: Transaction, new: FactRow, old: FactRow, settings: Settings, now: datetime) -> None:
+    """Take a correction out of its session's newest summary, also where a model put it in other words.
+
+    What the version before the correction said of the old fact stands there again.
+    """
+    if new.session_id is None:
+        return
+    row = tx.get_one(SessionRow, new.session_id)
+    newest = find_version(tx, row, row.summary_version)
+    earlier = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
+    before = tx.scalar(
+        earlier.where(SummaryRow.created_at < new.created_at).order_by(SummaryRow.version.desc()).limit(1)
+    )
+    if newest is None or before is None:
+        return
+    were, are = Sections.from_dict(before.sections), Sections.from_dict(newest.sections)
+    words, old_words, changed = set(stems(new.text)), set(stems(old.text)), dict[str, Any]()
+    new_words = words - old_words
+    if not (words and old_words):
+        return
+    for section in SECTIONS:
+        was, shown = getattr(were, section.name), getattr(are, section.name)
+        if section.kind == "line" and was and new_words and new_words <= set(stems(shown)) - set(stems(was)):
+            changed[section.name] = was
+        elif section.kind == "items":
+            left = [item for item in shown if item in was or not words.issubset(stems(item))]
+            for place, item in enumerate(was):
+                if item not in left and old_words.issubset(stems(item)):
+                    left.insert(place, item)
+            changed[section.name] = tuple(left)
+    undone = replace(are, **changed)
+    if undone != are:
+        add_version(tx, row, undone, row.summary_through, now, author="erasure")
+        use_newest_summary(tx, row, settings)
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:

@@ -37,8 +37,8 @@ _SENTENCES = {
     "prompts from now on. Set CONTEXT_TOKENS to what the model takes, or give it a larger window at the server.",
     CONTENT_REFUSED: "The content filter of the model server at {address} refused this message{why}. "
     "Put it in other words.",
-    IMAGES_REFUSED: "The model {model} reads no images{why}. Choose another model with `model`, or set one that reads "
-    "images in {setting}; or send the message without them.",
+    IMAGES_REFUSED: "The model {model} reads no images{why}. Choose one that does with {setting}, or send the message "
+    "without them.",
     "model_rejected_request": "The model server at {address} does not take this request (HTTP {status}){why}. "
     "Check OPENAI_BASE_URL and whether {model} ({setting}) is a chat model.",
 }
