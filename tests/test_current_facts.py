@@ -62,7 +62,7 @@ def test_nothing_is_kept_of_a_transaction_that_rolls_back(model_app: Flask) -> N
     fact_id = good(client.post("/api/facts", json=TEA))["id"]
     assert shown(client) == ["Likes tea"]
     with pytest.raises(RuntimeError), engine.database.write() as tx:
-        delete_with_history(tx, [fact_id])
+        delete_with_history(tx, [fact_id], engine.now())
         assert engine.current_facts.read(tx, 1, 1) == ()
         raise RuntimeError
     assert shown(client) == ["Likes tea"]

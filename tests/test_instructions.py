@@ -292,6 +292,6 @@ def test_what_is_imported_is_what_was_exported_or_is_left_out(ada: Ada, model_se
     stored = good(ada.client.post("/api/store/search", json=given))["items"]
     assert [one["value"]["state"] for one in stored] == ["proposed"], "what no model has read yet is not derived from"
     good(ada.client.post("/api/instructions/tone/proposal", json={**eve, "accept": True}))
-    asked = read_all(ada.client, "/api/sessions/s-2/messages")[0]  # her session, under another name
-    good(ada.client.delete(f"/api/sessions/s-2/messages/{asked['id']}"))
+    asked = read_all(ada.client, "/api/sessions/s/messages", **eve)[0]  # her own session of this name
+    good(ada.client.delete(f"/api/sessions/s/messages/{asked['id']}?user_id=eve"))
     assert read(ada.client, "tone", **eve)["text"] == "Be brief."
