@@ -13,7 +13,7 @@ import web
 
 def test_the_docs_show_every_call_and_try_one(page: Page) -> None:
     page.goto("/docs/")
-    call = page.locator("#operations-sessions-get_api_sessions")
+    call = page.locator("#operations-sessions-list_sessions")
     call.get_by_role("button").first.click()
     call.get_by_role("button", name="Try it out").click()
     call.get_by_role("button", name="Execute").click()

@@ -232,6 +232,13 @@ def test_memory_is_turned_off_for_a_chat_in_every_browser(
     expect(switch).to_be_visible()
     chat(page, model_server, "What flowers do I like?", "Lilies.")
     assert "lilies" in str(prompts(model_server)[-1])
+    open_settings(page).get_by_role("checkbox", name="Recap remembers").uncheck()  # the one switch for all of it
+    page.keyboard.press("Escape")
+    everywhere = page.get_by_role("button", name="Memory off everywhere")
+    expect(everywhere).to_be_disabled()
+    page.reload()
+    expect(everywhere).to_be_visible()
+    assert live.client.get(f"/api/users/{ME}").json["remember"] is False
 
 
 MANY = 200

@@ -152,6 +152,7 @@ def test_every_state_fits_is_accessible_and_speaks_one_language(
     found: dict[str, str] = {}  # the state in which each problem was seen first
     for state in states(page, model_server):
         problems = misfits(page) + odd_sizes(page)
+        problems += page.locator('[class~="undefined"], [class~="false"], [class~="null"]').all_inner_texts()
         if screen.touch:
             problems += small_targets(page)
         if screen.locale == "de-DE":

@@ -82,7 +82,7 @@ export class PersonData extends Component {
           <button class="danger" onClick=${this.eraseAll}>${text("dialogs.person_data.erase")}</button>
           <input type="file" multiple hidden accept=${accept} ref=${this.file} onChange=${this.chosen} />
         </div>
-        <p class="small ${busy && note && "muted dots"}" role="status">${note}</p>
+        <p class="small ${busy && note ? "muted dots" : ""}" role="status">${note}</p>
         <${Trouble} ...${trouble} />
         <div class="stack" ref=${this.work} />
       </div>`;

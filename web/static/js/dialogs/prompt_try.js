@@ -49,7 +49,7 @@ export class TryPrompt extends Component {
   render(_, { busy, found, trouble }) {
     return html`<div class="row wrap">
         <button aria-describedby="try-note" disabled=${this.hindrance} onClick=${this.try}>${text("dialogs.prompts.try")}</button>
-        <p class="muted small ${busy && "dots"}" id="try-note" role="status">${this.note}</p>
+        <p class="muted small ${busy ? "dots" : ""}" id="try-note" role="status">${this.note}</p>
       </div>
       <${Trouble} ...${trouble} />
       ${found &&

@@ -58,8 +58,11 @@ const Part = ({ name, children }) => html`<section class="part"><h3>${text(`dial
 class MemorySwitch extends Component {
   turn = ({ target: { checked: remember } }) =>
     this.attempt(async () => {
-      await api.patch(api.personPath(), { remember });
       shown.remembersPerson = remember;
+      await api.patch(api.personPath(), { remember }).catch((error) => {
+        shown.remembersPerson = !remember;
+        throw error;
+      });
       showMemory();
     });
 

@@ -42,7 +42,7 @@ export class Item extends Component {
           ? html`<${EditForm} class="item-form" manyLines=${manyLines} save=${this.save} cancel=${this.close}>
                 <textarea name="item" rows="2" defaultValue=${line} aria-label=${text("memory.item.line")} />
               <//>`
-          : html`<span class="grow ${manyLines && "typed"}">${line}${children}</span>
+          : html`<span class="grow ${manyLines ? "typed" : ""}">${line}${children}</span>
               <span class="row-actions">
                 ${edit && html`<${RowButton} name="edit" of=${line} onClick=${this.edit} />`}
                 <${RowButton} name="forget" of=${line} onClick=${this.forget} />
