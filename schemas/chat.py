@@ -65,43 +65,44 @@ _HISTORY = describe(
 _CONTENT = describe(
     'Its text, or {"role": "user", "content": ...}. The content may be a list of parts: `text`; `image_url`, with a '
     "data: URL or an https address; and `file`, with `filename` and `file_data`, for text files and images. The model "
-    "gets images as they are and text files as quoted text; of both, only name, size and a hash are stored."
+    "gets images as they are and text files as quoted text; of both, only name, size and a hash are stored.",
+    oneOf=[{"type": "string"}, {"type": "object"}],
 )
 
 
 class MessageText(Text):
     """Message: a string, or `{"role": "user", "content": "..."}`."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, Mapping):
-            if value.get("role", "user") != "user":
-                raise ValidationError("Its role must be user. Append messages of other roles to the session instead.")
-            return self._content(value.get("content"), attr, data, **kwargs)
-        return self._words(value, attr, data, **kwargs)
-
-    def _content(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        return self._words(value, attr, data, **kwargs)
-
-    def _words(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(_content_of(value), attr, data, **kwargs)
         if not text.strip():
             raise ValidationError("Is empty. Send some words.")
         return text
 
 
-class MessageContent(MessageText):
+class MessageContent(fields.Field[Any]):
     """Message whose content may be a list of parts: it loads as these where one of them is an image or a file."""
 
-    def _content(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if not isinstance(value, list):
-            return super()._content(value, attr, data, **kwargs)
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        content = _content_of(value)
+        if not (isinstance(value, Mapping) and isinstance(content, list)):
+            return MessageText().deserialize(value)
         try:
-            parts = read_parts(value)
+            parts = read_parts(content)
         except ValidationError as error:
             raise ValidationError({"content": error.messages}) from None
         if any(part["type"] != "text" for part in parts):
             return parts
-        return self._words("\n".join(part["text"] for part in parts), attr, data, **kwargs)
+        return MessageText().deserialize("\n".join(part["text"] for part in parts))
+
+
+def _content_of(message: Any) -> Any:
+    """Return the content of a message that may be an object."""
+    if not isinstance(message, Mapping):
+        return message
+    if message.get("role", "user") != "user":
+        raise ValidationError("Its role must be user. Append messages of other roles to the session instead.")
+    return message.get("content")
 
 
 class Said(ValueSchema):
@@ -118,7 +119,9 @@ class Question(Input):
 
     long = True
 
-    message = MessageText(required=True, metadata=describe('Its text, or {"role": "user", "content": "..."}.'))
+    message: fields.Field[Any] = MessageText(
+        required=True, metadata=describe('Its text, or {"role": "user", "content": "..."}.')
+    )
     user_id = UserId(**OPTIONAL)
     timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday". The default is UTC.'))
     history = Items(fields.Nested(Said), HISTORY_MAX, load_default=(), metadata=_HISTORY)

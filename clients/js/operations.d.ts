@@ -856,9 +856,9 @@ export interface WebhookMade {
 }
 export declare class Operations {
   /** Send a message and get the reply. */
-  chat(message: string, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
+  chat(message: string | Record<string, any>, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
   /** Send a message and get the reply. */
-  stream(message: string, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
+  stream(message: string | Record<string, any>, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
   /** List sessions, newest first. */
   sessions(options?: { q?: string | null; pinned?: boolean | null; archived?: boolean | null; before?: string | null; after?: string | null; except_user_id?: string | null; user_id?: string }): AsyncGenerator<Session>;
   /** Create an empty session. */

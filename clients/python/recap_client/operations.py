@@ -35,7 +35,7 @@ class Operations(ABC):
 
     def chat(
         self,
-        message: str,
+        message: str | Mapping[str, Any],
         *,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
@@ -87,7 +87,7 @@ class Operations(ABC):
 
     def stream(
         self,
-        message: str,
+        message: str | Mapping[str, Any],
         *,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
@@ -1358,8 +1358,9 @@ class Operations(ABC):
     def list_models(self) -> types.ModelNames:
         """List the models that a chat can be answered by.
 
-        The model server's list is kept for a minute; the setting OPENAI_MODELS replaces it. A server that lists no
-        models offers only its main model, and so does the built-in model.
+        The model server's list is kept for a minute, without those whose names tell that they answer no chat, as
+        embedding models; the setting OPENAI_MODELS replaces it. A server that lists no models offers only its main
+        model, and so does the built-in model.
         """
         return self.send(Call("GET", "/api/models"))
 
@@ -1850,7 +1851,7 @@ class AsyncOperations(ABC):
 
     async def chat(
         self,
-        message: str,
+        message: str | Mapping[str, Any],
         *,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
@@ -1902,7 +1903,7 @@ class AsyncOperations(ABC):
 
     def stream(
         self,
-        message: str,
+        message: str | Mapping[str, Any],
         *,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
@@ -3185,8 +3186,9 @@ class AsyncOperations(ABC):
     async def list_models(self) -> types.ModelNames:
         """List the models that a chat can be answered by.
 
-        The model server's list is kept for a minute; the setting OPENAI_MODELS replaces it. A server that lists no
-        models offers only its main model, and so does the built-in model.
+        The model server's list is kept for a minute, without those whose names tell that they answer no chat, as
+        embedding models; the setting OPENAI_MODELS replaces it. A server that lists no models offers only its main
+        model, and so does the built-in model.
         """
         return await self.send(Call("GET", "/api/models"))
 
