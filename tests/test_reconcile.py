@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from memory.transcripts.reconcile import MessageKey, reconcile
 from memory.transcripts.transcript import Transcript, TranscriptMessage, client_messages, message_key
-from models.messages import Message
+from models.messages import Message, MessageDraft
 from schemas.sessions import MESSAGE_CHARS_MAX
 
 
@@ -151,7 +151,15 @@ def stored(sent: TranscriptMessage) -> Message:
     return Message(1, "s", 1, draft.role, draft.content, datetime.now(UTC), 1, draft.name, extra=draft.extra)
 
 
-def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
+def test_an_image_that_was_stored_as_a_hash_alone_is_known_again() -> None:
+    sent = only({"role": "user", "content": [IMAGE]})
+    assert sent.draft.extra is not None
+    (reference,) = sent.draft.extra["attachments"]
+    older = MessageDraft("user", "[image]", extra={"attachments": [reference["hash"]]})
+    assert sent.key.matches(message_key(older))
+
+
+def test_images_and_files_leave_a_placeholder_and_a_reference() -> None:
     parts = [
         {"type": "text", "text": "Look:"},
         IMAGE,
@@ -161,7 +169,9 @@ def test_images_and_files_leave_a_placeholder_and_a_fingerprint() -> None:
     sent = only({"role": "user", "content": parts})
     assert sent.draft.content == "Look:\n[image]\n[file report.pdf]\n[audio]"
     assert sent.raw["content"] == parts
-    assert sent.draft.extra is not None and len(sent.draft.extra["attachments"]) == 3
+    assert sent.draft.extra is not None
+    references = [(one["type"], one["name"], one["size"]) for one in sent.draft.extra["attachments"]]
+    assert references == [("image", None, 8), ("file", "report.pdf", 5), ("audio", None, 4)]
     assert "base64" not in str(sent.draft.extra)
     other = only(
         {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
