@@ -102,11 +102,15 @@ def empty(server: str) -> None:
 def nodes(
     postgres: str, tmp_path: Path, model_server: ModelServer, request: pytest.FixtureRequest
 ) -> Iterator[list[Flask]]:
-    """Two nodes on an empty database, each with a folder of its own; `scripted` ones ask the scripted server."""
+    """Two nodes on an empty database, each with a folder of its own.
+
+    `scripted` ones ask the scripted server; `keyless` ones have no key for secrets.
+    """
     empty(postgres)
     made: list[Flask] = []
-    key = Fernet.generate_key().decode()
-    model = at(model_server, model_timeout=30.0) if getattr(request, "param", "") == "scripted" else {}
+    kind = getattr(request, "param", "")
+    key = "" if kind == "keyless" else Fernet.generate_key().decode()
+    model = at(model_server, model_timeout=30.0) if kind == "scripted" else {}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         told: dict[str, Any] = {"data_dir": tmp_path / name, "database_url": postgres, "daily_tokens": 10_000_000}

@@ -106,6 +106,7 @@ def test_without_an_encryption_key_a_key_file_is_made_once(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("nodes", ["keyless"], indirect=True)
 def test_on_postgresql_no_file_is_made_and_it_is_said_what_nodes_need(
     nodes: list[Flask], model_server: ModelServer
 ) -> None:
