@@ -335,6 +335,13 @@ class Events:
             time.sleep(0.02)
         return newest
 
+    def end(self) -> Position:
+        """Return the end of the log for a new reader. Raises RecapError when transactions go on before it for long."""
+        newest = self.newest(START_SECONDS)
+        if newest is None:
+            raise RecapError("server_busy", "The database is busy. Send this again.", status=503, retry_after=2.0)
+        return newest
+
     def _writers(self) -> set[str]:
         """Return the transactions that write rows of the log; SQLite has one at a time, whose rows come last."""
         if self._database.engine.dialect.name == "sqlite":
@@ -352,9 +359,7 @@ class Events:
         """
         which, until = of_caller(caller), time.monotonic() + seconds
         self._note_listener(caller.tenant)
-        newest = self.newest(START_SECONDS)
-        if newest is None:
-            raise RecapError("server_busy", "The database is busy. Send this again.", status=503, retry_after=2.0)
+        newest = self.end()
         position = Position(*map(min, after or newest, newest))  # a restored database has fewer rows than it had
         yield position
         with self._reading() if seconds else nullcontext():

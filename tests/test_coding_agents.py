@@ -7,7 +7,6 @@ The requests have the form that these programs sent to a server that wrote them 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from app import engine_of
 from memory.transcripts.transcript import TOOL_RESULT_CHARS_MAX
 from tests.conftest import MakeApp
 from tests.http import chat, error, good, read_all
-from tests.model_server import ModelServer, Status, ToolCalls, at
+from tests.model_server import ModelServer, Status, ToolCalls
 from tests.openai import sent, user
 from tests.test_auth import with_key
 
@@ -30,19 +29,8 @@ RUN = ToolCalls((("Bash", {"command": "pytest -q tests/test_cats.py"}),))
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def app(make_app: MakeApp, server: ModelServer) -> Flask:
-    return make_app(**at(server))
-
-
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return app.test_client()
+def client(model_app: Flask) -> FlaskClient:
+    return model_app.test_client()
 
 
 def claude_code(client: FlaskClient, *messages: Any, session: str = SESSIONS[0], **more: Any) -> Any:
@@ -81,19 +69,21 @@ def stored(client: FlaskClient, session: str, **query: Any) -> list[tuple[str, s
 # -- Claude Code
 
 
-def test_claude_code_is_answered_and_remembered_in_its_next_session(client: FlaskClient, server: ModelServer) -> None:
-    server.main.queue("Noted.", "Miso.")
+def test_claude_code_is_answered_and_remembered_in_its_next_session(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    model_server.main.queue("Noted.", "Miso.")
     answer = claude_code(client, "My cat is called Miso.")
     assert answer.headers["X-Memory-Session-Id"] == SESSIONS[0]
     assert answer.headers["X-Memory-Left-Out"] == "tools.1 (web_search_20260318)"
     assert stored(client, SESSIONS[0], user_id=DEVICE) == [("user", "My cat is called Miso."), ("assistant", "Noted.")]
-    body = sent(server)[0]
+    body = sent(model_server)[0]
     assert body["reasoning_effort"] == "high" and body["max_completion_tokens"] == 32000
     assert [tool["function"]["name"] for tool in body["tools"]] == ["Bash"]
     assert "billing" not in str(body) and REMINDER in str(body["messages"][1]["content"][0]["text"])
 
     claude_code(client, "What is my cat called?", session=SESSIONS[1])
-    assert "My cat is called Miso." in str(sent(server)[1]["messages"]), "recalled from the other session"
+    assert "My cat is called Miso." in str(sent(model_server)[1]["messages"]), "recalled from the other session"
     assert stored(client, SESSIONS[1], user_id=DEVICE)[-1] == ("assistant", "Miso.")
 
 
@@ -119,9 +109,9 @@ def test_the_person_and_the_session_are_told_apart(
     assert client.post("/v1/messages", json=body).headers["X-Memory-Session-Id"] == "mine"
 
 
-def test_a_helper_of_the_agent_gets_a_session_of_its_own(client: FlaskClient, server: ModelServer) -> None:
+def test_a_helper_of_the_agent_gets_a_session_of_its_own(client: FlaskClient, model_server: ModelServer) -> None:
     """It sends its own conversation under the session of the one who asked it."""
-    server.main.queue("I look.", "Found it.", "It is in cats.py.")
+    model_server.main.queue("I look.", "Found it.", "It is in cats.py.")
     claude_code(client, "Where is Miso?")
     helper = claude_code(client, "Search the code for Miso.").headers["X-Memory-Session-Id"]
     assert helper != SESSIONS[0]
@@ -132,9 +122,9 @@ def test_a_helper_of_the_agent_gets_a_session_of_its_own(client: FlaskClient, se
 
 
 def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut(
-    client: FlaskClient, server: ModelServer
+    client: FlaskClient, model_server: ModelServer
 ) -> None:
-    server.main.queue(RUN, "All pass.")
+    model_server.main.queue(RUN, "All pass.")
     begun = events(claude_code(client, "Run the tests."))
     pieces = [one["delta"]["partial_json"] for one in begun if one.get("delta", {}).get("type") == "input_json_delta"]
     assert len(pieces) > 3 and json.loads("".join(pieces)) == {"command": "pytest -q tests/test_cats.py"}
@@ -146,7 +136,7 @@ def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut
     result = {"type": "tool_result", "tool_use_id": block["id"], "content": output}
     for _ in range(2):  # the same again is the same message, although it is stored in another form
         claude_code(client, "Run the tests.", called, user([result]))
-    assert output in str(sent(server)[1]["messages"]).replace("\\n", "\n"), "the model reads all of it"
+    assert output in str(sent(model_server)[1]["messages"]).replace("\\n", "\n"), "the model reads all of it"
     talk = stored(client, SESSIONS[0], user_id=DEVICE)
     assert [role for role, _ in talk] == ["user", "assistant", "tool", "assistant"]
     kept = talk[2][1]
@@ -154,7 +144,7 @@ def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut
     assert len(kept) < TOOL_RESULT_CHARS_MAX + 100
 
 
-def test_tokens_are_counted_before_a_request_is_sent(client: FlaskClient, server: ModelServer) -> None:
+def test_tokens_are_counted_before_a_request_is_sent(client: FlaskClient, model_server: ModelServer) -> None:
     def count(**body: Any) -> int:
         tokens: int = good(client.post("/v1/messages/count_tokens?beta=true", json={"model": "recap", **body}))[
             "input_tokens"
@@ -166,10 +156,10 @@ def test_tokens_are_counted_before_a_request_is_sent(client: FlaskClient, server
     assert short < count(messages=[user("Hello")], tools=[BASH], thinking={"type": "adaptive"})
     assert short < count(messages=[user("Hello")], system="Be brief.")
     assert error(client.post("/v1/messages/count_tokens", json={}), 400)["type"] == "invalid_request_error"
-    assert sent(server) == [] and read_all(client, "/api/sessions") == []
+    assert sent(model_server) == [] and read_all(client, "/api/sessions") == []
 
 
-def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
+def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient, model_server: ModelServer) -> None:
     schema = {"type": "object", "properties": {"title": {"type": "string"}}}
     pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
     blocks = [
@@ -195,7 +185,7 @@ def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient,
     body["output_config"] = {"format": {"type": "json_schema", "schema": schema}, "effort": "max"}
     answer = client.post("/v1/messages", json=body)
     good(answer)
-    asked = sent(server)[0]
+    asked = sent(model_server)[0]
     assert asked["response_format"]["json_schema"]["schema"] == schema and asked["reasoning_effort"] == "high"
     texts = [part["text"] for part in asked["messages"][0]["content"] if part["type"] == "text"]
     assert texts == ["Notes\nMiso.", "document: https://a/b.pdf", "Cats\nhttps://a\nGrey.", "Whose?"]
@@ -209,13 +199,13 @@ def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient,
 
 
 def test_an_effort_that_the_model_does_not_know_is_left_out_from_then_on(
-    client: FlaskClient, server: ModelServer
+    client: FlaskClient, model_server: ModelServer
 ) -> None:
     refusal = {"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}
-    server.main.queue(Status(400, refusal), "Noted.", "Again.")
+    model_server.main.queue(Status(400, refusal), "Noted.", "Again.")
     claude_code(client, "My cat is called Miso.")
     claude_code(client, "Hello", session=SESSIONS[1])
-    assert ["reasoning_effort" in body for body in sent(server)] == [True, False, False]
+    assert ["reasoning_effort" in body for body in sent(model_server)] == [True, False, False]
 
 
 # -- Codex
@@ -255,23 +245,23 @@ def codex(client: FlaskClient, *items: Any, thread: str = SESSIONS[0], **more: A
     return answer
 
 
-def test_codex_is_answered_and_remembered_by_its_persons_key(app: Flask, server: ModelServer) -> None:
-    client = with_key(app, engine_of(app).keys.create("acme", "ada", ["chat"])[0])
-    server.main.queue("Noted.", "Miso.")
+def test_codex_is_answered_and_remembered_by_its_persons_key(model_app: Flask, model_server: ModelServer) -> None:
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
+    model_server.main.queue("Noted.", "Miso.")
     answer = codex(client, "My cat is called Miso.")
     assert answer.headers["X-Memory-Left-Out"] == "tools.2 (namespace), tools.3 (web_search)"
     assert stored(client, SESSIONS[0]) == [("user", "My cat is called Miso."), ("assistant", "Noted.")]
     codex(client, "What is my cat called?", thread=SESSIONS[1])
-    assert "My cat is called Miso." in str(sent(server)[1]["messages"])
+    assert "My cat is called Miso." in str(sent(model_server)[1]["messages"])
     plain = {"model": "recap", "input": "My dog is called Rex.", "store": False}
     good(client.post("/v1/responses", json=plain))
     assert len(read_all(client, "/api/sessions")) == 2, "another program means store=false"
 
 
-def test_codex_calls_functions_and_tools_that_take_a_text(client: FlaskClient, server: ModelServer) -> None:
+def test_codex_calls_functions_and_tools_that_take_a_text(client: FlaskClient, model_server: ModelServer) -> None:
     patch = "*** Begin Patch\n*** End Patch"
     calls = (("exec_command", {"cmd": "ls --all --recursive"}), ("apply_patch", {"input": patch}))
-    server.main.queue(ToolCalls(calls), "Done.")
+    model_server.main.queue(ToolCalls(calls), "Done.")
     answered = events(codex(client, "Do it."))
     deltas = [one["delta"] for one in answered if one["type"] == "response.function_call_arguments.delta"]
     assert len(deltas) > 3 and json.loads("".join(deltas)) == {"cmd": "ls --all --recursive"}
@@ -285,17 +275,17 @@ def test_codex_calls_functions_and_tools_that_take_a_text(client: FlaskClient, s
         {"type": "custom_tool_call_output", "call_id": output[1]["call_id"], "output": "Patched."},
     ]
     codex(client, "Do it.", *output, {"type": "web_search_call", "id": "ws_1"}, *results)
-    said = [(message["role"], message.get("content")) for message in sent(server)[1]["messages"]]
+    said = [(message["role"], message.get("content")) for message in sent(model_server)[1]["messages"]]
     assert said[-3:] == [("assistant", None), ("tool", "cats.py"), ("tool", "Patched.")]
     assert stored(client, SESSIONS[0])[-1] == ("assistant", "Done.")
-    assert "start: x" in str(sent(server)[0]["tools"])
+    assert "start: x" in str(sent(model_server)[0]["tools"])
 
 
 # -- programs that speak chat completions
 
 
 def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(
-    client: FlaskClient, server: ModelServer
+    client: FlaskClient, model_server: ModelServer
 ) -> None:
     headers = {"x-session-id": "ses_dde284d13ffe", "User-Agent": "opencode/1.18.33"}
     options = {"model": "recap", "max_tokens": 32000, "stream": True, "stream_options": {"include_usage": True}}
@@ -310,20 +300,20 @@ def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(
     assert [role for role, _ in stored(client, "ses_dde284d13ffe")] == ["user", "assistant"]
 
 
-def test_of_what_cline_sends_the_persons_words_are_stored(client: FlaskClient, server: ModelServer) -> None:
+def test_of_what_cline_sends_the_persons_words_are_stored(client: FlaskClient, model_server: ModelServer) -> None:
     state = "<environment_details>\n# Visual Studio Code Visible Files\ncats.py\n</environment_details>"
     parts = [{"type": "text", "text": "My cat is called Miso."}, {"type": "text", "text": state}]
     body = {"model": "recap", "messages": [user(parts)], "stream": False}
     good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": "s"}))
     assert stored(client, "s")[0] == ("user", "My cat is called Miso.")
-    assert sent(server)[0]["messages"][-1]["content"][-1]["text"] == state
+    assert sent(model_server)[0]["messages"][-1]["content"][-1]["text"] == state
     chat(client, "<environment_details> is a tag. What does it mean?", session_id="t")
     assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
 
 
-def test_of_what_aider_sends_the_persons_words_are_stored(app: Flask, server: ModelServer) -> None:
+def test_of_what_aider_sends_the_persons_words_are_stored(model_app: Flask, model_server: ModelServer) -> None:
     """Each conversation begins with the same example: without it, the next one would take the place of this one."""
-    client = with_key(app, engine_of(app).keys.create("acme", "ada", ["chat"])[0])
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
     ok = {"role": "assistant", "content": "Ok."}
     switch = "I switched to a new code base. Please don't consider the above files or try to edit them any longer."
     begin = [user("Change the greeting"), {"role": "assistant", "content": "Ok, I will:\n\nHey"}, user(switch), ok]
@@ -337,9 +327,11 @@ def test_of_what_aider_sends_the_persons_words_are_stored(app: Flask, server: Mo
         good(answer)
         return str(answer.headers["X-Memory-Session-Id"])
 
-    server.main.queue("Noted.", "Grey.", "Miso.")
+    model_server.main.queue("Noted.", "Grey.", "Miso.")
     first = send(*files, user(f"My cat is called Miso.{rules}"))
-    assert rules in sent(server)[0]["messages"][-1]["content"] and switch in str(sent(server)[0]["messages"])
+    assert rules in sent(model_server)[0]["messages"][-1]["content"] and switch in str(
+        sent(model_server)[0]["messages"]
+    )
     again = send(user("My cat is called Miso."), reply, *files, user(f"What colour is Miso?{rules}"))
     assert again == first
     talk = [("user", "My cat is called Miso."), ("assistant", "Noted."), ("user", "What colour is Miso?")]
@@ -347,18 +339,18 @@ def test_of_what_aider_sends_the_persons_words_are_stored(app: Flask, server: Mo
     other = send(*files, user(f"What is my cat called?{rules}"))
     assert other != first and stored(client, first) == [*talk, ("assistant", "Grey.")]
     assert stored(client, other) == [("user", "What is my cat called?"), ("assistant", "Miso.")]
-    assert "My cat is called Miso." in str(sent(server)[2]["messages"])
+    assert "My cat is called Miso." in str(sent(model_server)[2]["messages"])
 
 
-def test_completions_and_moderations_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
+def test_completions_and_moderations_are_passed_on(client: FlaskClient, model_server: ModelServer) -> None:
     text = {"object": "text_completion", "choices": [{"text": "miso", "index": 0, "finish_reason": "stop"}]}
-    server.pages["/v1/completions"] = text
+    model_server.pages["/v1/completions"] = text
     body = {"model": "recap", "prompt": "cat = ", "suffix": "\n", "max_tokens": 9}
     assert good(client.post("/v1/completions", json=body)) == text
-    (received,) = server.requests
+    (received,) = model_server.requests
     assert received.body == {**body, "model": "main-model"}
     good(client.post("/v1/moderations", json={"input": "Hello"}))
-    assert server.requests[-1].path == "/v1/moderations"
+    assert model_server.requests[-1].path == "/v1/moderations"
     assert read_all(client, "/api/sessions") == []
 
 
@@ -369,8 +361,8 @@ def test_the_built_in_model_says_that_it_completes_nothing(make_app: MakeApp) ->
         assert error(answer, 501)["code"] == f"{path}_unavailable"
 
 
-def test_whatever_a_program_sends_a_key_of_one_person_counts(app: Flask, server: ModelServer) -> None:
-    client = with_key(app, engine_of(app).keys.create("acme", "ada", ["chat"])[0])
+def test_whatever_a_program_sends_a_key_of_one_person_counts(model_app: Flask, model_server: ModelServer) -> None:
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
     for path, body in (
         ("chat/completions", {"user": "bob"}),
         ("chat/completions", {"safety_identifier": "bob"}),

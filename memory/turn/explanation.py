@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import select
 
 from memory.examples import shown
-from memory.knowledge.fact_writes import as_fact
+from memory.knowledge.fact_writes import FACTS
 from memory.knowledge.profile import ProfileBlock
 from memory.recall.endings import read_gists
 from memory.recall.excerpts import truncate_message
@@ -111,9 +111,8 @@ def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock
 
 
 def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
-    query = select(FactRow, SessionRow.public_id).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-    rows = tx.execute(query.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
-    there = {row.id: as_fact(row, session_id) for row, session_id in rows}
+    rows = tx.execute(FACTS.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
+    there = {row.id: Fact(*row) for row in rows}
     return tuple(replace(there[fact_id], score=FactScore(*score)) for fact_id, *score in stored if fact_id in there)
 
 

@@ -27,8 +27,8 @@ from sqlalchemy import ColumnElement, Select, delete, select, update
 from config import Settings
 from memory.access.encryption import Encryption, Undecryptable
 from memory.access.owners import find_or_make_owner, visible_to
-from memory.errors import Conflict, DeliveryFailed, InvalidRequest, NotFound, RecapError
-from memory.events import BATCH, START_SECONDS, Events, find_owners, of_caller, parse_position, read_events
+from memory.errors import Conflict, DeliveryFailed, InvalidRequest, NotFound
+from memory.events import BATCH, Events, find_owners, of_caller, parse_position, read_events
 from memory.jobs import JobQueue
 from memory.ops import public_network
 from memory.webhooks import sending
@@ -91,7 +91,7 @@ class Webhooks:
             encrypted = self._encryption.encrypt(secret)
         except Undecryptable as error:
             raise Conflict("webhook_not_storable", f"{error} Nothing was stored.") from None
-        position = self._newest()
+        position = self._events.end()
         with self._database.write() as tx:
             owner = find_or_make_owner(tx, caller, now)
             if len(tx.scalars(select(WebhookRow.id).where(WebhookRow.owner_id == owner.id)).all()) >= WEBHOOKS_MAX:
@@ -158,12 +158,6 @@ class Webhooks:
                     problem = "it is not public, or has no TLS, and the server's WEBHOOK_NETWORKS does not name it"
         if problem:
             raise InvalidRequest("bad_webhook_url", f"This address can't be used: {problem}.", param="url")
-
-    def _newest(self) -> Position:
-        newest = self._events.newest(START_SECONDS)
-        if newest is None:
-            raise RecapError("server_busy", "The database is busy. Send this again.", status=503, retry_after=2.0)
-        return newest
 
     # -- in the background
 

@@ -60,17 +60,11 @@ class Program:
         raise NotImplementedError
 
 
-class OpenAIChat(Program):
-    package = "openai"
-
-    def __init__(self, *args: str) -> None:
-        super().__init__(*args)
-        from openai import OpenAI
-
-        self.client = OpenAI(base_url=f"{self.url}/v1", api_key=self.key, max_retries=0)
+class ChatCompletions(Program):
+    """Program that is asked for chat completions, and answers in their form."""
 
     def create(self, messages: Any, **more: Any) -> Any:
-        return self.client.chat.completions.create(model=MODEL, user=self.user, messages=messages, **more)
+        raise NotImplementedError
 
     def say(self, text: str) -> str:
         return str(self.create([{"role": "user", "content": text}]).choices[0].message.content)
@@ -83,6 +77,19 @@ class OpenAIChat(Program):
         result = weather(**json.loads(call.function.arguments))
         messages += [message, {"role": "tool", "tool_call_id": call.id, "content": result}]
         return str(self.create(messages, tools=tools).choices[0].message.content)
+
+
+class OpenAIChat(ChatCompletions):
+    package = "openai"
+
+    def __init__(self, *args: str) -> None:
+        super().__init__(*args)
+        from openai import OpenAI
+
+        self.client = OpenAI(base_url=f"{self.url}/v1", api_key=self.key, max_retries=0)
+
+    def create(self, messages: Any, **more: Any) -> Any:
+        return self.client.chat.completions.create(model=MODEL, user=self.user, messages=messages, **more)
 
     def structured(self) -> Any:
         messages: Any = [{"role": "user", "content": PLACE}]
@@ -304,7 +311,7 @@ class OpenAIAgents(Program):
         return asyncio.run(streamed())
 
 
-class LiteLLM(Program):
+class LiteLLM(ChatCompletions):
     package = "litellm"
 
     def create(self, messages: Any, **more: Any) -> Any:
@@ -313,18 +320,6 @@ class LiteLLM(Program):
         named = {"user": self.user}  # in extra_body, for LiteLLM sends `user` only for models that it knows
         base = {"api_base": f"{self.url}/v1", "api_key": self.key, "extra_body": named, "max_retries": 0}
         return completion(model=f"openai/{MODEL}", messages=messages, **base, **more)
-
-    def say(self, text: str) -> str:
-        return str(self.create([{"role": "user", "content": text}]).choices[0].message.content)
-
-    def tools(self) -> str:
-        tools = [{"type": "function", "function": {"name": "weather", "parameters": PARAMETERS}}]
-        messages: Any = [{"role": "user", "content": WEATHER}]
-        message = self.create(messages, tools=tools).choices[0].message
-        (call,) = message.tool_calls
-        result = weather(**json.loads(call.function.arguments))
-        messages += [message, {"role": "tool", "tool_call_id": call.id, "content": result}]
-        return str(self.create(messages, tools=tools).choices[0].message.content)
 
     def structured(self) -> Any:
         answer = self.create([{"role": "user", "content": PLACE}], response_format=Place)

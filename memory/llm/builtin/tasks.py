@@ -28,8 +28,7 @@ def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, An
     """Return an answer that follows the schema. system: the instruction; content: what it is about."""
     asked = set(schema.get("properties", ()))
     if "facts" in asked:
-        made = update_summary(content)
-        return made if "forget" in asked else {name: value for name, value in made.items() if name != "forget"}
+        return {name: value for name, value in update_summary(content).items() if name in asked}
     if "patch" in asked:
         return {"patch": patch(json.loads(next(iter(items(content, "profile")), "{}")), system, content)}
     if "quote" in asked:  # what the person says becomes the last line of the instruction
