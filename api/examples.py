@@ -18,11 +18,14 @@ def add_example(body: dict[str, Any]) -> Any:
     """Add an example, or make one of an exchange
 
     An exchange becomes an example of the session's owner, and goes when one of its messages is erased or replaced. Of
-    long messages the beginning is kept.
-    Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
+    long messages the beginning is kept, and of calls of tools between them those that have at most 8,000 characters.
+    Otherwise the example is the user's or, without a `user_id`, for all people of the tenant. `messages` show how tools
+    are called: the user's words, the assistant's calls, the results and the answer.
     """
     owner, examples = caller(body.pop("user_id")), current_engine().examples
-    return examples.add_exchange(owner, **body) if "message_id" in body else examples.add(owner, **body)
+    if "message_id" in body:
+        return examples.add_exchange(owner, **body)
+    return examples.add(owner, body["messages"], tags=body["tags"], rating=body["rating"])
 
 
 @blueprint.get("/examples", query=schema.ExampleQuery, returns=schema.ExamplePage)

@@ -112,14 +112,15 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
 
     Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and later
     updates of the summary do not read them. What a summary or a fact says of them already stays. An answer is hidden
-    with its question, and the call of a tool with its results.
+    with its question, and the call of a tool with its results. A span may count from the end: `"first": -4, "last": -1`
+    names the last four messages.
     """
     return current_engine().hiding.hide(caller(body.pop("user_id")), session_id, **body)
 
 
 @blueprint.post("/sessions/<session_id>/messages/show", body=schema.Show, returns=schema.Hidden, errors={409: BUSY})
 def show_messages(body: dict[str, Any], session_id: str) -> Any:
-    """Put hidden messages back into the session's prompts, all or those of a span
+    """Put hidden messages back into the session's prompts, all or those named
 
     A summary that was updated without these messages goes back to the version before, and is made anew.
     """

@@ -2,37 +2,47 @@
 
 Invariants:
 - A person's prompts show their own examples and the tenant's, and no others (test_examples, test_owners_apart).
-- An example made from an exchange goes when one of its two messages is erased or replaced (test_examples).
+- An example made from an exchange goes when one of its messages is erased or replaced (test_examples).
 """
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from jsonschema import Draft202012Validator
 
 from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, get_session
 from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.messages import Exchange, find_exchange
+from memory.sessions.messages import MESSAGES, VISIBLE, Exchange, find_exchange
 from memory.store import documents
 from memory.store.store import rank_items
-from models import Database, ItemRow, Transaction
+from models import Database, ItemRow, MessageRow, Transaction
+from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Item, Put
 from schemas.examples import INPUT_CHARS, OUTPUT_CHARS
 from search_index import Query, SearchIndex
 
+Json = dict[str, Any]
 NAMESPACE = (OWN, "examples")
-SHAPE = object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER)
+_CALL = {"type": "object", "properties": {"function": object_of(name=TEXT, arguments=TEXT)}, "required": ["function"]}
+_MESSAGE = {"role": TEXT, "content": TEXT, "tool_calls": list_of(_CALL)}
+_MESSAGES = list_of({"type": "object", "properties": _MESSAGE, "required": ["role", "content"]})
+_PLAIN = object_of(input=TEXT, output=TEXT, tags=list_of(TEXT), rating=INTEGER)
+SHAPE = {**_PLAIN, "properties": {**_PLAIN["properties"], "messages": _MESSAGES}}
+_is_well_formed = Draft202012Validator(_MESSAGES).is_valid
 SHOWN_MAX = 3
 COMPARED_EXAMPLES_MAX = 200  # the newest, of an owner and the tenant together
 SCORE_SHARE = 0.55  # of the best score, which the others need
 _COMPARED = ("input", "tags[*]")
 
-_I = ItemRow.__table__.c
+_I, _M = ItemRow.__table__.c, MessageRow.__table__.c
 _OF_KIND = documents.ITEMS.where(_I.namespace == documents.join_namespace(NAMESPACE))
 OF_BOTH = _OF_KIND.where(_I.owner_id.in_(OWNER_AND_TENANT))
 """Items of an owner's examples and the tenant's, for a statement with these two parameters."""
@@ -41,7 +51,10 @@ _CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(COMPARE
 
 @dataclass(frozen=True)
 class Example:
-    """Message and a good answer to it."""
+    """Message and a good answer to it.
+
+    messages: from the message to the answer in the form of the OpenAI protocol, if tools were called in between.
+    """
 
     id: int
     input: str
@@ -49,6 +62,17 @@ class Example:
     tags: tuple[str, ...]
     rating: int
     created_at: datetime
+    messages: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield who speaks in each line of the example, and the words: calls of tools are lines of their own."""
+        if not self.messages:
+            yield from (("user", self.input), ("assistant", self.output))
+        for message in self.messages:
+            if message["content"]:
+                yield message["role"], message["content"]
+            for call in message.get("tool_calls", ()):
+                yield f"assistant calls {call['function']['name']}", call["function"]["arguments"]
 
 
 @dataclass(frozen=True)
@@ -59,9 +83,12 @@ class Examples:
     index: SearchIndex
     now: Callable[[], datetime]
 
-    def add(self, caller: Caller, input: str, output: str, *, tags: Collection[str], rating: int) -> Example:
-        """Store an example for the caller's user, or without a user for all of the tenant."""
-        value = {"input": input, "output": output, "tags": list(tags), "rating": rating}
+    def add(self, caller: Caller, messages: Sequence[Json], *, tags: Collection[str], rating: int) -> Example:
+        """Store an example for the caller's user, or without a user for all of the tenant.
+
+        messages: in the form of the OpenAI protocol, from a message to its answer.
+        """
+        value = _value(messages, tags, rating)
         with self.database.write() as tx:
             owner = find_or_make_owner(tx, caller, self.now())
             return as_example(documents.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), self.now()))
@@ -104,11 +131,21 @@ class Examples:
 
 
 def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection[str], rating: int) -> Item:
-    """Store the beginning of an exchange's message and reply as an example, or change the existing one."""
-    message, reply = exchange.message.content[:INPUT_CHARS], exchange.reply.content[:OUTPUT_CHARS]
-    value = {"input": message, "output": reply, "tags": list(tags), "rating": rating}
-    put = Put(NAMESPACE, exchange.key, value)
-    return documents.write(tx, exchange.session.owner_id, put, now, sources=exchange.ids)
+    """Store the beginning of an exchange's message and reply as an example, or change the existing one.
+
+    Calls of tools between the two are kept with their results, unless they are long.
+    """
+    message, reply = exchange.message, exchange.reply
+    between = MessageRow.position > message.position, MessageRow.position < reply.position, *VISIBLE
+    rows = tx.execute(MESSAGES.where(MessageRow.session_id == exchange.session.id, *between).order_by(_M.position))
+    steps = [step for step in map(Message._make, rows) if step.remembered]
+    first, *called, last = [_as_sent(step) for step in (message, *steps, reply)]
+    if not any("tool_calls" in step for step in called) or len(json.dumps(called)) > OUTPUT_CHARS:
+        steps, called = [], []
+    first, last = {**first, "content": message.content[:INPUT_CHARS]}, {**last, "content": reply.content[:OUTPUT_CHARS]}
+    put = Put(NAMESPACE, exchange.key, _value([first, *called, last], tags, rating))
+    sources = [*exchange.ids, *(step.id for step in steps)]
+    return documents.write(tx, exchange.session.owner_id, put, now, sources=sources)
 
 
 def drop(tx: Transaction, exchange: Exchange, now: datetime) -> None:
@@ -128,5 +165,27 @@ def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
 
 
 def as_example(item: Item) -> Example:
-    value: dict[str, Any] = item.value
-    return Example(item.id, value["input"], value["output"], tuple(value["tags"]), value["rating"], item.created_at)
+    value: Json = item.value
+    return Example(
+        item.id,
+        value["input"],
+        value["output"],
+        tuple(value["tags"]),
+        value["rating"],
+        item.created_at,
+        value.get("messages", ()),
+    )
+
+
+def _value(messages: Sequence[Json], tags: Collection[str], rating: int) -> Json:
+    value = {"input": messages[0]["content"], "output": messages[-1]["content"] or ""}
+    value |= {"tags": list(tags), "rating": rating}
+    is_plain = len(messages) == 2 and "tool_calls" not in messages[-1]
+    return value if is_plain else {**value, "messages": [{**one, "content": one["content"] or ""} for one in messages]}
+
+
+def _as_sent(message: Message) -> Json:
+    """Return a stored message in the form of the OpenAI protocol, without calls of another form."""
+    extra = {name: value for name, value in (message.extra or {}).items() if name in ("tool_calls", "tool_call_id")}
+    sent = {"role": message.role, "content": message.content, **extra}
+    return sent if _is_well_formed([sent]) else {"role": message.role, "content": message.content}

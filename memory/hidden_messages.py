@@ -21,13 +21,14 @@ from sqlalchemy import Row, bindparam, or_, select, update
 
 from config import Settings
 from memory.access.owners import get_session
-from memory.errors import InvalidRequest
+from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.summaries import add_version, find_version
 from memory.leases import Leases
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, skip_unread
 from memory.sessions.sessions import Sessions
 from models import MessageRow, SessionRow, SummaryRow, Transaction
+from models.messages import NamedMessages
 from models.owners import Caller
 from models.sections import Sections
 
@@ -40,10 +41,10 @@ class Hidden:
     shown: Sequence[int]
 
 
-Line = Sequence[Row[int, str, int, datetime | None]]  # a session's messages, by the columns of _LINE
+Line = Sequence[Row[int, int, str, int, datetime | None]]  # a session's messages, by the columns of _LINE
 _M = MessageRow.__table__.c
 _LINE = (
-    select(_M.position, _M.role, _M.tokens, _M.hidden_at)
+    select(_M.id, _M.position, _M.role, _M.tokens, _M.hidden_at)
     .where(_M.session_id == bindparam("session"), *CURRENT)
     .order_by(_M.position)
 )
@@ -58,8 +59,8 @@ _MARK = (
 class HiddenMessages:
     """Hides messages and shows them again, on behalf of callers.
 
-    Both wait for a turn in the session.  They raise NotFound, InvalidRequest for positions that the session does not
-    have, and Conflict when the turn takes too long or others wait already.
+    Both wait for a turn in the session.  They raise NotFound, also for ids that the session does not have,
+    InvalidRequest for such positions, and Conflict when the turn takes too long or others wait already.
     """
 
     settings: Settings
@@ -67,43 +68,40 @@ class HiddenMessages:
     leases: Leases
     now: Callable[[], datetime]
 
-    def hide(self, caller: Caller, session_id: str, *, span: range, keep: bool, tokens: int | None) -> Hidden:
-        """Hide the messages of `span`; with `keep` all others.
+    def hide(self, caller: Caller, session_id: str, *, named: NamedMessages, keep: bool, tokens: int | None) -> Hidden:
+        """Hide the messages that are `named`; with `keep` all others.
 
         tokens: hide the recent messages before the newest ones that have so many.
         """
 
-        def chosen(row: SessionRow, line: Line) -> set[int]:
+        def chosen(row: SessionRow, line: Line, positions: set[int]) -> set[int]:
             if tokens is not None:
                 recent = [message for message in line if message.position > row.head_through]
                 return _hidden(line).keys() | _beyond(tokens, recent)
-            return _hidden(line).keys() | {message.position for message in line if (message.position in span) != keep}
+            return _hidden(line).keys() | {one.position for one in line if (one.position in positions) != keep}
 
-        return self._change(caller, session_id, span, chosen)
+        return self._change(caller, session_id, named, chosen)
 
-    def show(self, caller: Caller, session_id: str, *, span: range) -> Hidden:
-        """Show the hidden messages of `span` again, or if it is empty all of them."""
+    def show(self, caller: Caller, session_id: str, *, named: NamedMessages) -> Hidden:
+        """Show the hidden messages that are `named` again, or if none are all of them."""
 
-        def chosen(_: SessionRow, line: Line) -> set[int]:
-            return _hidden(line).keys() - span if span else set()
+        def chosen(_: SessionRow, line: Line, positions: set[int]) -> set[int]:
+            return _hidden(line).keys() - positions if named != NamedMessages() else set()
 
-        return self._change(caller, session_id, span, chosen)
+        return self._change(caller, session_id, named, chosen)
 
     def _change(
-        self, caller: Caller, session_id: str, span: range, chosen: Callable[[SessionRow, Line], set[int]]
+        self,
+        caller: Caller,
+        session_id: str,
+        named: NamedMessages,
+        chosen: Callable[[SessionRow, Line, set[int]], set[int]],
     ) -> Hidden:
         """Let just those messages be hidden that are `chosen`, and those that can't be shown without them."""
         busy = "Nothing was changed; stop the reply, or try this again later."
         with self.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
-            if span and span[-1] > row.message_count:
-                raise InvalidRequest(
-                    "no_such_position",
-                    f"Session {session_id!r} has {row.message_count:,} messages, so none at position {span[-1]:,}. "
-                    "Nothing was changed.",
-                    param="last",
-                )
             line = tx.execute(_LINE, {"session": row.id}).all()
-            before, after = _hidden(line), _in_sequence(line, chosen(row, line))
+            before, after = _hidden(line), _in_sequence(line, chosen(row, line, _positions(row, line, named)))
             changed = Hidden(sorted(after - before.keys()), sorted(before.keys() - after))
             marks = dict.fromkeys(changed.hidden, self.now()) | dict.fromkeys(changed.shown)
             if marks:
@@ -136,6 +134,25 @@ def follow_shown(
     add_version(tx, row, sections, through, now, author="rollback", restores=restores)
     use_newest_summary(tx, row, settings)
     return True
+
+
+def _positions(row: SessionRow, line: Line, named: NamedMessages) -> set[int]:
+    """Return the positions of the messages that are `named`."""
+    by_id = {message.id: message.position for message in line}
+    if unknown := next((one for one in named.ids if one not in by_id), None):
+        text = f"There is no message {unknown} in session {row.public_id!r}. Nothing was changed."
+        raise NotFound("message_not_found", text, param="ids")
+    if not named.first:
+        return {by_id[one] for one in named.ids}
+    first, last = (row.message_count + 1 + at if at < 0 else at for at in (named.first, named.last))
+    if not 1 <= first <= last <= row.message_count:
+        raise InvalidRequest(
+            "no_such_position",
+            f"Session {row.public_id!r} has {row.message_count:,} messages, so no span from position {named.first:,} "
+            f"to {named.last:,}. Nothing was changed.",
+            param="last",
+        )
+    return set(range(first, last + 1))
 
 
 def _hidden(line: Line) -> dict[int, datetime]:

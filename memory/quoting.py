@@ -218,9 +218,9 @@ def profile_line(name: str, value: object, since: datetime) -> str:
     return f"- {escape(one_line(name))}: {escape(one_line(str(value)))} (said {since:%Y-%m-%d})"
 
 
-def example_lines(asked: str, answered: str) -> str:
-    """Return an example as two lines."""
-    return f"user: {escape(asked)}\nassistant: {escape(answered)}"
+def example_lines(messages: Iterable[tuple[str, str]]) -> str:
+    """Return the messages of an example as lines, from who speaks and the words of each."""
+    return "\n".join(f"{attribute(speaker)}: {escape(words)}" for speaker, words in messages)
 
 
 def summary_block(summary: Sections, first: Collection[str] = ()) -> str:

@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
 
-from schemas.fields import CallerQuery, Items, PageQuery, SessionId, Text, UtcDateTime, describe, integer, page_of
+from schemas.fields import (
+    CallerQuery,
+    Input,
+    Items,
+    PageQuery,
+    SessionId,
+    Text,
+    UtcDateTime,
+    describe,
+    integer,
+    one_of,
+    page_of,
+)
 
 INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
+STEPS_MAX = 50  # messages of an example
 BEST = 5  # the highest rating
 _RATING = describe("How good the answer is, from 1 to 5. Of similar examples the best rated come first.")
+
+
+class CalledFunction(Input):
+    name = Text(required=True, validate=validate.Length(1, 128))
+    arguments = Text(load_default="{}", metadata=describe("As JSON."))
+
+
+class ToolCall(Input):
+    id = Text()
+    type = one_of("function", load_default="function")
+    function = fields.Nested(CalledFunction, required=True)
+
+
+class ExampleMessage(Input):
+    """Message of an example, in the form of the OpenAI protocol."""
+
+    role = one_of("user", "assistant", "tool", required=True)
+    content = Text(load_default="", allow_none=True)
+    tool_calls = Items(fields.Nested(ToolCall), STEPS_MAX)
+    tool_call_id = Text(metadata=describe("The call whose result a tool's message is."))
 
 
 class Example(Schema):
@@ -19,6 +53,10 @@ class Example(Schema):
     id = fields.Integer()
     input = fields.String()
     output = fields.String()
+    messages = fields.List(
+        fields.Nested(ExampleMessage),
+        metadata=describe("From the message to the answer, where tools were called in between. Empty for most."),
+    )
     tags = fields.List(fields.String())
     rating = fields.Integer(metadata=_RATING)
     created_at = UtcDateTime()
@@ -32,8 +70,13 @@ class ExampleQuery(PageQuery):
 
 
 class ExampleCreate(CallerQuery):
+    """Example: `input` and `output`; or `messages`; or `session_id` and `message_id` of an exchange."""
+
     input = Text(validate=validate.Length(1, INPUT_CHARS))
     output = Text(validate=validate.Length(1, OUTPUT_CHARS))
+    messages = Items(
+        fields.Nested(ExampleMessage), STEPS_MAX, least=2, metadata=describe("A message, calls of tools, the answer.")
+    )
     session_id = SessionId(metadata=describe("With `message_id`, instead of `input` and `output`: an exchange."))
     message_id = integer(1, metadata=describe("The id of the exchange's message or of its reply."))
     tags = Items(Text(validate=validate.Length(1, 64)), 20, load_default=())
@@ -41,8 +84,24 @@ class ExampleCreate(CallerQuery):
 
     @validates_schema
     def _one_form(self, data: dict[str, Any], **_: Any) -> None:
-        fields_sent = data.keys() & {"input", "output", "session_id", "message_id"}
-        if fields_sent not in ({"input", "output"}, {"session_id", "message_id"}):
+        fields_sent = data.keys() & {"input", "output", "messages", "session_id", "message_id"}
+        if fields_sent not in ({"input", "output"}, {"messages"}, {"session_id", "message_id"}):
             raise ValidationError(
-                "Send `input` and `output`, or `session_id` and `message_id` of an exchange.", "input"
+                "Send `input` and `output`, or `messages`, or `session_id` and `message_id` of an exchange.", "input"
             )
+
+    @validates_schema
+    def _in_order(self, data: dict[str, Any], **_: Any) -> None:
+        messages = data.get("messages")
+        roles = [message["role"] for message in messages or ()]
+        if messages and (roles[0] != "user" or roles[-1] != "assistant" or not messages[0]["content"]):
+            raise ValidationError("Begin with the user's words and end with a message of the assistant's.", "messages")
+        if messages and len(json.dumps(messages)) > OUTPUT_CHARS:
+            raise ValidationError(f"Have at most {OUTPUT_CHARS:,} characters as JSON together.", "messages")
+
+    @post_load
+    def _as_messages(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        if "input" in data:
+            said = {"user": data.pop("input"), "assistant": data.pop("output")}
+            data["messages"] = [{"role": role, "content": content} for role, content in said.items()]
+        return data

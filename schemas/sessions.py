@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from models import Refusal
-from models.messages import MessageDraft
+from models.messages import MessageDraft, NamedMessages
 from schemas.attachments import StoredAttachment
 from schemas.fields import (
     INT32_MAX,
@@ -167,21 +167,31 @@ class MessageQuery(PageQuery):
             raise ValidationError("Can be combined only with `limit`. Use its cursors to read on.", "around")
 
 
-class Show(CallerQuery):
-    """Messages from position `first` to position `last`."""
+HIDDEN_IDS_MAX = 1_000
+_POSITION = describe("A position; -1 is the session's last message, -2 the one before.")
 
-    first = integer(1, INT32_MAX)
-    last = integer(1, INT32_MAX)
+
+class Show(CallerQuery):
+    """Messages from position `first` to position `last`, or those of these `ids`."""
+
+    first = integer(-INT32_MAX, INT32_MAX, metadata=_POSITION)
+    last = integer(-INT32_MAX, INT32_MAX, metadata=_POSITION)
+    ids = Items(integer(1), HIDDEN_IDS_MAX, least=1, metadata=describe("The ids of messages, instead of a span."))
 
     @validates_schema
     def _in_order(self, data: dict[str, Any], **_: Any) -> None:
-        if ("first" in data) != ("last" in data) or data.get("first", 0) > data.get("last", 0):
-            raise ValidationError("Is sent together with `first`, and not below it.", "last")
+        first, last = data.get("first"), data.get("last")
+        if (first is None) != (last is None) or 0 in (first, last):
+            raise ValidationError("Is sent together with `first`; neither is 0.", "last")
+        if first and last and (first < 0) == (last < 0) and first > last:
+            raise ValidationError("Is not below `first`.", "last")
+        if first and "ids" in data:
+            raise ValidationError("Send either `first` and `last`, or `ids`.", "ids")
 
     @post_load
-    def _span(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        first, last = data.pop("first", 1), data.pop("last", 0)
-        return {**data, "span": range(first, last + 1)}
+    def _named(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        named = {name: data.pop(name) for name in ("first", "last", "ids") if name in data}
+        return {**data, "named": NamedMessages(**named)}
 
 
 class Hide(Show):
@@ -190,8 +200,9 @@ class Hide(Show):
 
     @validates_schema
     def _one_way(self, data: dict[str, Any], **_: Any) -> None:
-        if ("first" in data) == (data["tokens"] is not None) or (data["keep"] and data["tokens"] is not None):
-            raise ValidationError("Send either `first` and `last`, and `keep` or not, or `tokens`.", "first")
+        names = "first" in data or "ids" in data
+        if names == (data["tokens"] is not None) or (data["keep"] and not names):
+            raise ValidationError("Send `first` and `last` or `ids`, and `keep` or not; or `tokens`.", "first")
 
 
 class Hidden(Schema):

@@ -49,7 +49,9 @@ def test_hidden_messages_are_in_no_prompt_of_their_session_until_they_are_shown_
     found = good(ada.client.get("/api/search", query_string={"q": "locker", "session_id": "s"}))["results"]
     assert found[0]["content"] == CODE
     assert change(ada.client, "hide", first=2, last=3) == ([3, 4], []), "an answer goes with its question"
-    assert change(ada.client, "show", first=1, last=2) == ([], [1, 2])
+    first, second, *_ = (message["id"] for message in stored(ada.client, "s"))
+    assert change(ada.client, "show", ids=[first, second]) == ([], [1, 2])
+    assert change(ada.client, "show", first=-1, last=-1) == ([], []), "an answer only with its question"
     assert change(ada.client, "show") == ([], [3, 4])
     again = turn(ada, session_id="s")
     assert [one["content"] for one in prompts(ada.server)[-1][1:3]] == [CODE, "Noted."]
@@ -69,6 +71,12 @@ EACH = 9  # tokens of each of these
         ({"first": 6, "last": 6}, [4, 5, 6]),
         ({"keep": True, "first": 2, "last": 7}, [1, 2, 8, 9]),
         ({"keep": True, "first": 3, "last": 5}, [1, 2, 4, 5, 6, 7, 8, 9]),
+        ({"first": -2, "last": -1}, [8, 9]),
+        ({"first": -9, "last": 1}, [1, 2]),
+        ({"first": 8, "last": -1}, [8, 9]),
+        ({"keep": True, "first": -2, "last": -1}, [1, 2, 3, 4, 5, 6, 7]),
+        ({"ids": [1, 6]}, [1, 2, 4, 5, 6]),
+        ({"keep": True, "ids": [8, 9]}, [1, 2, 3, 4, 5, 6, 7]),
         ({"tokens": 7 * EACH}, [1, 2]),
         ({"tokens": 7 * EACH - 1}, [1, 2, 3, 4, 5, 6, 7]),
         ({"tokens": 2 * EACH}, [1, 2, 3, 4, 5, 6, 7]),
@@ -80,7 +88,10 @@ def test_no_answer_is_left_without_its_question_and_no_result_without_its_call(
     client: FlaskClient, body: Body, expected: list[int]
 ) -> None:
     append(client, "s", [said(f"Words of {number:03}.", role) for number, role in enumerate(ROLES)])
-    assert {one["tokens"] for one in stored(client, "s")} == {EACH}
+    messages = stored(client, "s")
+    assert {one["tokens"] for one in messages} == {EACH}
+    if "ids" in body:  # above, by their positions
+        body = {**body, "ids": [messages[position - 1]["id"] for position in body["ids"]]}
     assert change(client, "hide", **body) == (expected, [])
     assert hidden(client) == expected
     assert change(client, "hide", **body) == ([], []), "again, it changes nothing"
@@ -135,6 +146,8 @@ def test_a_client_sends_hidden_messages_in_vain(ada: Talk, model_server: ModelSe
 
 def test_what_can_not_be_hidden_is_refused_and_nothing_changes(ada: Talk) -> None:
     change(ada.client, "hide", first=1, last=2)
+    append(ada.client, "t", [said("Elsewhere.")], **ADA)
+    elsewhere = stored(ada.client, "t")[0]["id"]
     for call, body, status, code in (
         ("hide", {}, 422, "invalid_fields"),
         ("hide", {"first": 1}, 422, "invalid_fields"),
@@ -148,6 +161,14 @@ def test_what_can_not_be_hidden_is_refused_and_nothing_changes(ada: Talk) -> Non
         ("hide", {"keep": True, "first": 5, "last": 5}, 422, "no_such_position"),
         ("show", {"first": 5, "last": 5}, 422, "no_such_position"),
         ("show", {"last": 1}, 422, "invalid_fields"),
+        ("hide", {"first": -1, "last": -2}, 422, "invalid_fields"),
+        ("hide", {"first": -5, "last": -1}, 422, "no_such_position"),
+        ("hide", {"first": 3, "last": -3}, 422, "no_such_position"),
+        ("hide", {"first": 1, "last": 2, "ids": [1]}, 422, "invalid_fields"),
+        ("hide", {"ids": [1], "tokens": 5}, 422, "invalid_fields"),
+        ("hide", {"ids": []}, 422, "invalid_fields"),
+        ("hide", {"ids": [10**9]}, 404, "message_not_found"),
+        ("show", {"ids": [elsewhere]}, 404, "message_not_found"),
         ("hide", {"first": 3, "last": 3, "user_id": "bob"}, 404, "session_not_found"),
         ("show", {"user_id": "bob"}, 404, "session_not_found"),
     ):

@@ -38,6 +38,10 @@ export interface Backlog {
   waiting: number;
   failed: number;
 }
+export interface CalledFunction {
+  name: string;
+  arguments?: string;
+}
 export interface ChatReply {
   id: string;
   object: string;
@@ -156,9 +160,16 @@ export interface Example {
   id: number;
   input: string;
   output: string;
+  messages: ExampleMessage[];
   tags: string[];
   rating: number;
   created_at: string;
+}
+export interface ExampleMessage {
+  role: "user" | "assistant" | "tool";
+  content?: string | null;
+  tool_calls?: ToolCall[];
+  tool_call_id?: string;
 }
 export interface ExamplePage {
   items: Example[];
@@ -763,6 +774,11 @@ export interface SummaryVersionPage {
 export interface TokenCount {
   input_tokens: number;
 }
+export interface ToolCall {
+  id?: string;
+  type?: "function";
+  function: CalledFunction;
+}
 export interface Turn {
   user_message_id: number;
   message_id: number | null;
@@ -876,9 +892,9 @@ export declare class Operations {
   /** Erase a message, for good. */
   eraseMessage(session_id: string, message_id: number, options?: { user_id?: string }): Promise<Receipt>;
   /** Take messages out of the session's prompts. */
-  hideMessages(session_id: string, options?: { first?: number; last?: number; keep?: boolean; tokens?: number | null; user_id?: string }): Promise<Hidden>;
-  /** Put hidden messages back into the session's prompts, all or those of a span. */
-  showMessages(session_id: string, options?: { first?: number; last?: number; user_id?: string }): Promise<Hidden>;
+  hideMessages(session_id: string, options?: { first?: number; last?: number; ids?: number[]; keep?: boolean; tokens?: number | null; user_id?: string }): Promise<Hidden>;
+  /** Put hidden messages back into the session's prompts, all or those named. */
+  showMessages(session_id: string, options?: { first?: number; last?: number; ids?: number[]; user_id?: string }): Promise<Hidden>;
   /** List the messages that have other versions. */
   listMessageVersions(session_id: string, options?: { user_id?: string }): Promise<VersionsList>;
   /** Bring a version of a message back. */
@@ -960,7 +976,7 @@ export declare class Operations {
   /** Set the JSON Schema (2020-12) of the tenant's profiles. */
   setProfileSchema(schema: any): Promise<SchemaOfProfiles>;
   /** Add an example, or make one of an exchange. */
-  addExample(options?: { input?: string; output?: string; session_id?: string; message_id?: number; tags?: string[]; rating?: number; user_id?: string }): Promise<Example>;
+  addExample(options?: { input?: string; output?: string; messages?: ExampleMessage[]; session_id?: string; message_id?: number; tags?: string[]; rating?: number; user_id?: string }): Promise<Example>;
   /** List the examples of a user or, without a `user_id`, those for all of the tenant, newest first. */
   listExamples(options?: { session_id?: string | null; user_id?: string }): AsyncGenerator<Example>;
   /** Erase an example, for good. */

@@ -290,6 +290,7 @@ class Operations(ABC):
         *,
         first: int | None = None,
         last: int | None = None,
+        ids: Sequence[int] | None = None,
         keep: bool | None = None,
         tokens: int | None = None,
         user_id: str | None = None,
@@ -298,23 +299,30 @@ class Operations(ABC):
 
         Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and
         later updates of the summary do not read them. What a summary or a fact says of them already stays. An answer
-        is hidden with its question, and the call of a tool with its results.
+        is hidden with its question, and the call of a tool with its results. A span may count from the end: `"first":
+        -4, "last": -1` names the last four messages.
         """
         return self.send(
             Call(
                 "POST",
                 "/api/sessions/{session_id}/messages/hide",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last, keep=keep, tokens=tokens),
+                body=given(first=first, last=last, ids=ids, keep=keep, tokens=tokens),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
     def show_messages(
-        self, session_id: str, *, first: int | None = None, last: int | None = None, user_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        ids: Sequence[int] | None = None,
+        user_id: str | None = None,
     ) -> types.Hidden:
-        """Put hidden messages back into the session's prompts, all or those of a span.
+        """Put hidden messages back into the session's prompts, all or those named.
 
         A summary that was updated without these messages goes back to the version before, and is made anew.
         """
@@ -323,7 +331,7 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/show",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last),
+                body=given(first=first, last=last, ids=ids),
                 person="user_id",
                 user_id=user_id,
             )
@@ -983,6 +991,7 @@ class Operations(ABC):
         *,
         input: str | None = None,
         output: str | None = None,
+        messages: Sequence[types.ExampleMessage] | None = None,
         session_id: str | None = None,
         message_id: int | None = None,
         tags: Sequence[str] | None = None,
@@ -992,15 +1001,22 @@ class Operations(ABC):
         """Add an example, or make one of an exchange.
 
         An exchange becomes an example of the session's owner, and goes when one of its messages is erased or
-        replaced. Of long messages the beginning is kept. Otherwise the example is the user's or, without a `user_id`,
-        for all people of the tenant.
+        replaced. Of long messages the beginning is kept, and of calls of tools between them those that have at most
+        8,000 characters. Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
+        `messages` show how tools are called: the user's words, the assistant's calls, the results and the answer.
         """
         return self.send(
             Call(
                 "POST",
                 "/api/examples",
                 body=given(
-                    input=input, output=output, session_id=session_id, message_id=message_id, tags=tags, rating=rating
+                    input=input,
+                    output=output,
+                    messages=messages,
+                    session_id=session_id,
+                    message_id=message_id,
+                    tags=tags,
+                    rating=rating,
                 ),
                 person="user_id",
                 user_id=user_id,
@@ -2106,6 +2122,7 @@ class AsyncOperations(ABC):
         *,
         first: int | None = None,
         last: int | None = None,
+        ids: Sequence[int] | None = None,
         keep: bool | None = None,
         tokens: int | None = None,
         user_id: str | None = None,
@@ -2114,23 +2131,30 @@ class AsyncOperations(ABC):
 
         Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and
         later updates of the summary do not read them. What a summary or a fact says of them already stays. An answer
-        is hidden with its question, and the call of a tool with its results.
+        is hidden with its question, and the call of a tool with its results. A span may count from the end: `"first":
+        -4, "last": -1` names the last four messages.
         """
         return await self.send(
             Call(
                 "POST",
                 "/api/sessions/{session_id}/messages/hide",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last, keep=keep, tokens=tokens),
+                body=given(first=first, last=last, ids=ids, keep=keep, tokens=tokens),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
     async def show_messages(
-        self, session_id: str, *, first: int | None = None, last: int | None = None, user_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        ids: Sequence[int] | None = None,
+        user_id: str | None = None,
     ) -> types.Hidden:
-        """Put hidden messages back into the session's prompts, all or those of a span.
+        """Put hidden messages back into the session's prompts, all or those named.
 
         A summary that was updated without these messages goes back to the version before, and is made anew.
         """
@@ -2139,7 +2163,7 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/show",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last),
+                body=given(first=first, last=last, ids=ids),
                 person="user_id",
                 user_id=user_id,
             )
@@ -2803,6 +2827,7 @@ class AsyncOperations(ABC):
         *,
         input: str | None = None,
         output: str | None = None,
+        messages: Sequence[types.ExampleMessage] | None = None,
         session_id: str | None = None,
         message_id: int | None = None,
         tags: Sequence[str] | None = None,
@@ -2812,15 +2837,22 @@ class AsyncOperations(ABC):
         """Add an example, or make one of an exchange.
 
         An exchange becomes an example of the session's owner, and goes when one of its messages is erased or
-        replaced. Of long messages the beginning is kept. Otherwise the example is the user's or, without a `user_id`,
-        for all people of the tenant.
+        replaced. Of long messages the beginning is kept, and of calls of tools between them those that have at most
+        8,000 characters. Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
+        `messages` show how tools are called: the user's words, the assistant's calls, the results and the answer.
         """
         return await self.send(
             Call(
                 "POST",
                 "/api/examples",
                 body=given(
-                    input=input, output=output, session_id=session_id, message_id=message_id, tags=tags, rating=rating
+                    input=input,
+                    output=output,
+                    messages=messages,
+                    session_id=session_id,
+                    message_id=message_id,
+                    tags=tags,
+                    rating=rating,
                 ),
                 person="user_id",
                 user_id=user_id,

@@ -48,6 +48,11 @@ class Backlog(TypedDict):
     failed: int
 
 
+class CalledFunction(TypedDict):
+    name: str
+    arguments: NotRequired[str]
+
+
 class ChatReply(TypedDict):
     id: str
     object: str
@@ -179,9 +184,17 @@ class Example(TypedDict):
     id: int
     input: str
     output: str
+    messages: list[ExampleMessage]
     tags: list[str]
     rating: int
     created_at: str
+
+
+class ExampleMessage(TypedDict):
+    role: Literal["user", "assistant", "tool"]
+    content: NotRequired[str | None]
+    tool_calls: NotRequired[list[ToolCall]]
+    tool_call_id: NotRequired[str]
 
 
 class ExamplePage(TypedDict):
@@ -875,6 +888,12 @@ class SummaryVersionPage(TypedDict):
 
 class TokenCount(TypedDict):
     input_tokens: int
+
+
+class ToolCall(TypedDict):
+    id: NotRequired[str]
+    type: NotRequired[Literal["function"]]
+    function: CalledFunction
 
 
 class Turn(TypedDict):

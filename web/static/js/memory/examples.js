@@ -18,10 +18,12 @@ export default class Examples extends Component {
       <${Rows}><ul aria-label=${text("memory.longterm.titles.examples")}>${items?.map(this.row)}</ul><//>`;
   }
 
-  row = ({ id, input, output, tags, rating, created_at: at }) => {
+  row = ({ id, input, output, messages, tags, rating, created_at: at }) => {
+    const called = messages.flatMap(({ tool_calls: calls = [] }) => calls.map((call) => `${call.function.name}(${call.function.arguments})`));
     const forget = () => api.del(`/api/examples/${id}`).catch(api.unlessGone);
     const means = text("memory.examples.forget_means", { words: shortened(input) });
     return html`<${Item} key=${id} line=${shortened(input, 300)} means=${means} save=${forget} changed=${() => this.read()}>
+        ${called.map((call) => html`<p class="small typed">${shortened(call, 200)}</p>`)}
         <p class="typed">${shortened(output, 600)}</p>
         <p class="fact-foot">
           <span>${text("memory.examples.rating", { rating })}</span><span>${date(at)}</span>
