@@ -158,7 +158,7 @@ def test_the_page_speaks_the_language_that_the_browser_prefers(
 ) -> None:
     page = client.get("/", headers={"Accept-Language": accepted} if accepted else {})
     assert f'<html lang="{language}">' in page.text and "Accept-Language" in page.headers["Vary"]
-    assert f'id="send">{TEXTS[language]["page"]["send"]}</button>' in page.text
+    assert f'href="#message-box">{TEXTS[language]["page"]["skip"]}</a>' in page.text
     embedded = re.search(r'<script type="application/json" id="texts">(.*?)</script>', page.text, re.S)
     assert embedded and json.loads(embedded[1]) == TEXTS[language]
 

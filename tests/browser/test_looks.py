@@ -65,7 +65,7 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     yield "a new chat"
     open_panel("sessions", "#temporary-chat")
     press("#temporary-chat")
-    expect(page.locator(".conversation.temporary section.empty")).to_be_visible()
+    expect(page.locator(".conversation:has(.composer.temporary) section.empty")).to_be_visible()
     yield "a temporary chat"
     page.goto("/#/garten")
     expect(page.locator("article")).to_have_count(2)

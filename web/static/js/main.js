@@ -1,9 +1,6 @@
 // Starts the page: the panels, the global keys, and the notice about the built-in model.
-import { startChart } from "./chat/chart.js";
-import { focusComposer } from "./chat/composer.js";
-import { newChat, openSession, startConversation } from "./chat/conversation.js";
-import { startModel } from "./chat/model.js";
-import { startRelated } from "./chat/related.js";
+import { composer } from "./chat/composer.js";
+import { newChat, startConversation } from "./chat/conversation.js";
 import { startSessions } from "./chat/sessions.js";
 import { liveTurn } from "./chat/turns.js";
 import { startDrop } from "./dialogs/drop.js";
@@ -24,16 +21,13 @@ startSignIn();
 await api.learnWhose();
 startPanels();
 startMemory();
-startChart();
-startRelated(openSession);
 startSessions({ openManage: () => openManage(), openSettings });
-startModel();
 startConversation();
 startDrop(() => openManage("data"));
 document.addEventListener("keydown", keys);
 sayWhoAnswers();
 on("models", sayWhoAnswers);
-if (!PHONE) focusComposer();
+if (!PHONE) composer.focus();
 
 function keys(event) {
   if (document.querySelector("dialog[open]")) return;

@@ -1,32 +1,28 @@
 // Images and text files that go along with the next message.  This tab keeps them until they are sent; the server keeps only their names and sizes.
-import { byId } from "../page/dom.js";
-import { html, render } from "../page/html.js";
+import { html } from "../page/html.js";
 import { Icon } from "../page/rows.js";
 import { number, text } from "../page/words.js";
 
-const MOST = 10; // of one message, as the server allows
-let files = []; // {name, size, url}; url: its data
+export const FILES_MAX = 10; // of one message, as the server allows
+export const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,text/*,.md,.json,.csv,.py,.js,.toml,.yaml,.xml";
 
-export const attached = () => files;
-
-/** Show these files beside the box, for instance those of a message that could not be sent. */
-export function setAttached(list) {
-  files = list.slice(0, MOST);
-  render(files.map(chip), byId("attachments"));
-}
-
-const chip = (file) => html`<span class="badge">${file.name}
-    <button type="button" class="icon" aria-label=${text("chat.attach.remove", file)} onClick=${() => setAttached(files.filter((one) => one !== file))}>✕</button>
-  </span>`;
-
-export async function attach(list) {
+/** Files of the browser as {name, size, url}; url: their data. */
+export function readFiles(list) {
   const read = (file) =>
     new Promise((resolve) => {
       const reader = new FileReader();
       reader.onload = () => resolve({ name: file.name || text("chat.attach.image"), size: file.size, url: reader.result });
       reader.readAsDataURL(file);
     });
-  setAttached([...files, ...(await Promise.all([...list].map(read)))]);
+  return Promise.all([...list].map(read));
+}
+
+/** What will go along; `change(files)` leaves one out. */
+export function Chosen({ files, change }) {
+  const chip = (file) => html`<span class="badge">${file.name}
+      <button type="button" class="icon" aria-label=${text("chat.attach.remove", file)} onClick=${() => change(files.filter((one) => one !== file))}>✕</button>
+    </span>`;
+  return files.length > 0 && html`<div class="attachments">${files.map(chip)}</div>`;
 }
 
 /** The content of a message with files, in the form of the API; without any, its words. */

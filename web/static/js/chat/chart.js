@@ -3,8 +3,7 @@
 // The figures are `usage` of each turn in the API; a turn without a reply has no `usage` and no point in the chart.
 // Screen readers get the same figures from a table.  What one turn took is told under its reply.
 import * as api from "../page/api.js";
-import { byId } from "../page/dom.js";
-import { Component, Trouble, html, render } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { keep, on, shown, stored } from "../page/state.js";
 import { number, text } from "../page/words.js";
 
@@ -12,13 +11,12 @@ const PAGE = 500; // the maximum of turns in one call
 const ROOM = "(min-width: 761px) and (min-height: 800px)"; // screens on which the chart opens by itself
 const HEADS = ["chat.chart.head_turn", "chat.chart.head_sent", "chat.chart.head_full", "chat.chart.head_difference"];
 const SERIES = ["full", "sent"];
-export const startChart = () => render(html`<${Strip} />`, byId("token-strip"));
 
 /**
  * The chart under the conversation's heading, open or folded as the person left it.  By itself it opens once memory has
  * saved tokens; before that there is no chart.
  */
-class Strip extends Component {
+export class Strip extends Component {
   state = { points: [], of: null }; // of: the id of the session that the points belong to
 
   componentDidMount() {

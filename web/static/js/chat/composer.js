@@ -1,142 +1,164 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
 // and is deleted only when the server has stored the message.
 import * as api from "../page/api.js";
-import { PHONE, byId, isEnter } from "../page/dom.js";
-import { shown } from "../page/state.js";
-import { attach, attached } from "./attachments.js";
+import { PHONE, isEnter } from "../page/dom.js";
+import { Component, createRef, html } from "../page/html.js";
+import { Icon } from "../page/rows.js";
+import { person, shown } from "../page/state.js";
 import { text, tooLong } from "../page/words.js";
+import { ACCEPTED, Chosen, FILES_MAX, readFiles } from "./attachments.js";
+import { ModelPicker } from "./model.js";
+import { liveTurn } from "./turns.js";
 
 const CHARS_MAX = 100_000; // the server's limit for a message
-const box = byId("message-box");
-const stop = byId("stop");
-const send = byId("send");
-const memory = byId("memory-switch");
-const picker = byId("attach-file");
-const trouble = byId("composer-error");
-let hint = ""; // said below the box while the memory is on
-let place = null; // the name of the draft in the box; null until the page has opened a chat
-
 const slot = (name) => `recap.draft.${name}`; // in sessionStorage, so a draft ends with its tab
 
-box.addEventListener("input", () => {
-  fit();
-  complain(tooMuch(box.value));
-  if (place !== null) sessionStorage.setItem(slot(place), box.value);
-});
-box.addEventListener("keydown", (event) => {
-  if (isEnter(event) && !PHONE) {
-    event.preventDefault();
-    byId("composer").requestSubmit();
-  }
-});
+export const draftOf = (name) => sessionStorage.getItem(slot(name));
 
-/** Show whether the memory is on: for the person, in Settings, and in the chat on display. */
-export function showMemory() {
-  const state = !shown.remembersPerson ? "nowhere" : shown.remember ? "on" : "off";
-  memory.textContent = text(`chat.composer.memory.${state}`);
-  memory.title = text(`chat.composer.memory_means.${state}`);
-  memory.disabled = state === "nowhere";
-  memory.setAttribute("aria-pressed", String(state === "on"));
-  byId("composer-hint").textContent = state === "on" ? hint : memory.title;
+export function stored(name, words) {
+  if (draftOf(name) === words) sessionStorage.removeItem(slot(name));
 }
+
+/** What was typed, without empty lines around it.  Its first line keeps its indentation. */
+export const typed = (words) => words.replace(/^\s*\n|\s+$/g, "");
+export const tooMuch = (words) => tooLong(words, CHARS_MAX);
 
 /** Read whether the person has turned memory off everywhere; something has to be stored of them. */
 export async function readMemorySwitch() {
   const user = await api.find(api.personPath());
   shown.remembersPerson = user?.remember ?? true;
-  showMemory();
+  composer.forceUpdate();
 }
 
-/** Show a sentence about this chat below the box. */
-export function say(words) {
-  hint = words;
-  showMemory();
-}
+/** @type {Composer} */
+export let composer; // the page has one
 
-/** Call `onSubmit(text)` to send a message, `onHalt()` to stop the reply, and `onMemory()` to turn memory on or off. */
-export function startComposer(onSubmit, onHalt, onMemory) {
-  memory.addEventListener("click", onMemory);
-  byId("composer").addEventListener("submit", (event) => {
+/** `send(text)` sends a message, and `turnMemory()` turns the memory of the chat on display on or off; `ready`: a chat is on display. */
+export class Composer extends Component {
+  state = { problem: "" };
+  box = createRef();
+  picker = createRef();
+  files = []; // that go along with the next message
+  place = null; // the name of the draft in the box; null until the page has opened a chat
+
+  constructor(props) {
+    super(props);
+    composer = this;
+  }
+
+  focus = () => this.box.current.focus();
+  holds = (words) => typed(this.box.current.value) === words;
+
+  /** Show an error above the box; an empty text removes it. */
+  complain = (problem) => this.setState({ problem });
+
+  fill(words) {
+    const box = this.box.current;
+    box.value = words;
+    box.style.height = "auto";
+    box.style.height = `${box.scrollHeight}px`;
+  }
+
+  write = (words) => {
+    this.fill(words);
+    this.edited();
+    this.focus();
+  };
+
+  edited = () => {
+    const { value } = this.box.current;
+    this.fill(value);
+    this.complain(tooMuch(value));
+    if (this.place !== null) sessionStorage.setItem(slot(this.place), value);
+  };
+
+  /** Show the draft of a session.  The first opened session takes over text that was typed before. */
+  openDraft(name) {
+    const typedBefore = this.place === null ? this.box.current.value : "";
+    this.place = name;
+    this.fill([draftOf(name), typedBefore].filter(Boolean).join("\n"));
+    if (typedBefore) this.edited();
+    else this.complain(tooMuch(this.box.current.value));
+  }
+
+  /** Empty the box, and keep the sent text as the draft of the session `name` until `stored(name)` is called. */
+  sending(name, words) {
+    sessionStorage.removeItem(slot(this.place));
+    sessionStorage.setItem(slot(name), words);
+    this.place = name;
+    this.files = [];
+    this.fill("");
+  }
+
+  /** Put back what could not be sent, unless the person has typed something else. */
+  giveBack(name, words, files) {
+    if (name === this.place && !this.box.current.value) this.fill(words);
+    sessionStorage.setItem(slot(name), name === this.place ? this.box.current.value : words);
+    this.keepFiles(files);
+    this.focus();
+  }
+
+  /** Have these go along with the next message. */
+  attach = async (list) => this.keepFiles([...this.files, ...(await readFiles(list))]);
+
+  keepFiles = (files) => {
+    this.files = files.slice(0, FILES_MAX);
+    this.forceUpdate();
+  };
+
+  // -- what the person does
+
+  submit = (event) => {
     event.preventDefault();
-    const words = typed(box.value);
-    if ((words || attached().length) && !send.hidden && !tooMuch(words)) onSubmit(words);
-  });
-  byId("attach").addEventListener("click", () => picker.click());
-  picker.addEventListener("change", async () => {
-    await attach(picker.files);
-    picker.value = ""; // so that the same file can be chosen again
-    box.focus();
-  });
-  box.addEventListener("paste", (event) => {
+    const words = typed(this.box.current.value);
+    if ((words || this.files.length) && !tooMuch(words)) this.props.send(words);
+  };
+
+  keys = (event) => {
+    if (!isEnter(event) || PHONE) return;
+    event.preventDefault();
+    event.currentTarget.form.requestSubmit();
+  };
+
+  pick = async () => {
+    await this.attach(this.picker.current.files);
+    this.picker.current.value = ""; // so that the same file can be chosen again
+    this.focus();
+  };
+
+  paste = (event) => {
     const { files } = event.clipboardData;
     if (!files.length) return;
     event.preventDefault();
-    attach(files);
-  });
-  stop.addEventListener("click", onHalt);
+    this.attach(files);
+  };
+
+  render({ turnMemory, ready }, { problem }) {
+    const turn = liveTurn(shown.sessionId);
+    const attach = text("page.attach");
+    return html`<form class="composer ${shown.temporary ? "temporary" : ""}" id="composer" noValidate onSubmit=${this.submit}>
+        <div class="notice error" role="alert" hidden=${!problem}>${problem}</div>
+        <${Chosen} files=${this.files} change=${this.keepFiles} />
+        <div class="composer-box">
+          <button type="button" class="icon" aria-label=${attach} title=${attach} onClick=${() => this.picker.current.click()}><${Icon} name="attach" /></button>
+          <input type="file" multiple hidden accept=${ACCEPTED} ref=${this.picker} onChange=${this.pick} />
+          <textarea id="message-box" rows="1" placeholder=${text("page.message_hint")} aria-label=${text("page.your_message")} autocomplete="off"
+            ref=${this.box} onInput=${this.edited} onKeyDown=${this.keys} onPaste=${this.paste} />
+          <button type="submit" class="primary" id="send" hidden=${Boolean(turn)}>${text("page.send")}</button>
+          <button type="button" hidden=${!turn} disabled=${Boolean(turn?.stopping)} onClick=${() => turn.stop()}>${text("page.stop")}</button>
+        </div>
+        <div class="composer-foot"><${MemorySwitch} turn=${turnMemory} />${ready && html`<${ModelPicker} />`}</div>
+      </form>`;
+  }
 }
 
-/** Show the draft of a session.  The first opened session takes over text that was typed before. */
-export function openDraft(name) {
-  const draft = draftOf(name) ?? "";
-  const typed = place === null ? box.value : "";
-  place = name;
-  box.value = [draft, typed].filter(Boolean).join("\n");
-  if (typed) sessionStorage.setItem(slot(place), box.value);
-  complain(tooMuch(box.value));
-  showMemory();
-  fit();
-}
-
-/** Empty the box, and keep the sent text as the draft of the session `name` until `stored(name)` is called. */
-export function sending(name, words) {
-  sessionStorage.removeItem(slot(place));
-  sessionStorage.setItem(slot(name), words);
-  place = name;
-  box.value = "";
-  fit();
-}
-
-export const draftOf = (name) => sessionStorage.getItem(slot(name));
-
-export function stored(name, text) {
-  if (draftOf(name) === text) sessionStorage.removeItem(slot(name));
-}
-
-/** Put back a text that could not be sent, unless the person has typed another one. */
-export function giveBack(name, text) {
-  if (name === place && !box.value) box.value = text;
-  sessionStorage.setItem(slot(name), name === place ? box.value : text);
-  fit();
-}
-
-export const holds = (words) => typed(box.value) === words;
-
-/** What was typed, without empty lines around it.  Its first line keeps its indentation. */
-export const typed = (words) => words.replace(/^\s*\n|\s+$/g, "");
-export const tooMuch = (text) => tooLong(text, CHARS_MAX);
-
-/** Show an error above the box; an empty text removes it. */
-export function complain(text) {
-  trouble.textContent = text;
-  trouble.hidden = !text;
-}
-
-export function replying(turn) {
-  send.hidden = Boolean(turn);
-  stop.hidden = !turn;
-  stop.disabled = Boolean(turn?.stopping);
-}
-
-export function write(text) {
-  box.value = text;
-  box.dispatchEvent(new Event("input"));
-  box.focus();
-}
-
-export const focusComposer = () => box.focus();
-
-function fit() {
-  box.style.height = "auto";
-  box.style.height = `${box.scrollHeight}px`;
+/** Whether the memory is on, for the person, in Settings, and in the chat on display; and what that means for it. */
+function MemorySwitch({ turn }) {
+  const state = !shown.remembersPerson ? "nowhere" : shown.remember ? "on" : "off";
+  const means = text(`chat.composer.memory_means.${state}`);
+  const whose = person() === "me" ? "" : text("chat.composer.person", { person: person() });
+  const hint = shown.temporary ? text("chat.composer.temporary") : whose;
+  return html`<button type="button" class="quiet" title=${means} disabled=${state === "nowhere"} aria-pressed=${String(state === "on")}
+      onClick=${turn}>${text(`chat.composer.memory.${state}`)}</button>
+    <p class="composer-hint grow">${state === "on" ? hint : means}</p>`;
 }

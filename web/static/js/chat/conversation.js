@@ -4,18 +4,19 @@ import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";
 import { spoken } from "../page/markdown.js";
 import { closePanel } from "../page/panels.js";
+import { Icon } from "../page/rows.js";
 import { emit, on, person, shown } from "../page/state.js";
 import { randomId, shortened, text } from "../page/words.js";
-import { attached, setAttached } from "./attachments.js";
-import * as composer from "./composer.js";
+import { Strip } from "./chart.js";
+import { Composer, composer, draftOf, stored } from "./composer.js";
 import { askToErase } from "./erase.js";
 import { saveChat } from "./markdown_file.js";
 import { Messages } from "./messages.js";
-import { bringIntoView, follow, keepPlace, startScrolling } from "./scrolling.js";
+import { Related } from "./related.js";
+import { Scroll, bringIntoView, follow } from "./scrolling.js";
 import { Thread } from "./thread.js";
 import { followTurn, forgetPart, heardOf, liveTurn, takeTurn } from "./turns.js";
 
-const list = byId("messages");
 let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
 let failure = null; // {message, told, again?}: of the last turn, or of loading the chat
 let editing = null; // the id of the message being edited
@@ -26,7 +27,7 @@ let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 /** What the person can do with messages. */
 const acts = {
   jump: jumpTo,
-  write: composer.write,
+  write: (words) => composer.write(words),
   progress,
   edit,
   leave: () => draw({ edit: null }),
@@ -42,22 +43,18 @@ const acts = {
 };
 
 export function startConversation() {
-  startScrolling();
   on("turn", turnEnded);
   on("begun", refresh);
   on("sessions", (detail) => detail && (detail.erased ? leaveOut(detail) : refresh(detail)));
   on("summarised", renamed);
   on("facts", (found) => {
     facts = Map.groupBy(found, (fact) => fact.source_message_id);
-    if (thread) draw();
+    redraw();
   });
   on("person", () => newChat());
-  byId("save-chat").addEventListener("click", () => saveChat(shown.sessionId).catch(complain));
   window.addEventListener("hashchange", followAddress);
   followAddress();
 }
-
-composer.startComposer(submit, () => liveTurn(shown.sessionId)?.stop(), () => turnMemory().catch(complain));
 
 // -- which chat
 
@@ -74,7 +71,7 @@ export async function jumpTo(sessionId, messageId) {
   if (thread?.sessionId !== sessionId || !thread.holds(messageId)) {
     await load(sessionId, () => Thread.around(sessionId, messageId), { end: false });
   }
-  const item = list.querySelector(`[data-id="${messageId}"]`);
+  const item = byId("messages").querySelector(`[data-id="${messageId}"]`);
   if (!item) return;
   bringIntoView(item, "center");
   item.classList.remove("found");
@@ -86,7 +83,7 @@ export async function jumpTo(sessionId, messageId) {
 export function newChat({ temporary = false } = {}) {
   setAddress(null);
   startFresh(null, temporary);
-  composer.focusComposer();
+  composer.focus();
 }
 
 function followAddress() {
@@ -137,8 +134,8 @@ function begin(sessionId, temporary = false) {
 
 function accept(loaded, end = true) {
   const waiting = loaded.unanswered;
-  if (waiting && composer.draftOf(draftName()) === waiting.content) {
-    composer.stored(draftName(), waiting.content); // the message was stored, although sending it seemed to fail
+  if (waiting && draftOf(draftName()) === waiting.content) {
+    stored(draftName(), waiting.content); // the message was stored, although sending it seemed to fail
     composer.openDraft(draftName());
   }
   follow(end);
@@ -169,7 +166,7 @@ async function renamed({ sessionId }) {
   const mine = thread;
   if (mine?.sessionId !== sessionId) return;
   await mine.readSession().catch(() => null);
-  if (mine === thread) head();
+  if (mine === thread) draw();
 }
 
 /** Show what has changed in the chat on display without this tab. */
@@ -205,7 +202,7 @@ async function turnMemory() {
   const remember = !shown.remember;
   if (thread?.session) Object.assign(thread.session, await api.patch(api.sessionPath(thread.sessionId), { remember }));
   shown.remember = remember;
-  composer.showMemory();
+  redraw();
 }
 
 /** Have prompts of the chat leave out a message, or show it again. */
@@ -234,12 +231,11 @@ function submit(words, { replaces = null, resumes = null } = {}) {
     setAddress(shown.sessionId);
   }
   composer.complain("");
+  const files = replaces || resumes ? [] : composer.files;
   if (!replaces && !resumes) composer.sending(draftName(), words);
   failure = editing = null;
   const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
   const sessionId = shown.temporary ? null : shown.sessionId;
-  const files = replaces || resumes ? [] : attached();
-  if (files.length) setAttached([]);
   takeTurn({ sessionId, text: words, files, replaces, resumes, history, remember: shown.remember, fresh: !thread.session });
   follow(true);
   if (thread.newer) openSession(sessionId);
@@ -248,8 +244,8 @@ function submit(words, { replaces = null, resumes = null } = {}) {
 }
 
 function progress(turn) {
-  if (turn.told.user_message_id) composer.stored(draftName(), turn.text);
-  composer.replying(turn);
+  if (turn.told.user_message_id) stored(draftName(), turn.text);
+  composer.setState({ stopping: turn.stopping });
 }
 
 async function turnEnded({ sessionId, turn }) {
@@ -257,7 +253,7 @@ async function turnEnded({ sessionId, turn }) {
   if (sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
   const mine = opening;
   if (!turn.error) {
-    composer.stored(draftName(), turn.text);
+    stored(draftName(), turn.text);
     if (turn.temporary || (turn.told.message_id && !turn.replaces)) thread.add(turn);
     else await refresh({ sessionId });
     const last = thread.items.at(-1);
@@ -272,7 +268,7 @@ async function afterFailure(turn, mine) {
   const loaded = await Thread.latest(turn.sessionId).catch(() => null);
   if (mine !== opening) return;
   if (loaded?.holds(turn.told.user_message_id) || loaded?.unanswered?.content === turn.text) {
-    composer.stored(draftName(), turn.text);
+    stored(draftName(), turn.text);
     if (loaded.unanswered?.refused) announce(text("chat.message.refused"));
     else failure = turn.error;
     show(loaded);
@@ -280,38 +276,40 @@ async function afterFailure(turn, mine) {
 }
 
 function giveBack(turn) {
-  composer.giveBack(draftName(), turn.text);
-  setAttached(turn.files);
+  composer.giveBack(draftName(), turn.text, turn.files);
   complain(turn.error);
-  composer.focusComposer();
 }
 
 // -- what is shown
 
+const redraw = () => thread && draw();
+
+/** Draw the panel; before the page has opened a chat, only its frame, so that one can type. */
 function draw({ edit = editing } = {}) {
   editing = edit;
-  const { unanswered } = thread;
   const turn = liveTurn(shown.sessionId);
-  if (!turn && !unanswered) forgetPart(thread.sessionId);
-  const part = unanswered && partOf(unanswered);
+  const waiting = thread?.unanswered;
+  if (thread && !turn && !waiting) forgetPart(thread.sessionId);
+  const first = thread?.items.find((message) => message.role === "user");
+  const named = thread?.session?.title || (first && shortened(first.content));
+  const title = shown.temporary ? text("page.temporary_chat") : named;
+  document.title = title ? `${title} · Recap` : "Recap";
   const { temporary } = shown;
-  keepPlace(() => {
-    render(html`<${Messages} ...${{ thread, turn, part, failure, editing, facts, temporary, acts }} />`, list);
-    list.classList.toggle("replying", Boolean(turn));
-  });
-  composer.replying(turn);
-  head();
+  const about = { thread, turn, part: waiting && partOf(waiting), failure, editing, facts, temporary, acts };
+  const opens = (panel) => ({ type: "button", "data-open-panel": panel, "aria-expanded": "false", "aria-controls": panel });
+  const log = { id: "messages", tabindex: 0, role: "log", "aria-label": text("page.messages"), "aria-live": "off" };
+  const panel = html`<header class="panel-head">
+      <button class="icon only-narrow" aria-label=${text("page.open_chats")} ...${opens("sessions")}>☰</button>
+      <h1 class="grow cut">${title || text("page.new_chat")}</h1>
+      ${thread?.session && html`<button type="button" class="icon" aria-label=${text("page.save_chat")} title=${text("page.save_chat")}
+          onClick=${() => saveChat(shown.sessionId).catch(complain)}><${Icon} name="save" /></button>`}
+      <button class="only-medium" ...${opens("memory")}>${text("page.memory")}</button>
+    </header>
+    <${Related} open=${openSession} />
+    <${Strip} />
+    <${Scroll} class="messages ${turn ? "replying" : ""}" ...${log}>${thread && html`<${Messages} ...${about} />`}<//>
+    <${Composer} ready=${Boolean(thread)} send=${submit} turnMemory=${() => turnMemory().catch(complain)} />`;
+  render(panel, byId("conversation"));
 }
 
-function head() {
-  const first = thread.items.find((message) => message.role === "user");
-  const named = thread.session?.title || (first && shortened(first.content));
-  const title = shown.temporary ? text("page.temporary_chat") : named;
-  byId("title").textContent = title || text("page.new_chat");
-  byId("save-chat").hidden = !thread.session;
-  document.title = title ? `${title} · Recap` : "Recap";
-  byId("conversation").classList.toggle("temporary", shown.temporary);
-  composer.showMemory();
-  const whose = person() === "me" ? "" : text("chat.composer.person", { person: person() });
-  composer.say(shown.temporary ? text("chat.composer.temporary") : whose);
-}
+draw();

@@ -1,16 +1,13 @@
 // The chats that belong together with the one on display, folded under its title; they are read when unfolded.
 import * as api from "../page/api.js";
-import { byId } from "../page/dom.js";
-import { Component, Trouble, html, render } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { on, shown } from "../page/state.js";
 import { text } from "../page/words.js";
 
 const LIMIT = 5;
 
 /** `open(session)` shows a chat. */
-export const startRelated = (open) => render(html`<${Related} open=${open} />`, byId("related"));
-
-class Related extends Component {
+export class Related extends Component {
   state = { of: null, items: null }; // of: the id of the chat on display, if it is stored
 
   componentDidMount() {

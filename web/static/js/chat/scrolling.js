@@ -1,15 +1,33 @@
 // The view of the messages.  It stays at the end while text arrives, unless the person reads further up.
-import { byId } from "../page/dom.js";
+import { Component, createRef, html } from "../page/html.js";
 
 const NEAR_END = 80; // pixels from the end within which the view follows new text
 
-const list = byId("messages");
+let view = null; // the element that scrolls
 let following = true; // whether the view stays at the end
 let lastRoom = 0; // how far the view could be scrolled when this was last looked at
 
-export function startScrolling() {
-  list.addEventListener("scroll", scrolled);
-  new ResizeObserver(keepEnd).observe(list);
+/** What it shows stays in place when earlier messages appear above. */
+export class Scroll extends Component {
+  place = createRef();
+
+  componentDidMount() {
+    view = this.place.current;
+    new ResizeObserver(keepEnd).observe(view);
+  }
+
+  getSnapshotBeforeUpdate() {
+    return { height: view.scrollHeight, top: view.scrollTop, first: view.querySelector("article") };
+  }
+
+  componentDidUpdate(props, state, { height, top, first }) {
+    const moved = first?.isConnected && view.querySelector("article") !== first;
+    if (!keepEnd() && moved) view.scrollTop = top + view.scrollHeight - height;
+  }
+
+  render({ children, ...rest }) {
+    return html`<div ...${rest} ref=${this.place} onScroll=${scrolled}>${children}</div>`;
+  }
 }
 
 export const follow = (end) => (following = end);
@@ -17,19 +35,10 @@ export const follow = (end) => (following = end);
 /** Show the newest message if the view stays at the end, and whether it does.  What greets a new chat is read from its beginning. */
 export function keepEnd() {
   if (following) {
-    lastRoom = list.scrollHeight - list.clientHeight;
-    list.scrollTop = list.querySelector(".empty") ? 0 : lastRoom;
+    lastRoom = view.scrollHeight - view.clientHeight;
+    view.scrollTop = view.querySelector(".empty") ? 0 : lastRoom;
   }
   return following;
-}
-
-/** Draw the messages.  Further up, the view stays on what it shows when earlier messages appear above. */
-export function keepPlace(draw) {
-  const { scrollHeight: height, scrollTop: top } = list;
-  const first = list.querySelector("article");
-  draw();
-  const moved = first?.isConnected && list.querySelector("article") !== first;
-  if (!keepEnd() && moved) list.scrollTop = top + list.scrollHeight - height;
 }
 
 /** Show an element, and stay there when text arrives below it. */
@@ -40,8 +49,8 @@ export function bringIntoView(element, block = "nearest") {
 
 /** Follow new text while its end is in view.  When the room has changed, the browser scrolled and not the person. */
 function scrolled() {
-  const room = list.scrollHeight - list.clientHeight;
-  if (room - list.scrollTop < NEAR_END) following = true;
+  const room = view.scrollHeight - view.clientHeight;
+  if (room - view.scrollTop < NEAR_END) following = true;
   else if (room === lastRoom) following = false;
   lastRoom = room;
 }

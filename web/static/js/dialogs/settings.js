@@ -3,7 +3,7 @@
 // Every change applies at once and is stored in this browser, except what belongs to a chat or to the person's memory,
 // which the server stores.  What is as the server's operator set it is not stored, so that it follows the operator.
 import * as api from "../page/api.js";
-import { showMemory } from "../chat/composer.js";
+import { composer } from "../chat/composer.js";
 import { openSession } from "../chat/conversation.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";
@@ -63,7 +63,7 @@ class MemorySwitch extends Component {
         shown.remembersPerson = !remember;
         throw error;
       });
-      showMemory();
+      composer.forceUpdate();
     });
 
   render(_, { trouble }) {
