@@ -18,7 +18,8 @@ from typing import Any
 from flask import Response, g, request
 from marshmallow import ValidationError, fields, validate
 
-from api.identity import caller, header, idempotency_key, person_named, storable, text_of_name
+from api.identity import idempotency_key
+from api.named_person import client_caller, header, storable, text_of_name
 from api.resource import LIMITED
 from api.streaming import ReplyEncoder, answer_turn
 from memory import tokens
@@ -228,7 +229,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
     session_header = next(filter(header, SESSION_HEADERS), None)
     session = header(session_header) if session_header else session or agent_session
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
-    owner = caller(person_named(parameters))
+    owner = client_caller(parameters)
     fingerprint = hashlib.sha256(f"{owner.user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
     return TurnRequest(
         owner,

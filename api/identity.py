@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
 from typing import Any
 
 from flask import g, request
@@ -18,7 +17,6 @@ from memory.errors import Forbidden, TokenRefused, Unauthenticated, user_not_fou
 from memory.ops import logs
 from models.keys import ADMIN, CHAT, READ
 from models.owners import Caller
-from schemas.fields import UNSTORABLE, USER_ID_CHARS_MAX
 
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
@@ -125,43 +123,6 @@ def caller(user_id: str | None) -> Caller:
         if "concurrency" in g:
             g.concurrency.acquire_for(caller)
     return caller
-
-
-PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
-
-
-def person_named(parameters: Mapping[str, Any]) -> str | None:
-    """Return whom a client's request names: in a header, else as `safety_identifier` or `user` (`metadata.user_id`).
-
-    A key of one person counts before them: many programs send a name of their own.
-    """
-    own: str | None = g.principal.user_id
-    if own is not None:
-        return own
-    in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user")))
-    person = next(filter(None, (*map(header, PERSON_HEADERS), *in_body)), "")
-    return storable(person, fits=len(person) <= USER_ID_CHARS_MAX and not UNSTORABLE.search(person)) if person else None
-
-
-def header(name: str) -> str:
-    """Return a header's text. WSGI decodes it as Latin-1, but clients send UTF-8."""
-    value = request.headers.get(name, "")
-    try:
-        return value.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return value.strip()
-
-
-def text_of_name(value: Any) -> str:
-    """Return a name in a body, also when it is a number, as some programs number their users."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return ""
-    return str(value).strip()
-
-
-def storable(name: str, *, fits: bool) -> str:
-    """Return a name that can be stored: its hash where it does not fit."""
-    return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 def whole_tenant() -> Caller:

@@ -12,6 +12,7 @@ from flask import Response
 from marshmallow import Schema, fields
 
 from api.errors import RENDERERS
+from api.named_person import person_in_headers
 from api.resource import ANY_SCOPE, ApiBlueprint
 from memory.errors import RecapError
 from schemas.fields import CallerQuery
@@ -44,7 +45,7 @@ def exchange(query: dict[str, Any]) -> Response:
     """
     from api.mcp_server import answer
 
-    return answer(query["user_id"])
+    return answer(query["user_id"] or person_in_headers("X-User-Id") or None)
 
 
 def _render(error: RecapError) -> tuple[dict[str, Any], int]:

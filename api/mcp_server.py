@@ -26,7 +26,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from pydantic import ValidationError
 
 from api.bodies import check_values
-from api.identity import PERSON_HEADERS, caller, header, need_scope
+from api.identity import caller, need_scope
 from api.mcp_tools import TOOLS, session_uri
 from api.resource import current_engine
 from memory.access.keys import Principal
@@ -198,13 +198,12 @@ def error_data(error: RecapError) -> mcp.ErrorData:
 
 
 def answer(user_id: str | None) -> Response:
-    """Answer the message in the current request's body. user_id: of the address. Raises RecapError."""
+    """Answer the message in the current request's body. user_id: as named beside it. Raises RecapError."""
     _check_origin()
     message = _read_message()
     if isinstance(message, mcp.JSONRPCNotification):
         return Response(status=202)
     g.mcp_id = message.id
-    user_id = user_id or next(filter(None, map(header, ("X-User-Id", *PERSON_HEADERS))), None)
     if len(user_id or "") > USER_ID_CHARS_MAX:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS_MAX} characters. Nothing was done.")
     person = caller(user_id)  # another's name is 404 in each era

@@ -13,7 +13,7 @@ from marshmallow import ValidationError, fields, validates
 
 from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, turn_request
 from api.errors import RENDERERS, Body
-from api.identity import caller, person_named
+from api.named_person import client_caller
 from api.resource import ApiBlueprint, current_engine
 from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
@@ -151,7 +151,7 @@ def complete_text(body: dict[str, Any]) -> Response:
     The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
     stored. A stream is sent in one piece.
     """
-    engine, owner = current_engine(), caller(person_named(body))
+    engine, owner = current_engine(), client_caller(body)
     engine.budgets.check_caller(owner, None)
     models = engine.model_server.models
     answer = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})

@@ -37,7 +37,7 @@ from api.client_requests import (
     turn_request,
     type_of,
 )
-from api.identity import header
+from api.named_person import header
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from api.resource import ApiBlueprint, current_engine
 from memory.errors import NotFound, RecapError

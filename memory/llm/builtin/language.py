@@ -12,7 +12,7 @@ from typing import Any
 from memory.languages import LANGUAGES, pattern, tables
 from search_index.analysis import ENGLISH
 
-_FILES = _EN, _ZH = [tables(Path(__file__).with_name(f"{code}.toml")) for code in ("en", "zh")]
+_FILES = _EN, _ZH = [tables(Path(__file__).parent / "phrases" / f"{code}.toml") for code in ("en", "zh")]
 
 
 def patterns(table: str) -> dict[str, re.Pattern[str]]:
