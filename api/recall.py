@@ -7,7 +7,6 @@ from typing import Any
 
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
-from memory.engine import utc_now
 from memory.erasing import erasing
 from memory.turn.prompt import memory_block
 from memory.turn.request import TurnRequest
@@ -63,5 +62,5 @@ def search(query: dict[str, Any]) -> dict[str, Any]:
     -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
     begun = time.perf_counter()
-    results = current_engine().search.find(caller(query.pop("user_id")), utc_now(), **query)
+    results = current_engine().search.find(caller(query.pop("user_id")), current_engine().now(), **query)
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

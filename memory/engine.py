@@ -34,6 +34,7 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.facts import Facts
 from memory.knowledge.graph import Graph
 from memory.knowledge.profile import Profiles
+from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import Summaries
 from memory.knowledge.summary_job import SummaryJob
 from memory.knowledge.summary_update import SummaryInput, prompt_variables, read, summary_request
@@ -116,8 +117,9 @@ class Engine:
         self.branches = MessageVersions(settings, database, sessions, leases, now)
         self.hiding = HiddenMessages(settings, sessions, leases, now)
         ranking = Ranking(settings, index.nearness)
-        self.current_facts = current_facts = CurrentFacts()
-        self.facts = facts = Facts(settings, database, ranking, now)
+        self.rules = rules = Rules(database, job_queue, now)
+        self.current_facts = current_facts = CurrentFacts(now)
+        self.facts = facts = Facts(settings, database, ranking, rules, now)
         self.graph = Graph(database)
         self.related = RelatedSessions(database, index)
         self.items = Items(database, index, job_queue, now)
@@ -130,6 +132,7 @@ class Engine:
             prompts,
             types,
             current_facts,
+            rules,
             ranking,
             sessions,
             self.profiles,

@@ -22,6 +22,7 @@ def register_jobs(engine: Engine) -> None:
     queue.register("expire", engine.items.expire)
     queue.register("retention", partial(expire_sessions, engine))
     queue.register("summary", engine.summary_job.run, SUMMARY_WORKERS)
+    queue.register("fact_ends", engine.rules.close_ended)
     queue.register("profile", engine.profiles.run)
     queue.register("feedback", engine.feedback.run)
     queue.register("consolidation", engine.consolidation.run)

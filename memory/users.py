@@ -13,6 +13,7 @@ from memory.access.budgets import spent_today
 from memory.access.owners import find_or_make_owner, find_owner, get_user
 from memory.engine import Engine
 from memory.errors import Forbidden
+from memory.knowledge.fact_writes import valid_at
 from memory.sessions.messages import CURRENT
 from memory.store.documents import unexpired
 from models import ArchiveRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
@@ -55,7 +56,7 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
     with engine.database.read() as tx:
         owner = get_user(tx, caller)
         sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
-        valid = select(FactRow.id).where(FactRow.owner_id == owner.id, FactRow.valid_to.is_(None))
+        valid = select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None, now))
         count, first, last = message_span(tx, MessageRow.owner_id == owner.id)
         return UserInfo(
             user_id=owner.name,

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, false, text
+from sqlalchemy import JSON, ColumnElement, ForeignKey, Index, String, Text, false, text
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
 SELF = "user"
-_WITH_LINKS = text("links IS NOT NULL")
+_WITH_LINKS, _WAITING = text("links IS NOT NULL"), text("replaces IS NOT NULL")
 
 
 class FactRow(Base):
     """Statement, valid from `valid_from` until `valid_to`; a correction invalidates it and names its successor.
 
-    merged: it says the same as its successor. links: the fields of each Relation that it has.
+    expires_at: when it ends by itself; a job closes it then. merged: it says the same as its successor. links: the
+    fields of each Relation that it has. replaces: only of one that waits for review, the ids of the facts that it
+    takes the place of once it is accepted. Until then its `valid_to` is its `valid_from`, so it was never valid.
     """
 
     __tablename__ = "facts"
     __table_args__ = (
         Index("ix_facts_owner_valid", "owner_id", "valid_to"),
         Index("ix_facts_linked", "owner_id", sqlite_where=_WITH_LINKS, postgresql_where=_WITH_LINKS),
+        Index("ix_facts_waiting", "owner_id", sqlite_where=_WAITING, postgresql_where=_WAITING),
         NEVER_REUSED,
     )
 
@@ -41,17 +45,29 @@ class FactRow(Base):
     recalled_count: Mapped[int] = mapped_column(default=0)
     valid_from: Mapped[datetime]
     valid_to: Mapped[datetime | None]
+    expires_at: Mapped[datetime | None]
     superseded_by: Mapped[int | None] = mapped_column(ForeignKey("facts.id", ondelete="SET NULL"), index=True)
     merged: Mapped[bool] = mapped_column(default=False, server_default=false())
     links: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    replaces: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
+
+    @hybrid_property
+    def waiting(self) -> bool:
+        """Return whether it waits for review."""
+        return self.replaces is not None
+
+    @waiting.inplace.expression
+    @classmethod
+    def _waiting(cls) -> ColumnElement[bool]:
+        return cls.replaces.is_not(None)
 
 
 class FactRevisionRow(Base):
     """Fact as it was after a change. `author` is `model` or `person`.
 
     `action` is `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened`
-    when that is undone.
+    when that is undone; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`.
     """
 
     __tablename__ = "fact_revisions"
@@ -90,7 +106,7 @@ class FactScore:
 
 @dataclass(frozen=True)
 class Fact:
-    """Statement with its source, valid from `valid_from` until `valid_to` (None: still).
+    """Statement with its source, valid from `valid_from` until `valid_to` (None: still), or until `expires_at`.
 
     merged: it says the same as its successor, and is one of the successor's `merged_facts` (where these are read).
     """
@@ -110,6 +126,8 @@ class Fact:
     valid_to: datetime | None = None
     superseded_by: int | None = None
     merged: bool = False
+    expires_at: datetime | None = None
+    waiting: bool = False
     score: FactScore = FactScore()
     merged_facts: tuple[Fact, ...] = ()
 
@@ -146,7 +164,7 @@ class Relation:
 class FactDraft:
     """Fact as the mini model proposes it, not yet checked against its source.
 
-    source: position of the message it rests on. supersedes: ids of the facts that it corrects.
+    source: position of the message it rests on. supersedes: ids of the facts that it corrects. until: its last day.
     """
 
     text: str
@@ -157,3 +175,4 @@ class FactDraft:
     scope: str = "session"
     supersedes: tuple[int, ...] = ()
     links: tuple[Relation, ...] = ()
+    until: date | None = None

@@ -29,8 +29,9 @@ NAME_CHARS_MAX = 100  # of an entity or a relation
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
-    "is undone."
+    "is undone; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`."
 )
+_ENDS = "When it stops being true by itself. Null: never."
 _RANK = describe(
     "Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.",
     **numbers_by_name("number"),
@@ -66,6 +67,7 @@ class Fact(Schema):
     recalled_count = fields.Integer(metadata=describe("How many messages it was relevant to."))
     valid_from = UtcDateTime()
     valid_to = UtcDateTime(allow_none=True, metadata=describe("Null while it is true."))
+    expires_at = UtcDateTime(allow_none=True, metadata=describe(_ENDS))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
     proof_count = fields.Function(
@@ -95,6 +97,7 @@ class FactCreate(CallerQuery):
     category = one_of(*FACT_CATEGORIES, load_default="other")
     importance = integer(1, 5, load_default=3)
     pinned = fields.Boolean(load_default=False)
+    expires_at = UtcDateTime(load_default=None, allow_none=True, metadata=describe(_ENDS))
 
 
 class FactChange(Input):
@@ -103,6 +106,7 @@ class FactChange(Input):
     importance = integer(1, 5)
     scope = one_of("session", "user")
     pinned = fields.Boolean()
+    expires_at = UtcDateTime(allow_none=True, metadata=describe(_ENDS))
 
 
 class FactForgetQuery(CallerQuery):

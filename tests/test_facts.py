@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.http import append, error, good, read_all, said
+from tests.jobs import Bench
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import ModelServer
 
@@ -312,3 +314,69 @@ def test_facts_are_found_by_their_words_newest_first(client: FlaskClient) -> Non
 @pytest.mark.parametrize("ids", [None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))])
 def test_ids_that_cannot_be_forgotten(shared: FlaskClient, ids: Any) -> None:
     assert error(shared.post("/api/facts/forget", json={"ids": ids}), 422)["param"].startswith("ids")
+
+
+# -- an end of its own
+
+
+def at_hand(client: FlaskClient) -> tuple[list[str], list[str], list[str]]:
+    """Return the facts that are listed, those that a turn shows, and those that a search finds."""
+    listed = [item["text"] for item in read_all(client, "/api/facts", user_id="ada")]
+    turn = good(client.post("/api/chat", json={"session_id": "s", "user_id": "ada", "message": "Where am I in Rome?"}))
+    hits = good(client.get("/api/search?q=Rome&kind=fact&user_id=ada"))["results"]
+    return listed, [item["text"] for item in turn["memory"]["facts"]], [hit["text"] for hit in hits]
+
+
+def test_a_fact_is_gone_at_its_end_before_a_job_closes_it(bench: Bench) -> None:
+    client, clock, rome = bench.client, bench.clock, {"user_id": "ada", "text": "Is in Rome"}
+    ends = clock.now + timedelta(hours=1)
+    fact_id = good(client.post("/api/facts", json={**rome, "expires_at": ends.isoformat()}))["id"]
+    with_real_clock = {"user_id": "ada", "text": "Is in Rome for good", "expires_at": "2999-01-01T00:00:00Z"}
+    good(client.post("/api/facts", json=with_real_clock))
+    both = {"Is in Rome", "Is in Rome for good"}
+    assert set(at_hand(client)[0]) == set(at_hand(client)[1]) == both
+    clock.tick(3600)
+    assert at_hand(client) == (["Is in Rome for good"],) * 3
+    assert good(client.get("/api/users/ada"))["facts"] == 1
+    assert bench.engine.job_queue.run_due(["fact_ends"]) == 1
+    last = good(client.get(f"/api/facts/{fact_id}/history"))["items"][-1]
+    assert (last["action"], last["author"]) == ("ended", "model")
+    before = (ends - timedelta(minutes=1)).isoformat()
+    then = read_all(client, "/api/facts", user_id="ada", as_of=before)
+    assert {item["text"]: item["valid_to"] for item in then} == {
+        "Is in Rome": ends.isoformat(),
+        "Is in Rome for good": None,
+    }
+
+
+def test_an_end_is_set_moved_and_taken_away(bench: Bench) -> None:
+    client, clock = bench.client, bench.clock
+    made = good(client.post("/api/facts", json={"user_id": "ada", "text": "Is in Rome"}))
+    assert made["expires_at"] is None
+    address = f"/api/facts/{made['id']}"
+    soon, later = (clock.now + timedelta(hours=hours) for hours in (1, 2))
+    assert good(client.patch(address, json={"expires_at": later.isoformat()}))["expires_at"] == later.isoformat()
+    assert good(client.patch(address, json={"expires_at": soon.isoformat()}))["expires_at"] == soon.isoformat()
+    good(client.patch(address, json={"expires_at": None}))
+    clock.tick(7200)
+    bench.engine.job_queue.run_due(["fact_ends"])
+    assert at_hand(client)[0] == ["Is in Rome"]
+
+
+@pytest.mark.parametrize(
+    ("words", "until", "end"),
+    [
+        ("I am in Rome until Friday.", "2024-03-08", "2024-03-10T00:00:00+00:00"),
+        ("Ich bin bis Freitag in Rom.", "2024-03-08", "2024-03-10T00:00:00+00:00"),
+        ("I am in Rome until Friday.", "2024-03-01", None),  # over before it was said
+        ("I am in Rome until Friday.", "Friday", None),
+        ("I live in Rome.", "2024-03-08", None),  # nobody named a time
+        ("I am in Rome until Friday.", "", None),
+    ],
+)
+def test_a_plan_ends_when_the_person_says_so(talk: Talk, words: str, until: str, end: str | None) -> None:
+    told = fact(words, 1, until=until)
+    talk.hear(said(words, created_at="2024-03-05T10:00:00Z"), reply=digest_of(told))
+    everything = read_all(talk.client, "/api/facts", session_id="s", as_of="2024-03-05T12:00:00Z")
+    assert [item["expires_at"] for item in everything] == [end]
+    assert len(talk.facts()) == (end is None)  # it is long over

@@ -226,6 +226,7 @@ export interface ExportedFact {
   recalled_count: number;
   valid_from: string;
   valid_to: string | null;
+  expires_at: string | null;
   superseded_by: number | null;
   merged: boolean;
   created_at: string;
@@ -338,6 +339,7 @@ export interface Fact {
   recalled_count: number;
   valid_from: string;
   valid_to: string | null;
+  expires_at: string | null;
   superseded_by: number | null;
   created_at: string;
   proof_count: number;
@@ -922,9 +924,9 @@ export declare class Operations {
   /** List the facts that are true now, or were true at `as_of`. */
   facts(options?: { session_id?: string | null; q?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other" | null; as_of?: string | null; user_id?: string }): AsyncGenerator<Fact>;
   /** Add a fact, to one session or to all sessions of a person. */
-  addFact(text: string, options?: { session_id?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; pinned?: boolean; user_id?: string }): Promise<Fact>;
+  addFact(text: string, options?: { session_id?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
   /** Edit or pin a fact. */
-  changeFact(fact_id: number, options?: { text?: string; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; scope?: "session" | "user"; pinned?: boolean; user_id?: string }): Promise<Fact>;
+  changeFact(fact_id: number, options?: { text?: string; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; scope?: "session" | "user"; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
   /** Forget a fact, with its history. */
   forgetFact(fact_id: number, options?: { restore?: boolean; user_id?: string }): Promise<Receipt>;
   /** Forget up to 1,000 facts, with their history. */

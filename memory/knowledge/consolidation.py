@@ -18,7 +18,7 @@ from calendar import monthrange
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime
 from functools import cached_property
 from itertools import groupby, islice
 
@@ -29,7 +29,7 @@ from config import Settings
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue, scheduled_requests
-from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate, merge, revalidate
+from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, end_of, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
@@ -48,7 +48,7 @@ PAIRS_MAX = 100  # that one call of the mini model reads
 LISTED_RUNS_MAX = 50  # that are listed
 ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
-DAY, DAY_MIN = timedelta(days=1), date.min
+DAY_MIN = date.min
 _MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times else {})
 ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
 NEARLY = 0.5  # that of two facts which are one but for a value
@@ -341,7 +341,7 @@ def _end(plan: Fact) -> datetime | None:
     """Return when the last day that a plan names is over everywhere; None without a day after it was stated."""
     days = filter(None, (_last_day(date.group()) for date in DATE.finditer(plan.text)))
     last = max(days, default=DAY_MIN)
-    return datetime.combine(last, time(), UTC) + 2 * DAY if last >= plan.valid_from.date() else None
+    return end_of(last) if last >= plan.valid_from.date() else None
 
 
 def _last_day(text: str) -> date | None:

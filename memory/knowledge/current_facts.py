@@ -1,15 +1,18 @@
 """Keep the facts that are valid for a session in the process, until one of them changes.
 
 Invariants:
-- What is kept is used only under the revision that the same transaction reads of the owner, so a change, an erasure or
-  a roll-back in any process shows at once [test_current_facts].
+- What is kept is used only under the revision that the same transaction reads of the owner, and until the first of
+  the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from sqlalchemy import Connection, bindparam, select
 
-from memory.knowledge.fact_writes import FACTS, in_scope, valid_at
+from memory.knowledge.fact_writes import FACTS, NOW, in_scope, valid_at
 from models import FactRow, OwnerRow, Transaction
 from models.facts import Fact
 from search_index.caches import ByteLRU
@@ -29,7 +32,8 @@ _CURRENT = (
 class CurrentFacts:
     """Reads what is valid now: a session's own facts and those of its person, at most CURRENT_FACTS_MAX."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
         self._cache = ByteLRU(CACHE_BYTES)
 
     def read(
@@ -40,14 +44,16 @@ class CurrentFacts:
         session_id: of the row. revision: the owner's `facts_revision`, where this transaction has read it already.
         `recalled_count` may be older than in the database (see `count_recalls`).
         """
-        key = {"owner": owner_id, "session": session_id}
+        now = self._now()
+        key = {"owner": owner_id, "session": session_id, NOW.key: now}
         if revision is None:
             revision = tx.execute(_REVISION, key).scalar_one_or_none()
         kept = self._cache.get((owner_id, session_id))
-        if kept is not None and kept[0] == revision:
+        if kept is not None and kept[0] == revision and (kept[2] is None or kept[2] > now):
             facts: tuple[Fact, ...] = kept[1]
             return facts
         facts = tuple(Fact(*row) for row in tx.execute(_CURRENT, key))
         size = sum(FACT_BYTES + 2 * len(fact.text) + 2 * len(fact.quote) for fact in facts)
-        self._cache.put((owner_id, session_id), (revision, facts), size + FACT_BYTES)
+        first_end = min((fact.expires_at for fact in facts if fact.expires_at is not None), default=None)
+        self._cache.put((owner_id, session_id), (revision, facts, first_end), size + FACT_BYTES)
         return facts

@@ -13,17 +13,28 @@ import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, delete, insert, or_, select, update
 
 from memory.events import tell
 from memory.knowledge.entities import strip_possessive
-from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, named_in, stems, words_of
+from memory.knowledge.grounding import (
+    DATE,
+    RELATIVE_TIME,
+    Grounding,
+    Ungrounded,
+    is_duplicate,
+    named_in,
+    stems,
+    words_of,
+)
 from memory.knowledge.supersession import find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import SELF, Fact, FactDraft, FactRevision, Relation
+from models.messages import Message
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +47,9 @@ FACTS = select(
     *(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS)
 ).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
 """Facts with the fields of a `Fact`, without its score."""
+
+NOW = bindparam("valid_now", type_=FactRow.valid_from.type, callable_=partial(datetime.now, UTC))
+"""The present, which a statement may be given as a parameter."""
 
 IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
 """True of the facts that are valid now in all sessions of their person."""
@@ -63,11 +77,12 @@ _CHANGED = (
 # -- reading rows
 
 
-def valid_at(as_of: datetime | None) -> ColumnElement[bool]:
-    """Return a condition for the facts that are valid now, or were at `as_of`."""
-    if as_of is None:  # without the clock, which may have been set back since a fact was stated
-        return FactRow.valid_to.is_(None)
-    return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), FactRow.valid_from <= as_of)
+def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
+    """Return a condition for the facts that are valid now, or were at `as_of`; they have not reached their end."""
+    unended = or_(FactRow.expires_at.is_(None), FactRow.expires_at > (now if as_of is None else as_of))
+    if as_of is None:  # else without the clock, which may have been set back since a fact was stated
+        return and_(FactRow.valid_to.is_(None), unended)
+    return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), unended, FactRow.valid_from <= as_of)
 
 
 def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
@@ -109,6 +124,11 @@ def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: Co
         step = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(step), *conditions))) - chain
         chain = chain | step
     return chain
+
+
+def end_of(day: date) -> datetime:
+    """Return when a day is over everywhere."""
+    return datetime.combine(day, time(), UTC) + timedelta(days=2)
 
 
 # -- writing
@@ -197,11 +217,12 @@ def add_proposed(
     grounding: Grounding,
     known: Iterable[Fact],
     now: datetime,
-) -> tuple[dict[str, int], dict[Fact, str]]:
+) -> tuple[dict[str, int], dict[Fact, str], datetime | None]:
     """Store the drafts that are grounded in what the mini model was shown, and invalidate the facts they correct.
 
     session: its ids, and its owner's. known: the facts that are valid now.  A draft that only repeats them is not
-    stored. Return counts of what became of the drafts, and the new words of each fact that was corrected.
+    stored. Return counts of what became of the drafts, the new words of each fact that was corrected, and when the
+    first of the new facts ends.
     """
     valid = {fact.id: fact for fact in known}
     words = {fact.id: words_of(fact) for fact in valid.values()} if drafts else {}
@@ -220,6 +241,7 @@ def add_proposed(
         superseded = find_superseded(tx, draft, source, valid.values())
         columns = {name: getattr(draft, name) for name in _DRAFTED}
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays when a fact is corrected
+        columns["expires_at"] = _last_moment(draft, source)
         columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
         row = {**columns, "owner_id": session.owner_id, "session_id": session.id}
         row["links"] = list(map(vars, draft.links)) or None
@@ -238,7 +260,14 @@ def add_proposed(
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
-    return counts, corrected
+    ends = [valid[fact_id].expires_at for fact_id in added if fact_id in valid]
+    return counts, corrected, min(filter(None, ends), default=None)
+
+
+def _last_moment(draft: FactDraft, source: Message) -> datetime | None:
+    """Return the end of the last day that a draft names; None where the person named no time, or one before."""
+    has_time = any(pattern.search(source.content) for pattern in (RELATIVE_TIME, DATE))
+    return end_of(draft.until) if draft.until and has_time and draft.until >= source.created_at.date() else None
 
 
 def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime) -> None:

@@ -12,13 +12,13 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from config import Settings
-from memory import tokens
 from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.current_facts import CURRENT_FACTS_MAX
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_writes import (
     FACTS,
+    NOW,
     add_fact,
     as_fact,
     as_relations,
@@ -33,6 +33,7 @@ from memory.knowledge.fact_writes import (
 )
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.knowledge.profile import remove_values
+from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import replace_texts_in_newest, undo_correction
 from memory.paging import Page, page_of, rows_of_page
 from models import (
@@ -64,8 +65,16 @@ _REPORTS = (
 class Facts:
     """Reads and writes facts on behalf of callers."""
 
-    def __init__(self, settings: Settings, database: Database, ranking: Ranking, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        ranking: Ranking,
+        rules: Rules,
+        now: Callable[[], datetime],
+    ) -> None:
         self.ranking = ranking
+        self._rules = rules
         self._settings = settings
         self._database = database
         self._now = now
@@ -94,7 +103,7 @@ class Facts:
             if session_id is not None:
                 session = get_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
-            rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit))
+            rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: self._now()})
             facts = _with_merged(tx, [as_fact(row, public_id) for row, public_id in rows])
         page = page_of(facts, limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
@@ -110,6 +119,7 @@ class Facts:
             owner = owner or find_or_make_owner(tx, caller, now)
             columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
             fact_id = add_fact(tx, owner.id, now, **columns)
+            self._rules.schedule_end(tx, owner.id, owner.tenant, columns.get("expires_at"))
             fact = Fact(*tx.execute(FACTS.where(FactRow.id == fact_id)).one())
         return self.ranking.scored([fact], "", now)[0]
 
@@ -143,7 +153,7 @@ class Facts:
 
     @retry_on_conflict
     def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
-        """Set the text, category, importance, scope or pin, as the person does.
+        """Set the text, category, importance, scope, pin or end, as the person does.
 
         Where the fact is valid, the newest summaries say its new words instead of the old, and the profile says the
         old ones no longer. Raises NotFound, InvalidRequest.
@@ -165,6 +175,7 @@ class Facts:
                 columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
             if changes:
                 change_fact(tx, row.id, now, **columns)
+            self._rules.schedule_end(tx, row.owner_id, caller.tenant, changes.get("expires_at"))
             if new.text != old.text:
                 where = (
                     SessionRow.id == row.session_id if new.scope == "session" else SessionRow.owner_id == row.owner_id
@@ -211,7 +222,7 @@ class Facts:
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
         """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
         known = self.page(caller, limit=CURRENT_FACTS_MAX).items
-        message = Message(0, "", 1, "user", quote, self._now(), tokens.estimate(quote))
+        message = Message(0, "", 1, "user", quote, self._now(), 0)
         try:
             Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
         except Ungrounded as reason:

@@ -46,8 +46,15 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, Mod
 from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_writes import IN_ALL_SESSIONS, add_proposed, as_fact, delete_with_history, supersession_chain
+from memory.knowledge.fact_writes import (
+    IN_ALL_SESSIONS,
+    add_proposed,
+    as_fact,
+    delete_with_history,
+    supersession_chain,
+)
 from memory.knowledge.profile import Profiles, remove_values
+from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import (
     BATCH_TOKENS,
@@ -221,6 +228,7 @@ class SummaryJob:
     prompts: Prompts
     types: ConversationTypes
     current_facts: CurrentFacts
+    rules: Rules
     ranking: Ranking
     sessions: Sessions
     profiles: Profiles
@@ -396,7 +404,8 @@ class SummaryJob:
             drafts = result.facts if source.links else [replace(draft, links=()) for draft in result.facts]
             known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
             grounding = source.grounding(session.facts_through)
-            counts, corrected = add_proposed(tx, session, drafts, grounding, known, now)
+            counts, corrected, first_end = add_proposed(tx, session, drafts, grounding, known, now)
+            self.rules.schedule_end(tx, session.owner_id, session.tenant, first_end)
             sections = replace_texts(result.sections, corrected)
             version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
             version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}

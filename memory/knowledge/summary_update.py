@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from memory import tokens
@@ -82,6 +83,7 @@ def schema(*, links: bool, types: Sequence[str] = (), forget: bool = False) -> M
                 source=INTEGER,
                 quote=TEXT,
                 supersedes=list_of(INTEGER),
+                until=TEXT,
                 **more,
             )
         ),
@@ -327,7 +329,16 @@ def _fact(item: Mapping[str, Any]) -> FactDraft:
         scope="user" if item.get("scope") == "user" else "session",
         supersedes=tuple(_integer(old, 0) for old in _listed(item.get("supersedes"))),
         links=tuple(_link(link) for link in _listed(item.get("links"))[:LINKS_MAX] if isinstance(link, Mapping)),
+        until=_day(item.get("until")),
     )
+
+
+def _day(value: Any) -> date | None:
+    """Return a day as models write it, 2026-03-05 or with a time; None for anything else."""
+    try:
+        return date.fromisoformat(str(value).strip()[:10])
+    except ValueError:
+        return None
 
 
 def _link(item: Mapping[str, Any]) -> Relation:

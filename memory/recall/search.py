@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import owner_and_session
 from memory.jobs import JobQueue
-from memory.knowledge.fact_writes import valid_at
+from memory.knowledge.fact_writes import NOW, valid_at
 from memory.knowledge.graph import sources_about
 from memory.ops import logs
 from memory.recall import triggers
@@ -125,14 +125,19 @@ class FactOrSummary(NamedTuple):
 
 
 def facts_and_summaries(
-    tx: Connection, kind: str, owner_id: int, session_row_id: int | None, limit: int = SEARCHED_ROWS_MAX
+    tx: Connection,
+    kind: str,
+    owner_id: int,
+    session_row_id: int | None,
+    limit: int = SEARCHED_ROWS_MAX,
+    now: datetime | None = None,
 ) -> list[FactOrSummary]:
-    """Return the newest valid facts or summaries of an owner, or of one session, by `kind`."""
+    """Return the newest summaries of an owner, or of one session, or by `kind` the facts that are valid `now`."""
     query = _KINDS[kind]
     query = query.where(query.selected_columns.owner_id == owner_id)
     if session_row_id is not None:
         query = query.where(_S.id == session_row_id)
-    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit))
+    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit), {NOW.key: now} if now else None)
     return [
         FactOrSummary(id, text if kind == "fact" else str(Sections.from_dict(text)), *more)
         for id, text, *more, _ in rows
@@ -215,7 +220,7 @@ class Search:
         generation = self.index.generation(owner.index_key)
         with self.database.connect() as tx:
             if kind != "message":
-                return self._find_derived(tx, scope, prepared, kind, generation)
+                return self._find_derived(tx, scope, prepared, kind, generation, now)
             matches = find_matches(tx, self.index, scope, prepared, generation, window)
         if matches.index_lost:
             self.index_again(owner.id)
@@ -232,11 +237,12 @@ class Search:
         return results
 
     def _find_derived(
-        self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, kind: str, generation: str
+        self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, kind: str, generation: str, now: datetime
     ) -> list[SearchResult]:
         """Return the best matching facts or summaries, each with the messages that it comes from."""
         query = replace(prepared.query, role=None, about=None, alone=True)
-        texts = {derived.id: derived for derived in facts_and_summaries(tx, kind, scope.owner_id, query.session_id)}
+        found = facts_and_summaries(tx, kind, scope.owner_id, query.session_id, now=now)
+        texts = {derived.id: derived for derived in found}
         documents = [derived.document for derived in texts.values()]
         hits = self.index.rank_texts(prepared._replace(query=query), documents)
         best_texts = [texts[hit.message_id] for hit in hits]

@@ -203,6 +203,7 @@ class ExportedFact(_Record):
     recalled_count = integer(attribute="fact.recalled_count", load_default=0)
     valid_from = UtcDateTime(attribute="fact.valid_from", required=True)
     valid_to = UtcDateTime(attribute="fact.valid_to", **OPTIONAL)
+    expires_at = UtcDateTime(attribute="fact.expires_at", **OPTIONAL)
     superseded_by = integer(1, attribute="fact.superseded_by", **OPTIONAL)
     merged = fields.Boolean(attribute="fact.merged", load_default=False)
     created_at = UtcDateTime(attribute="fact.created_at", required=True)

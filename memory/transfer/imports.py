@@ -52,7 +52,7 @@ NOTHING_ELSE = "…"  # in the place of an answer of thoughts alone
 _OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
 _OF_FACT = (
     *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count", "merged"),
-    *("valid_from", "valid_to", "created_at"),
+    *("valid_from", "valid_to", "expires_at", "created_at"),
 )
 _OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", "at")
 
@@ -197,7 +197,8 @@ class Import:
     def store_facts(self, records: Sequence[FactRecord]) -> None:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
-            owner_id = self._owner(tx).id
+            owner = self._owner(tx)
+            owner_id = owner.id
             times = FactRow.created_at.in_({record.fact.created_at for record in records})
             texts = FactRow.text.in_({record.fact.text for record in records if record.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -228,6 +229,9 @@ class Import:
                     FactRevisionRow(fact_id=row.id, **attributes(revision, _OF_REVISION))
                     for revision in record.revisions
                 )
+            ends = (row.expires_at for _, row in new if row.valid_to is None)
+            first_end = min(filter(None, ends), default=None)
+            self.engine.rules.schedule_end(tx, owner.id, owner.tenant, first_end)
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 

@@ -27,7 +27,7 @@ from memory.engine import Engine
 from memory.errors import TooLarge
 from memory.examples import Example
 from memory.knowledge import profile
-from memory.knowledge.fact_writes import in_scope, valid_at
+from memory.knowledge.fact_writes import NOW, in_scope, valid_at
 from memory.knowledge.graph import LINKED
 from memory.knowledge.profile import ProfileBlock
 from memory.llm import LanguageModel
@@ -264,6 +264,7 @@ def _read_prefix(
         "version": session.head_version,
         "head_at": session.head_at,
         "generation": generation,
+        NOW.key: engine.now(),
     }
     rows = tx.execute(_PREFIX, params).all()
     first = rows[0]

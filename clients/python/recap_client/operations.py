@@ -564,6 +564,7 @@ class Operations(ABC):
         | None = None,
         importance: int | None = None,
         pinned: bool | None = None,
+        expires_at: str | None = None,
         user_id: str | None = None,
     ) -> types.Fact:
         """Add a fact, to one session or to all sessions of a person."""
@@ -573,7 +574,13 @@ class Operations(ABC):
                 "/api/facts",
                 body={
                     "text": text,
-                    **given(session_id=session_id, category=category, importance=importance, pinned=pinned),
+                    **given(
+                        session_id=session_id,
+                        category=category,
+                        importance=importance,
+                        pinned=pinned,
+                        expires_at=expires_at,
+                    ),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -592,6 +599,7 @@ class Operations(ABC):
         importance: int | None = None,
         scope: Literal["session", "user"] | None = None,
         pinned: bool | None = None,
+        expires_at: str | Unset | None = UNSET,
         user_id: str | None = None,
     ) -> types.Fact:
         """Edit or pin a fact.
@@ -603,7 +611,10 @@ class Operations(ABC):
                 "PATCH",
                 "/api/facts/{fact_id}",
                 ids={"fact_id": fact_id},
-                body=given(text=text, category=category, importance=importance, scope=scope, pinned=pinned),
+                body={
+                    **given(text=text, category=category, importance=importance, scope=scope, pinned=pinned),
+                    **changed(expires_at=expires_at),
+                },
                 person="query",
                 user_id=user_id,
                 idempotent=True,
@@ -2398,6 +2409,7 @@ class AsyncOperations(ABC):
         | None = None,
         importance: int | None = None,
         pinned: bool | None = None,
+        expires_at: str | None = None,
         user_id: str | None = None,
     ) -> types.Fact:
         """Add a fact, to one session or to all sessions of a person."""
@@ -2407,7 +2419,13 @@ class AsyncOperations(ABC):
                 "/api/facts",
                 body={
                     "text": text,
-                    **given(session_id=session_id, category=category, importance=importance, pinned=pinned),
+                    **given(
+                        session_id=session_id,
+                        category=category,
+                        importance=importance,
+                        pinned=pinned,
+                        expires_at=expires_at,
+                    ),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -2426,6 +2444,7 @@ class AsyncOperations(ABC):
         importance: int | None = None,
         scope: Literal["session", "user"] | None = None,
         pinned: bool | None = None,
+        expires_at: str | Unset | None = UNSET,
         user_id: str | None = None,
     ) -> types.Fact:
         """Edit or pin a fact.
@@ -2437,7 +2456,10 @@ class AsyncOperations(ABC):
                 "PATCH",
                 "/api/facts/{fact_id}",
                 ids={"fact_id": fact_id},
-                body=given(text=text, category=category, importance=importance, scope=scope, pinned=pinned),
+                body={
+                    **given(text=text, category=category, importance=importance, scope=scope, pinned=pinned),
+                    **changed(expires_at=expires_at),
+                },
                 person="query",
                 user_id=user_id,
                 idempotent=True,

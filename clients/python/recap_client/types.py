@@ -260,6 +260,7 @@ class ExportedFact(TypedDict):
     recalled_count: int
     valid_from: str
     valid_to: str | None
+    expires_at: str | None
     superseded_by: int | None
     merged: bool
     created_at: str
@@ -385,6 +386,7 @@ class Fact(TypedDict):
     recalled_count: int
     valid_from: str
     valid_to: str | None
+    expires_at: str | None
     superseded_by: int | None
     created_at: str
     proof_count: int
