@@ -13,7 +13,6 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +27,7 @@ from memory.jobs import JobQueue
 from memory.knowledge.grounding import contains_quote, stems
 from memory.llm.json_answers import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
-from memory.quoting import block, escape, strip_markup, without_blocks
+from memory.quoting import block, escape, own_words, strip_markup
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
 from models import Database, MessageRow, OwnerRow, Transaction
@@ -50,8 +49,6 @@ SHAPE = object_of(
     reason=TEXT,
 )
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
-
-_QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
 
 
 @dataclass(frozen=True)
@@ -113,8 +110,8 @@ class Feedback:
             if len(readable) < 2:
                 raise InvalidAnswer("A model server refused the message or the reply, so it was not read.")
             message, reply = readable
-            text, own_words = item.value["text"], _own_words(message.content)[:EXCHANGE_CHARS]
-            read = _Reviewed(before, own_words, reply.content[:EXCHANGE_CHARS], item.value["thumbs"], _own_words(text))
+            text, asked = item.value["text"], own_words(message.content)[:EXCHANGE_CHARS]
+            read = _Reviewed(before, asked, reply.content[:EXCHANGE_CHARS], item.value["thumbs"], own_words(text))
             request = request_for(prompt.render(), _blocks(read), SCHEMA)
             usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
             proposed = self.mini.ask(owner.id, request, repair, usable).value
@@ -187,11 +184,6 @@ def _proposal(read: _Reviewed, everything: str, room: int, answer: str) -> dict[
     if not quoted.isdisjoint(_pairs("\n".join(added))):
         raise InvalidAnswer("Its `text` repeats what was only recalled or quoted.")
     return {"text": text, "reason": proposal["reason"][:FEEDBACK_CHARS], "quote": proposal["quote"]}
-
-
-def _own_words(text: str) -> str:
-    """Return a person's text without quoted lines and blocks."""
-    return _QUOTING.sub("", without_blocks(text)).strip()
 
 
 def _pairs(text: str) -> set[tuple[str, str]]:

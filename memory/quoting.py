@@ -70,6 +70,7 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
     r"[\t\n !-%'-;=?-Z\\^-~\xa0-\xac\xae-\u034e\u0370-\u058f"
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
+_QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,4000}})?>\n")
 
 
@@ -150,6 +151,11 @@ def without_blocks(text: str) -> str:
             kept.append(text[at : opening.start()])
             at = text.index(f"</{name}>", opening.end()) + len(f"</{name}>")
     return "".join([*kept, text[at:]])
+
+
+def own_words(text: str) -> str:
+    """Return a person's text without the lines and blocks that they quote."""
+    return _QUOTING.sub("", without_blocks(text)).strip()
 
 
 def block(name: str, lines: Iterable[str]) -> str:

@@ -233,6 +233,34 @@ def _recall(report: Any) -> dict[str, Any]:
     return {**recall, "calls": _recall_call.dump(report.calls, many=True)} if recall["mode"] == "tools" else recall
 
 
+class Call(Schema):
+    """Call of the API."""
+
+    method = fields.String()
+    path = fields.String()
+    body = fields.Dict(metadata=SOMETIMES)
+
+
+class WrittenFact(Schema):
+    """Fact that the model wrote with a tool."""
+
+    action = one_of("remember", "correct", "forget")
+    fact_id = fields.Integer()
+    text = fields.String(
+        allow_none=True,
+        metadata=describe("What is known now or, forgotten, what was known. Null when it is gone since."),
+    )
+    quote = fields.String(
+        allow_none=True, metadata=describe("The person's words that it rests on, or that ask for it.")
+    )
+    replaces = fields.String(allow_none=True, metadata=describe("What a correction replaced."))
+    undo = fields.Nested(
+        Call,
+        allow_none=True,
+        metadata=describe("The call that undoes it. What was forgotten is told once: later there is none."),
+    )
+
+
 class ShownProfile(Schema):
     """Part of a profile."""
 
@@ -288,6 +316,9 @@ class Memory(Schema):
             "and in mode `tools` the model's `calls`.",
             type="object",
         ),
+    )
+    written = fields.List(
+        fields.Nested(WrittenFact), metadata=describe("The facts that the model wrote in this turn, in mode `tools`.")
     )
     tail = fields.Function(
         lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},

@@ -18,6 +18,7 @@ from tests.http import said as words
 from tests.model_server import Body, CutStream, ModelServer, Status, Text, ToolCalls, at, prompts
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
+WRITES = ["remember", "correct", "forget"]  # see test_fact_tools
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_what_a_search_finds_comes_back_as_quoted_data(
     answer = tell(client, "What was my code?", session_id="s", user_id="ann", recall="tools")
     first, second = bodies(model_server)
     for body in (first, second):
-        assert [tool["function"]["name"] for tool in body["tools"]] == [SEARCH, RECENT]
+        assert [tool["function"]["name"] for tool in body["tools"]] == [SEARCH, RECENT, *WRITES]
     assert "7319" not in str(first)  # nothing is recalled unasked
     assert second["messages"][: len(first["messages"])] == first["messages"]
     asked, found = second["messages"][len(first["messages"]) :]

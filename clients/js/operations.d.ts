@@ -38,6 +38,11 @@ export interface Backlog {
   waiting: number;
   failed: number;
 }
+export interface Call {
+  method: string;
+  path: string;
+  body?: Record<string, any>;
+}
 export interface CalledFunction {
   name: string;
   arguments?: string;
@@ -460,6 +465,7 @@ export interface Memory {
   excerpts: Excerpt[];
   examples: Example[];
   recall: Record<string, any>;
+  written: WrittenFact[];
   tail: Record<string, number>;
 }
 export interface Message {
@@ -871,6 +877,14 @@ export interface WebhookMade {
   created_at: string;
   updated_at: string;
   secret: string;
+}
+export interface WrittenFact {
+  action: "remember" | "correct" | "forget";
+  fact_id: number;
+  text: string | null;
+  quote: string | null;
+  replaces: string | null;
+  undo: Call | null;
 }
 export declare class Operations {
   /** Send a message and get the reply. */

@@ -212,21 +212,21 @@ def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
 
 def add_proposed(
     tx: Transaction,
-    session: Row[Any],
+    session: Row[Any] | SessionRow,
     drafts: Sequence[FactDraft],
     grounding: Grounding,
     known: Iterable[Fact],
     now: datetime,
-) -> tuple[dict[str, int], dict[Fact, str], datetime | None]:
-    """Store the drafts that are grounded in what the mini model was shown, and invalidate the facts they correct.
+) -> tuple[dict[str, int], dict[Fact, str], list[Fact]]:
+    """Store the drafts that are grounded in what the model was shown, and invalidate the facts they correct.
 
     session: its ids, and its owner's. known: the facts that are valid now.  A draft that only repeats them is not
-    stored. Return counts of what became of the drafts, the new words of each fact that was corrected, and when the
-    first of the new facts ends.
+    stored. Return counts of what became of the drafts, the new words of each fact that was corrected, and the new
+    facts.
     """
     valid = {fact.id: fact for fact in known}
     words = {fact.id: words_of(fact) for fact in valid.values()} if drafts else {}
-    repeated, refused, added = 0, list[str](), list[int]()
+    repeated, refused, added = 0, list[str](), list[Fact]()
     corrected: dict[Fact, str] = {}
     for draft in drafts:
         try:
@@ -251,17 +251,16 @@ def add_proposed(
             del words[old.id]
             corrected[valid.pop(old.id)] = draft.text
         valid[new.id], words[new.id] = new, words_of(new)
-        added.append(new.id)
+        added.append(new)
     if added:
-        _save_revision(tx, added, "made", "model", now)
+        _save_revision(tx, [fact.id for fact in added], "made", "model", now)
         if corrected:
             _save_revision(tx, [fact.id for fact in corrected], "superseded", "model", now)
         mark_changed(tx, [session.owner_id])
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
-    ends = [valid[fact_id].expires_at for fact_id in added if fact_id in valid]
-    return counts, corrected, min(filter(None, ends), default=None)
+    return counts, corrected, added
 
 
 def _last_moment(draft: FactDraft, source: Message) -> datetime | None:

@@ -20,6 +20,7 @@ from memory.knowledge.fact_writes import (
     FACTS,
     NOW,
     add_fact,
+    add_proposed,
     as_fact,
     as_relations,
     as_revision,
@@ -150,6 +151,23 @@ class Facts:
         known = self._check_quote(caller, text, quote)
         same = next((fact for fact in known if is_duplicate(text, words_of(fact))), None)
         return same or self.add(caller, text=text, quote=quote, **columns)
+
+    def add_said(
+        self, tx: Transaction, session: SessionRow, draft: FactDraft, messages: Sequence[Message], known: Sequence[Fact]
+    ) -> tuple[Fact | None, Collection[Fact]]:
+        """Store what the person said in one of these messages of a session, as a summary does.
+
+        The newest summaries and the profile say it instead of the facts that it corrects. Return the fact, None where
+        it is known, and the corrected ones. Raises Ungrounded.
+        """
+        grounding = Grounding(messages, [fact.text for fact in known])
+        grounding.check(draft)
+        _, corrected, added = add_proposed(tx, session, [draft], grounding, known, self._now())
+        if corrected:
+            of_owner = SessionRow.owner_id == session.owner_id
+            replace_texts_in_newest(tx, of_owner, corrected, "correction", self._settings, self._now())
+            remove_values(tx, session.owner_id, corrected, self._now())
+        return next(iter(added), None), corrected
 
     @retry_on_conflict
     def change(self, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:

@@ -404,8 +404,9 @@ class SummaryJob:
             drafts = result.facts if source.links else [replace(draft, links=()) for draft in result.facts]
             known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
             grounding = source.grounding(session.facts_through)
-            counts, corrected, first_end = add_proposed(tx, session, drafts, grounding, known, now)
-            self.rules.schedule_end(tx, session.owner_id, session.tenant, first_end)
+            counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, now)
+            ends = [fact.expires_at for fact in added if fact.expires_at is not None]
+            self.rules.schedule_end(tx, session.owner_id, session.tenant, min(ends, default=None))
             sections = replace_texts(result.sections, corrected)
             version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
             version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}

@@ -6,13 +6,13 @@ Code asks for a pattern or a table and gets that of all languages together, sinc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from memory.languages.language import Language, Times, load, tables
 from search_index import analysis
-from search_index.analysis import Analysis
+from search_index.analysis import ENGLISH, Analysis
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
 
@@ -23,7 +23,9 @@ __all__ = [
     "Times",
     "alternatives",
     "analysis_in",
+    "content_terms",
     "pattern",
+    "shared",
     "table",
     "tables",
     "vocabulary",
@@ -80,3 +82,22 @@ def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
 def analysis_in(code: str) -> Analysis:
     """Return the analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
     return analysis.analysis_for(code, next((one.stop_words for one in LANGUAGES if one.code == code), None))
+
+
+def content_terms(text: str) -> frozenset[str]:
+    """Return the terms of the words in a text that no language here leaves out of searches."""
+    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
+    kept = [word for word in words if all(analysis.terms(word) for analysis in _ANALYSES)]
+    return frozenset(term for word in kept for term in ENGLISH.terms(word) if not term.isdigit())
+
+
+def shared(terms: Collection[str], others: Collection[str]) -> int:
+    """Count the terms that are among others, in another form of the word perhaps (Vegetarier, vegetarian)."""
+    return sum(any(_is_form(term, other) for other in others) for term in terms)
+
+
+def _is_form(word: str, other: str) -> bool:
+    return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
+
+
+_ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

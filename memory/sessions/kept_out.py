@@ -7,9 +7,11 @@ which facts they mean.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
+from sqlalchemy.orm import aliased
 
 from memory.languages import TextPattern, alternatives
 from models import REVISED, MessageRow, Transaction
@@ -19,6 +21,8 @@ KEPT_OUT_TEXT = "[The person asked not to remember this message.]"
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
 
 _KEEP_OUT = TextPattern(alternatives(lambda language: language.keep_out))
+_PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 _FORGET = TextPattern(alternatives(lambda language: language.forget))
 
 
@@ -32,6 +36,16 @@ def asks_to_forget(text: str) -> bool:
     return _FORGET.search(_ends(text)) is not None
 
 
+def requests_to_forget(text: str) -> list[str]:
+    """Return what a person's message asks to forget, in its words: the parts of each sentence that asks for it."""
+    found = []
+    for sentence in _SENTENCE_END.split(_ends(text)):
+        if match := _FORGET.search(sentence):
+            before, rest = sentence[: match.start()], sentence[match.end() :]
+            found += _PARTS.split(rest if any(map(str.isalnum, rest)) else before)
+    return found
+
+
 def without_kept_out(messages: Iterable[Message]) -> list[Message]:
     """Return the messages as a mini model may read them: those that are kept out without their words."""
     return [
@@ -42,16 +56,17 @@ def without_kept_out(messages: Iterable[Message]) -> list[Message]:
 
 def keep_out(tx: Transaction, message_ids: Collection[int]) -> None:
     """Keep stored messages, and the replies to them, out of memory; the caller asks for the index job."""
-    for message in tx.scalars(select(MessageRow).where(MessageRow.id.in_(message_ids))).all():
-        reply = select(MessageRow).where(
-            MessageRow.session_id == message.session_id,
-            MessageRow.branch == message.branch,
-            MessageRow.position == message.position + 1,
-            MessageRow.role == "assistant",
-        )
-        for row in (message, *tx.scalars(reply)):
-            row.extra = {**(row.extra or {}), **KEPT_OUT}
-            row.indexed_in = row.indexed_in and REVISED
+    asked = aliased(MessageRow)
+    is_reply = select(asked.id).where(
+        asked.id.in_(message_ids),
+        asked.session_id == MessageRow.session_id,
+        asked.branch == MessageRow.branch,
+        asked.position == MessageRow.position - 1,
+        MessageRow.role == "assistant",
+    )
+    for row in tx.scalars(select(MessageRow).where(or_(MessageRow.id.in_(message_ids), is_reply.exists()))):
+        row.extra = {**(row.extra or {}), **KEPT_OUT}
+        row.indexed_in = row.indexed_in and REVISED
 
 
 def _ends(text: str) -> str:

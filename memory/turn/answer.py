@@ -34,7 +34,7 @@ from memory.llm import (
 from memory.llm.passthrough import last_chunk, to_chunks
 from memory.ops import logs
 from memory.turn.prompt import Prompt
-from memory.turn.request import RecallToolCall
+from memory.turn.request import RecallToolCall, WrittenFact
 from models.owners import Usage
 from models.turns import CUT_OFF, INTERRUPTED
 
@@ -48,7 +48,8 @@ class Reply:
     """Reply of the model so far; complete when `read_reply` is exhausted.
 
     first_word_at: by `time.perf_counter`. usages: what each call took; `end` has the sum of all.
-    searches: the model's own. tool_calls: of a client's tools. last_chunk: a client's.
+    searches: the model's own calls of tools. written: the facts that it wrote with them.
+    tool_calls: of a client's tools. last_chunk: a client's.
     token_rate: how many tokens the model counts for one of our estimate. failure: why the reply was cut off.
     substitute: the model that answers instead of the one that was asked.
     """
@@ -57,6 +58,7 @@ class Reply:
     first_word_at: float | None = None
     usages: list[Usage] = field(default_factory=list)
     searches: tuple[RecallToolCall, ...] = ()
+    written: tuple[WrittenFact, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     last_chunk: RawChunk | None = None
     token_rate: float = 1.0
@@ -107,6 +109,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
             break
         request = tools.search(request, reply.text[start:].strip(), calls, reply.end.thoughts)
         reply.searches = tools.reports
+        reply.written = tools.facts.written if tools.facts is not None else ()
     reply.tool_calls = calls
     reply.end = replace(reply.end, usage=sum(reply.usages, Usage(0, 0)))
     if reason == INTERRUPTED and request.client is not None:

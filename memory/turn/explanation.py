@@ -6,12 +6,12 @@ Invariant: it is stored by ids, versions and scores alone, so what is erased lat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from memory.examples import shown
 from memory.knowledge.fact_writes import FACTS
@@ -20,7 +20,7 @@ from memory.recall.endings import read_gists
 from memory.recall.excerpts import truncate_message
 from memory.recall.recall import RecallResult
 from memory.sessions.messages import MESSAGES, QUOTABLE
-from memory.turn.request import MemoryReport, RecallToolCall, ShownText
+from memory.turn.request import MemoryReport, RecallToolCall, ShownText, WrittenFact
 from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
@@ -54,6 +54,7 @@ def stored_report(report: MemoryReport) -> dict[str, Any]:
             }
             for call in report.calls
         ],
+        **({"written": [[one.action, one.fact_id] for one in report.written]} if report.written else {}),
         "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts],
         "examples": [example.id for example in report.examples],
         "excerpts": [
@@ -91,6 +92,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         tail_messages=stored["tail_messages"],
         tail_dropped=stored["tail_dropped"],
         calls=tuple(RecallToolCall(**call) for call in calls),
+        written=_written(tx, stored.get("written", ())),
     )
 
 
@@ -114,6 +116,19 @@ def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
     rows = tx.execute(FACTS.where(FactRow.id.in_([fact_id for fact_id, *_ in stored])))
     there = {row.id: Fact(*row) for row in rows}
     return tuple(replace(there[fact_id], score=FactScore(*score)) for fact_id, *score in stored if fact_id in there)
+
+
+def _written(tx: Transaction, stored: Sequence[tuple[str, int]]) -> tuple[WrittenFact, ...]:
+    """Return the facts that a turn wrote, with the words of those that are still there."""
+    ids = [fact_id for _, fact_id in stored]
+    rows = tx.execute(FACTS.where(or_(FactRow.id.in_(ids), FactRow.superseded_by.in_(ids)))) if ids else ()
+    facts = [Fact(*row) for row in rows]
+    there = {fact.id: fact for fact in facts}
+    replaced = {fact.superseded_by: fact.text for fact in facts if fact.superseded_by is not None and not fact.merged}
+    return tuple(
+        WrittenFact.of(action, fact, replaced.get(id)) if (fact := there.get(id)) else WrittenFact(action, id)
+        for action, id in stored
+    )
 
 
 def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, ...]:

@@ -116,7 +116,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     )
     tools = None
     if found.recalled.kind == MODEL_SEARCHES:
-        tools = RecallTools(engine.recall, context.scope, settings, request.timezone)
+        tools = RecallTools(engine, turn, context.scope, settings, context.recent)
     return Prompt(
         model_request,
         report,

@@ -68,7 +68,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     extra: dict[str, Any] | None = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra)
     draft = draft if request.remember else draft.unremembered()
-    if any(message.is_kept_out for message in turn.new_messages):
+    if finished.started.memory.forgets or any(message.is_kept_out for message in turn.new_messages):
         draft = draft.kept_out()
     values, fingerprint = message_values(draft, now), None
     if request.transcript is not None and request.session_id is None:

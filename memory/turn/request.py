@@ -99,6 +99,28 @@ class RecallToolCall:
 
 
 @dataclass(frozen=True)
+class WrittenFact:
+    """Fact that the model wrote in a turn.
+
+    text: what is known now or, forgotten, what was known; None when it is gone since. replaces: what a correction
+    replaced. undo: the call of the API that undoes it, None when there is none: a forgotten fact is told once.
+    """
+
+    action: str
+    fact_id: int
+    text: str | None = None
+    quote: str | None = None
+    replaces: str | None = None
+    undo: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, action: str, fact: Fact, replaces: str | None) -> WrittenFact:
+        """Return a fact that is there, whose deletion undoes what was written."""
+        undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true"}
+        return cls(action, fact.id, fact.text, fact.quote, replaces, undo)
+
+
+@dataclass(frozen=True)
 class ShownText:
     """Text of a document that a prompt showed. kind: `instruction`, or `type` of the conversation."""
 
@@ -123,7 +145,7 @@ class MemoryReport:
     head_version: the version of the summary that the prompt showed (0: none).
     profile, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
     tail_dropped: messages that did not fit CONTEXT_TOKENS.
-    calls: the model's own searches; their words are not stored.
+    calls: the model's own, of tools; their words are not stored. written: the facts that it wrote with them.
     """
 
     summary_version: int = 0
@@ -138,6 +160,12 @@ class MemoryReport:
     tail_messages: int = 0
     tail_dropped: int = 0
     calls: tuple[RecallToolCall, ...] = ()
+    written: tuple[WrittenFact, ...] = ()
+
+    @property
+    def forgets(self) -> bool:
+        """Return whether the model forgot something, as the message asks."""
+        return any(one.action == "forget" for one in self.written)
 
 
 @dataclass(frozen=True)

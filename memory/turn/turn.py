@@ -238,7 +238,7 @@ def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> 
         user_message_id=message_id or None,
         model=reply.substitute or model.name,
         created_at=prompt.now,
-        memory=replace(prompt.report, calls=reply.searches),
+        memory=replace(prompt.report, calls=reply.searches, written=reply.written),
         saved_tokens=prompt.full_history_tokens - prompt.tokens,
         problem=prompt.problem,
     )
@@ -250,7 +250,7 @@ def _finished(started: TurnStarted, prompt: Prompt, reply: Reply) -> TurnFinishe
     started = replace(
         started,
         completion_id=server_id[:ID_CHARS] or started.completion_id,
-        memory=replace(started.memory, calls=reply.searches),
+        memory=replace(started.memory, calls=reply.searches, written=reply.written),
         model=reply.substitute or started.model,
     )
     end, calls, failure = reply.end, reply.tool_calls, reply.failure

@@ -48,6 +48,12 @@ class Backlog(TypedDict):
     failed: int
 
 
+class Call(TypedDict):
+    method: str
+    path: str
+    body: NotRequired[dict[str, Any]]
+
+
 class CalledFunction(TypedDict):
     name: str
     arguments: NotRequired[str]
@@ -525,6 +531,7 @@ class Memory(TypedDict):
     excerpts: list[Excerpt]
     examples: list[Example]
     recall: dict[str, Any]
+    written: list[WrittenFact]
     tail: dict[str, int]
 
 
@@ -998,3 +1005,12 @@ class WebhookMade(TypedDict):
     created_at: str
     updated_at: str
     secret: str
+
+
+class WrittenFact(TypedDict):
+    action: Literal["remember", "correct", "forget"]
+    fact_id: int
+    text: str | None
+    quote: str | None
+    replaces: str | None
+    undo: Call | None
