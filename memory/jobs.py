@@ -32,6 +32,7 @@ from sqlalchemy import (
     DateTime,
     Executable,
     ScalarSelect,
+    String,
     bindparam,
     case,
     delete,
@@ -59,6 +60,8 @@ ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between the
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the longest pause between looks for work
 WATCH_SECONDS = 1.0  # the shortest pause between calls of the watcher
+DUE_SOON = timedelta(seconds=1.5)
+DEBOUNCE_STEP = 1.0  # seconds by which a job that waits for a pause is moved at least
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
 CONTENDED_SECONDS = 0.05  # until the next look when another process claims the job that is due
 FAILED_LOOK_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
@@ -80,11 +83,12 @@ IN_QUEUE = (_J.round, _J.run_at, _J.id)  # the order within a tenant
 # -- statements
 
 
-def _next_round(kind: Any, tenant: Any, owner_id: Any) -> ScalarSelect[int]:
+def _next_round() -> ScalarSelect[int]:
     """Return the round for a job that is put into its queue now: the current one, or one after its owner's last."""
-    other = JobRow.__table__.alias().c
-    own = select((func.max(other.round) + 1).label("round")).where(other.owner_id == owner_id, other.kind == kind)
-    current = select(_Q.round).where(_Q.kind == kind, _Q.tenant == tenant)
+    other, kind = JobRow.__table__.alias().c, bindparam("in_kind", type_=String())
+    own = select((func.max(other.round) + 1).label("round"))
+    own = own.where(other.owner_id == bindparam("of_owner"), other.kind == kind)
+    current = select(_Q.round).where(_Q.kind == kind, _Q.tenant == bindparam("in_tenant"))
     either = union_all(own, current).subquery()
     return select(func.coalesce(func.max(either.c.round), 0)).scalar_subquery()
 
@@ -107,12 +111,8 @@ def _merge(new: Any) -> dict[str, Any]:
     }
 
 
-_ENQUEUE = Upsert(
-    JobRow,
-    ("kind", "key"),
-    _merge,
-    round=_next_round(bindparam("in_kind"), bindparam("in_tenant"), bindparam("of_owner")),
-)
+_NEXT_ROUND = _next_round()
+_ENQUEUE = Upsert(JobRow, ("kind", "key"), _merge, round=_NEXT_ROUND)
 
 
 def _next_job() -> ScalarSelect[int]:
@@ -168,7 +168,8 @@ _CLAIM_NEXT = _claim(_J.id == _next_job(), _J.state == "pending")
 _CLAIM_NAMED = _claim(_J.kind == bindparam("of_kind"), _J.key == bindparam("of_key"), _IS_FREE)
 _IS_LEASED = _J.id == bindparam("job"), _J.lease_token == bindparam("token")
 _DELETE_DONE = delete(JobRow.__table__).where(*_IS_LEASED, _J.revision == bindparam("revision")).returning(_J.id)
-_PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).returning(_J.id)
+_PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).values(round=_NEXT_ROUND).returning(_J.id)
+_PUT_BACK_EXPIRED = _PUT_BACK.where(_J.lease_until <= bindparam("now"))
 _ABANDONED = select(*_CLAIMED).where(_J.kind == bindparam("of_kind"), _J.state == "running", _IS_FREE)
 _CLAMP = update(JobRow.__table__).where(_J.state == "running", _J.lease_until > bindparam("latest", type_=DateTime()))
 _SERVED = select(func.coalesce(func.max(_Q.served), 0)).where(_Q.kind == bindparam("of_kind"))
@@ -276,6 +277,18 @@ class JobQueue:
         _ENQUEUE.execute(tx, rows)
         if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
             self._database.after_commit(partial(self._wake, soon))
+
+    def has(self, request: JobRequest, due: datetime | None) -> bool:
+        """Return whether the request changes nothing of a job that waits until `due` (None: none is known to wait).
+
+        It asks for nothing sooner, and for at most DEBOUNCE_STEP later.  A job that is due soon may be running by the
+        time that the request's transaction commits, so another is needed.
+        """
+        if due is None or request.payload or request.force:
+            return False
+        now = self._now()
+        later = (now - due).total_seconds() + request.delay
+        return due > now + DUE_SOON and (0 <= later < DEBOUNCE_STEP if request.debounce else later >= 0)
 
     def _wake(self, kinds: Collection[str]) -> None:
         if not self._free.keys().isdisjoint(kinds):
@@ -455,7 +468,6 @@ class JobQueue:
                 "updated_at": now,
                 "lease_token": None,  # nosec B105 # no password
                 "lease_until": None,
-                "round": _next_round(job.kind, job.tenant, job.owner_id),
             }
             if error is None:
                 values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
@@ -465,8 +477,9 @@ class JobQueue:
                 pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
                 values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}
                 values |= {"error": error} if given_up or not abandoned else {}
-            put_back = _PUT_BACK.where(_J.lease_until <= now) if is_expired else _PUT_BACK
-            changed = tx.execute(put_back.values(values), leased).first()
+            queue = {"in_kind": job.kind, "in_tenant": job.tenant, "of_owner": job.owner_id}
+            put_back, expired = (_PUT_BACK_EXPIRED, {"now": now}) if is_expired else (_PUT_BACK, {})
+            changed = tx.execute(put_back, {**leased, **queue, **expired, **values}).first()
             if changed and outcome == "dead" and job.owner_id is not None:
                 tell(tx, "job.failed", [(job.owner_id, {"job_id": job.id, "kind": job.kind})], now)
         self._woken.set()  # it may be due soon

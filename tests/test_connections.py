@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from app import engine_of
-from tests.http import ask, meanwhile
-from tests.model_server import Delay, ModelServer
+from tests.application import statements
+from tests.conftest import MakeApp
+from tests.http import ask, chat, meanwhile
+from tests.jobs import jobs_done
+from tests.model_server import Delay, ModelServer, at
 from tests.openai import post, talk
 from tests.processes import eventually
 
@@ -69,3 +72,30 @@ def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:
     if sort == "temporary":
         return lambda: ask(client, "Hello?", user_id=f"u{number}", temporary=True).text
     return lambda: ask(client, "Hello?", session_id=f"s{number}", user_id=f"u{number}", stream=streamed).text
+
+
+def test_a_warm_turn_that_searches_sends_at_most_ten_statements_in_three_transactions(
+    make_app: MakeApp, model_server: ModelServer
+) -> None:
+    app = make_app(**at(model_server, summary_debounce=3.0))
+    client, database, ends = app.test_client(), engine_of(app).database, list[str]()
+
+    def note_end(_: Connection) -> None:
+        ends.append("")
+
+    chat(client, "My sister lives in Tartu and is a baker.", session_id="s", user_id="ana")
+    for _ in range(8):
+        chat(client, "The weather is fine.", session_id="s", user_id="ana")
+    jobs_done(client)
+    for _ in range(2):  # now the prompt shows a summary in the place of the first messages
+        chat(client, "The weather is bad.", session_id="s", user_id="ana")
+    for end in ("commit", "rollback"):
+        event.listen(database.engine, end, note_end)
+    try:
+        with statements(database) as sent:
+            answer = chat(client, "What does my sister in Tartu do?", session_id="s", user_id="ana")
+    finally:
+        for end in ("commit", "rollback"):
+            event.remove(database.engine, end, note_end)
+    assert answer["memory"]["excerpts"], "it searches"
+    assert (len(sent) <= 10, len(ends)) == (True, 3), "\n".join(sent)

@@ -8,7 +8,7 @@ message leaves an empty place (see `erasing`), which no read shows.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,7 +40,8 @@ from models.messages import Message, MessageDraft
 from models.owners import Caller
 from models.sessions import SessionState
 
-INDEX_DELAY = 5.0  # seconds in which the messages of a burst gather for one job
+INDEX_DELAY = 30.0  # seconds in which messages gather for one job; meanwhile they are searched as rows
+NO_JOBS: Mapping[str, datetime | None] = {}
 
 
 @dataclass(frozen=True)
@@ -269,10 +270,12 @@ class Sessions:
         index_delay: float = INDEX_DELAY,
         summarise: bool = True,
         prompt: str | None = None,
+        due: Mapping[str, datetime | None] = NO_JOBS,
     ) -> None:
         """Ask for the jobs that new messages need: to index them and, if `summarise`, to summarise them with `prompt`.
 
-        The summary waits for a pause in the talk, unless the next fold needs it.
+        The summary waits for a pause in the talk, unless the next fold needs it.  due: when these jobs are due, by
+        kind, as far as it is known.
         """
         jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
         full = summarise and summary_is_urgent(tx, session, self.settings)
@@ -282,7 +285,7 @@ class Sessions:
             payload = {"prompt": prompt} if prompt else None
             whose = session.id, session.tenant, session.owner_id, session.id
             jobs.append(JobRequest("summary", *whose, debounce, debounce=True, payload=payload))
-        self.job_queue.enqueue(tx, *jobs)
+        self.job_queue.enqueue(tx, *(job for job in jobs if not self.job_queue.has(job, due.get(job.kind))))
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """Store the row of a new session."""

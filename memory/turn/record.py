@@ -12,7 +12,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, case, func, null, select, update
+from sqlalchemy import Connection, String, bindparam, case, cast, func, literal_column, null, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
@@ -32,7 +32,7 @@ from memory.transcripts.transcript import message_key
 from memory.turn import turns
 from memory.turn.context import PrefixChoice
 from memory.turn.request import Turn, TurnFinished
-from models import FactRow, MessageRow, SessionRow, retry_on_conflict
+from models import FactRow, JobRow, MessageRow, SessionRow, retry_on_conflict
 from models.messages import Message, MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
 
@@ -40,7 +40,18 @@ log = logging.getLogger(__name__)
 
 LARGEST_SHARE = 0.5  # of the model's window: a longer message leaves too little room for all else
 
-_S = SessionRow.__table__
+_S, _J = SessionRow.__table__, JobRow.__table__.c
+
+
+def _due(kind: str, key: str) -> Any:
+    """Return when the session's job of this kind is due, if it waits and has not failed. key: a column."""
+    # SQLAlchemy names no tables in what SQLite returns, where `id` would be the job's.
+    key_of_job = cast(literal_column(f"sessions.{key}"), String)
+    is_its = _J.kind == kind, _J.key == key_of_job, _J.state == "pending", _J.attempts == 0
+    return select(_J.run_at).where(*is_its).scalar_subquery()
+
+
+_DUE = {"index": _due("index", "owner_id"), "summary": _due("summary", "id")}
 _END_TURN = (
     update(_S)
     .where(_S.c.id == bindparam("session"), _S.c.lease_token == bindparam("token"))
@@ -53,7 +64,7 @@ _END_TURN = (
         lease_until=None,
         stop_token=None,
     )
-    .returning(*(_S.c[name] for name in STATE_COLUMNS))
+    .returning(*(_S.c[name] for name in STATE_COLUMNS), *_DUE.values())
 )
 
 
@@ -82,7 +93,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
                 "The session was erased, or this process was suspended and another took its turn. "
                 "The reply was not stored; read the session again.",
             )
-        session = SessionState._make([*row, turn.session.index_key])
+        *columns, index_due, summary_due = row
+        session = SessionState._make([*columns, turn.session.index_key])
         place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
         reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
         turns.finish(tx, turn.turn_id, reply_id, finished, now)
@@ -93,8 +105,13 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
             session = _clear_refusals(tx, engine, session, turn.new_messages)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
         # A turn that goes on with calls of tools is summarised when it is over.
-        summarise = not finished.calls
-        engine.sessions.enqueue_follow_ups(tx, session, summarise=summarise, prompt=request.summary_prompt)
+        engine.sessions.enqueue_follow_ups(
+            tx,
+            session,
+            summarise=not finished.calls,
+            prompt=request.summary_prompt,
+            due={"index": index_due, "summary": summary_due},
+        )
     engine.leases.forget(lease)
     return reply_id
 
