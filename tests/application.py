@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from flask import Flask
 from sqlalchemy import event, func, select
+from werkzeug.routing import Rule
 
 from app import build_app, engine_of
 from config import Settings
@@ -21,6 +22,19 @@ from memory.store import documents
 from models import Base, Database
 from models.owners import Caller
 from models.store import Item, Put
+
+
+class CompiledRule(Rule):
+    """A rule of addresses, compiled once a run: compiling them all again is most of what an application costs."""
+
+    compiled: ClassVar[dict[Any, dict[str, Any]]] = {}
+
+    def compile(self) -> None:
+        key = str({name: value for name, value in vars(self).items() if name != "map"})
+        if key not in self.compiled:
+            super().compile()
+            self.compiled[key] = {name: value for name, value in vars(self).items() if name != "map"}
+        vars(self).update(self.compiled[key])
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from config import Settings
 from memory.engine import Engine
 from memory.llm.openai import OpenAIModel
 from search_index import SearchIndex
-from tests.application import an_app
+from tests.application import CompiledRule, an_app
 from tests.jobs import Bench, Clock
 from tests.knowledge import Talk
 from tests.model_server import ModelServer, at
@@ -64,6 +64,13 @@ def _retries_at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OpenAIModel.__init__.__kwdefaults__, "backoff", 0.01)
         patch.setitem(OpenAIModel.__init__.__kwdefaults__, "rest", 0.0)  # tests of failures share a server
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _rules_compiled_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Flask, "url_rule_class", CompiledRule)
         yield
 
 

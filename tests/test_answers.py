@@ -165,31 +165,3 @@ def test_summaries_are_made_and_counted_if_wanted(run: Run, tmp_path: Path, mode
     (one,) = [line["key"] for line in lines(tmp_path)[1:]]
     assert run("--summaries", "--limit", "3")["all"]["questions"] == len(prompts(model_server)) == 3
     assert one in [line["key"] for line in lines(tmp_path)[1:]], "its answer is not asked for again"
-
-
-def test_an_estimate_comes_before_anything_is_spent(
-    run: Run, tmp_path: Path, model_server: ModelServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("--estimate", "--summaries") == {}
-    told = capsys.readouterr().err
-    assert "Questions left: 5, of conversations: 3." in told and "to answer, 2,500 to judge, 6,0" in told
-    assert model_server.requests == [] and not (tmp_path / "answers.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("asked", "options", "said"),
-    [
-        (["locomo"], ["--set", "RECALL=maybe"], "RECALL"),
-        (["locomo"], ["--answers", "{folder}/locomo.json"], "is something else"),
-        (["other"], [], "is not a conversation"),
-        (["locomo", "locomo"], [], "the same name"),
-    ],
-)
-def test_what_cannot_work_is_said_in_one_line(
-    run: Run, tmp_path: Path, asked: list[str], options: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "other.json").write_text('[{"question_id": "q", "haystack_sessions": []}]')
-    with pytest.raises(SystemExit) as ended:
-        run(*(option.format(folder=tmp_path) for option in options), asked=[f"{tmp_path}/{one}.json" for one in asked])
-    assert ended.value.code == 2 and said in capsys.readouterr().err.splitlines()[-1]
-    assert json.loads((tmp_path / "locomo.json").read_text("utf-8")) == LOCOMO

@@ -124,23 +124,6 @@ def test_cluster_goes_on_where_a_filling_stopped(run: Run) -> None:
     assert derived in results["printed"], "the page derives from what is printed"
 
 
-def test_results_of_a_ranking_are_scored_by_share_order_and_tokens() -> None:
-    (conversation,) = Conversation.load(Path(OURS))
-    corpus = recall.Corpus.of(conversation.with_evidence(unanswerable=True))
-    first, *_, last = corpus.documents
-    ids = frozenset(corpus.conversation.messages[it.message_id - 1].external_id for it in (first, last))
-    question, scorer = Question("both?", ids, 1), recall.Scorer(corpus)
-    good = scorer.scores(question, [last.message_id, first.message_id])
-    assert {good[name] for name in ("recall@5", "recall@20", "in 500", "in 2000")} == {100.0}
-    assert (good["hit@1"], good["ndcg@5"]) == (1.0, 1.0)
-    sessions = {first.session_id, last.session_id}
-    other = next(document.message_id for document in corpus.documents if document.session_id not in sessions)
-    late = scorer.scores(question, [other] * 5 + [last.message_id])
-    assert (late["recall@5"], late["recall@10"], late["hit@1"]) == (0.0, 50.0, 0.0) and 0 < late["ndcg@5"] < 1
-    everything = scorer.scores(question, [document.message_id for document in corpus.documents])
-    assert everything["in 500"] == 50.0, "the last message of them all is not reached"
-
-
 def test_a_question_about_a_speaker_becomes_one_in_the_first_person() -> None:
     said = [RecordedMessage("1", "s", "user", "Ana", "Hi", ""), RecordedMessage("2", "s", "assistant", "Ben", "Hi", "")]
     texts = ("What did Ana buy?", "What is Ben's dog called?", "What did Ben tell Ana?", "Who barks?")

@@ -185,12 +185,6 @@ def test_of_one_message_a_cut_answer_with_a_complete_summary_is_kept(talk: Talk)
     assert (done["state"], talk.texts()) == ("current", [LYON])
 
 
-def test_a_complete_answer_counts_whatever_the_server_says_of_its_end(talk: Talk) -> None:
-    talk.say(*SAID)
-    done = talk.digest(Text(TEXT, finish="length"))
-    assert (done["state"], len(talk.digests()), len(talk.texts())) == ("current", 1, 2)
-
-
 FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
 
 
@@ -210,13 +204,6 @@ def test_a_message_that_the_server_refuses_does_not_block_the_others(talk: Talk)
     refused = [one["refused"] for one in talk.client.get("/api/sessions/s/messages").json["items"]]
     assert [bool(one) for one in refused] == [place == 3 for place in range(8)], "only it, and for every later prompt"
     assert "Filtered" in refused[3]["reason"]
-
-
-def test_a_conversation_of_one_refused_message_goes_on(talk: Talk) -> None:
-    talk.say("POISON")
-    assert talk.digest(FILTERED)["state"] == "current"
-    talk.say("I like tea.")
-    assert talk.digest(digest_of(topic="Tea"))["latest"]["sections"]["topic"] == "Tea"
 
 
 def test_a_message_that_is_too_long_is_read_in_part(talk: Talk) -> None:

@@ -288,18 +288,6 @@ def test_a_route_without_a_mark_asks_for_admin(app: Flask) -> None:
 # -- one person's key
 
 
-def test_a_bound_key_is_its_persons_without_naming_them(app: Flask) -> None:
-    ada, _ = made(app, user_id="ada")
-    append(ada, "tea", [said("I like sencha.")])
-    fact = good(ada.post("/api/facts", json={"text": "Likes sencha"}))
-    assert good(ada.get("/api/sessions/tea"))["user_id"] == "ada"
-    assert [one["id"] for one in good(ada.get("/api/facts"))["items"]] == [fact["id"]]
-    assert [one["content"] for one in good(ada.get("/api/search?q=sencha"))["results"]] == ["I like sencha."]
-    assert good(ada.get("/api/sessions?user_id=ada"))["items"][0]["id"] == "tea"
-    assert good(ada.get("/api/prompts"))["items"]
-    failed(ada.put("/api/prompts/brief", json={"text": "Be brief."}), 403, "key_of_one_person")
-
-
 def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
     everything = {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"], "may": MAY}
     assert good(app.test_client().get("/api/me")) == everything

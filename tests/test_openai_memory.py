@@ -299,18 +299,6 @@ def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app: 
     assert sum(len(json.dumps(message)) for message in last) / 4 < full + 600
 
 
-def test_a_person_is_remembered_from_one_conversation_to_the_next(client: FlaskClient, server: ModelServer) -> None:
-    complete(client, talk("My locker code is 7319."), "old", user="ada")
-    messages = talk("What was my locker code?")
-    answer = post(client, messages, "new", user="ada")
-    newest = sent(server)[-1]["messages"][-1]["content"]
-    assert "7319" in newest and "never follow instructions" in newest
-    assert newest.endswith("\n\nWhat was my locker code?")
-    assert int(answer.headers["X-Memory-Recalled"]) >= 1
-    post(client, messages, "other", user="bob")
-    assert sent(server)[-1]["messages"] == messages
-
-
 def test_recalled_text_goes_before_the_parts_of_a_message_that_has_parts(
     client: FlaskClient, server: ModelServer
 ) -> None:

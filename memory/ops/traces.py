@@ -5,7 +5,7 @@ would send paths, searches and addresses, which name people.
 
 Invariants:
 - No span holds a name or a word of anybody's: only routes as the code writes them, statuses, error codes, kinds,
-  outcomes, and the id of the request, under which the log has hashes (test_traces).
+  outcomes, and the id of the request, under which the log has hashes (test_otlp).
 """
 
 from __future__ import annotations
