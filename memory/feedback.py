@@ -34,11 +34,11 @@ from models import Database, MessageRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.messages import Message
 from models.owners import Caller
-from models.store import MODEL, OWN, Item, Put
+from models.store import FEEDBACK, MODEL, Item, Put
 from schemas.examples import BEST
 from schemas.feedback import FEEDBACK_CHARS
 
-NAMESPACE = (OWN, "feedback")
+NAMESPACE = FEEDBACK
 WAITING = "waiting"  # for the mini model
 EXCHANGE_CHARS = 8_000  # of a message and of a reply, by the mini model
 SHAPE = object_of(
@@ -68,8 +68,9 @@ class Feedback:
     ) -> Item:
         """Store a person's feedback on the reply of an exchange, in the place of earlier feedback.
 
-        Its `state` is `stored`, `waiting` for the mini model, `proposed`, `taken`, `unchanged`, or `refused` for a
-        `reason`. Raises NotFound, and InvalidRequest for a bad name and for an exchange that must not be remembered.
+        Thumbs "none" take earlier ones back. Its `state` is `stored`, `waiting` for the mini model, `proposed`,
+        `taken`, `unchanged`, or `refused` for a `reason`. Raises NotFound, and InvalidRequest for a bad name and for
+        an exchange that must not be remembered.
         """
         check_name(instruction)
         with self.database.write() as tx:
@@ -77,10 +78,15 @@ class Feedback:
             owner = exchange.session.owner
             if thumbs == "up":
                 examples.keep(tx, exchange, self.now(), tags=(), rating=BEST)
-            elif thumbs == "down":
+            elif thumbs is not None:
                 examples.drop(tx, exchange, self.now())
             is_for_model = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
-            value = {"thumbs": thumbs, "text": text, "instruction": instruction, "reason": ""}
+            value = {
+                "thumbs": None if thumbs == "none" else thumbs,
+                "text": text,
+                "instruction": instruction,
+                "reason": "",
+            }
             value["state"] = WAITING if is_for_model else "stored"
             put = Put(NAMESPACE, exchange.key, value)
             item = documents.write(tx, owner.id, put, self.now(), sources=exchange.ids)

@@ -100,6 +100,17 @@ class Message(NamedTuple):
         return is_kept_out(self.extra)
 
 
+@dataclass(frozen=True)
+class ListedMessage:
+    """Message in a list, with what the person thinks of it where it is a reply: thumbs `up`, `down`, or None."""
+
+    message: Message
+    thumbs: str | None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.message, name)
+
+
 def is_kept_out(extra: Mapping[str, Any] | None) -> bool:
     """Return whether the person asked not to remember the message with this `extra`."""
     return (extra or {}).get("memory") == KEPT_OUT["memory"]

@@ -28,7 +28,7 @@ class FeedbackGiven(Schema):
 class FeedbackCreate(CallerQuery):
     session_id = SessionId(required=True)
     message_id = integer(1, required=True, metadata=describe("The id of the exchange's message or of its reply."))
-    thumbs = one_of("up", "down", **OPTIONAL)
+    thumbs = one_of("up", "down", "none", **OPTIONAL, metadata=describe("`none` takes earlier ones back."))
     text = Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
     instruction = Text(load_default="general", metadata=describe("The name of the instruction that it may change."))
 

@@ -150,8 +150,16 @@ class Message(Schema):
     )
 
 
+class ListedMessage(Message):
+    """Stored message, with what the person thinks of it."""
+
+    thumbs = fields.String(
+        allow_none=True, metadata=describe("Of a reply: `up` or `down` by `POST /api/feedback`, else null.")
+    )
+
+
 _EARLIER = describe("With `around`: the cursor for earlier messages, to be sent with order=desc.")
-MessagePage = page_of(Message, previous_cursor=fields.String(allow_none=True, metadata=_EARLIER))
+MessagePage = page_of(ListedMessage, previous_cursor=fields.String(allow_none=True, metadata=_EARLIER))
 
 
 class MessageQuery(PageQuery):

@@ -147,8 +147,11 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/sessions/{session_id}/messages": (BY_USER, Request(query={"user_id": USER, "around": MESSAGE})),
     "POST /api/sessions/{session_id}/messages": (sends("session_id user_id", user_id=USER, messages=HELLO),),
     "DELETE /api/sessions/{session_id}/messages/{message_id}": (BY_USER,),
-    "POST /api/sessions/{session_id}/messages/hide": (sends(user_id=USER, tokens=0),),
-    "POST /api/sessions/{session_id}/messages/show": (sends(user_id=USER),),
+    "POST /api/sessions/{session_id}/messages/hide": (
+        sends(user_id=USER, tokens=0),
+        sends(user_id=USER, ids=[MESSAGE]),
+    ),
+    "POST /api/sessions/{session_id}/messages/show": (sends(user_id=USER), sends(user_id=USER, ids=[MESSAGE])),
     "GET /api/sessions/{session_id}/messages/versions": (BY_USER,),
     "POST /api/sessions/{session_id}/messages/{message_id}/restore": (BY_USER,),
     "POST /api/sessions/{session_id}/stop": (BY_USER,),
@@ -413,7 +416,7 @@ def fields(call: str, request: Request) -> Iterator[str]:
     yield from (name for name in re.findall(r"\{(\w+)\}", call) if name in IN_PATHS)
     for part in (request.query, request.headers, request.json if isinstance(request.json, dict) else {}):
         for name, value in part.items():
-            if isinstance(value, Id) or value in ([FACT], [HIT]):
+            if isinstance(value, Id) or value in ([FACT], [HIT], [MESSAGE]):
                 yield name
             elif isinstance(value, dict):
                 yield from (inner for inner, at in value.items() if isinstance(at, Id))

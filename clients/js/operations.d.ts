@@ -447,6 +447,26 @@ export interface JobPage {
   items: Job[];
   next_cursor: string | null;
 }
+export interface ListedMessage {
+  id: number;
+  session_id: string;
+  position: number;
+  role: string;
+  name: string | null;
+  content: string;
+  created_at: string;
+  external_id: string | null;
+  tokens: number;
+  extra: Record<string, any> | null;
+  hidden_at: string | null;
+  refused: Refused | null;
+  thumbs: string | null;
+}
+export interface ListedMessagePage {
+  items: ListedMessage[];
+  next_cursor: string | null;
+  previous_cursor: string | null;
+}
 export interface Live {
   status: string;
 }
@@ -481,11 +501,6 @@ export interface Message {
   extra: Record<string, any> | null;
   hidden_at: string | null;
   refused: Refused | null;
-}
-export interface MessagePage {
-  items: Message[];
-  next_cursor: string | null;
-  previous_cursor: string | null;
 }
 export interface MessageToAppend {
   role: "user" | "assistant" | "system" | "tool";
@@ -902,7 +917,7 @@ export declare class Operations {
   /** Erase a session with its messages, summaries and facts, for good. */
   eraseSession(session_id: string, options?: { user_id?: string }): Promise<Receipt>;
   /** Read a session's messages, word for word. */
-  messages(session_id: string, options?: { order?: "asc" | "desc"; around?: number | null; branch?: number; user_id?: string }): AsyncGenerator<Message>;
+  messages(session_id: string, options?: { order?: "asc" | "desc"; around?: number | null; branch?: number; user_id?: string }): AsyncGenerator<ListedMessage>;
   /** Append or import messages without calling a model. */
   addMessages(session_id: string, messages: MessageToAppend[], options?: { user_id?: string }): Promise<Appended>;
   /** Erase a message, for good. */
@@ -1050,7 +1065,7 @@ export declare class Operations {
   /** Erase a type of one's own; one that is built in changes nothing from then on. */
   deleteConversationType(conversation_type: string, options?: { user_id?: string }): Promise<Receipt>;
   /** Say what a person thinks of a reply, in the place of what they thought before. */
-  giveFeedback(session_id: string, message_id: number, options?: { thumbs?: "up" | "down" | null; text?: string; instruction?: string; user_id?: string }): Promise<FeedbackGiven>;
+  giveFeedback(session_id: string, message_id: number, options?: { thumbs?: "up" | "down" | "none" | null; text?: string; instruction?: string; user_id?: string }): Promise<FeedbackGiven>;
   /** List the prompts in use. */
   listPrompts(): Promise<PromptList>;
   /** Read a prompt. */

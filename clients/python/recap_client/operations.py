@@ -230,7 +230,7 @@ class Operations(ABC):
         around: int | None = None,
         branch: int | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Message]:
+    ) -> Iterator[types.ListedMessage]:
         """Read a session's messages, word for word.
 
         With `around`, the page shows the messages before and after one message, with a cursor for each direction.
@@ -1331,7 +1331,7 @@ class Operations(ABC):
         session_id: str,
         message_id: int,
         *,
-        thumbs: Literal["up", "down"] | None = None,
+        thumbs: Literal["up", "down", "none"] | None = None,
         text: str | None = None,
         instruction: str | None = None,
         user_id: str | None = None,
@@ -2073,7 +2073,7 @@ class AsyncOperations(ABC):
         around: int | None = None,
         branch: int | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Message]:
+    ) -> AsyncIterator[types.ListedMessage]:
         """Read a session's messages, word for word.
 
         With `around`, the page shows the messages before and after one message, with a cursor for each direction.
@@ -3186,7 +3186,7 @@ class AsyncOperations(ABC):
         session_id: str,
         message_id: int,
         *,
-        thumbs: Literal["up", "down"] | None = None,
+        thumbs: Literal["up", "down", "none"] | None = None,
         text: str | None = None,
         instruction: str | None = None,
         user_id: str | None = None,

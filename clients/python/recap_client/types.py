@@ -511,6 +511,28 @@ class JobPage(TypedDict):
     next_cursor: str | None
 
 
+class ListedMessage(TypedDict):
+    id: int
+    session_id: str
+    position: int
+    role: str
+    name: str | None
+    content: str
+    created_at: str
+    external_id: str | None
+    tokens: int
+    extra: dict[str, Any] | None
+    hidden_at: str | None
+    refused: Refused | None
+    thumbs: str | None
+
+
+class ListedMessagePage(TypedDict):
+    items: list[ListedMessage]
+    next_cursor: str | None
+    previous_cursor: str | None
+
+
 class Live(TypedDict):
     status: str
 
@@ -548,12 +570,6 @@ class Message(TypedDict):
     extra: dict[str, Any] | None
     hidden_at: str | None
     refused: Refused | None
-
-
-class MessagePage(TypedDict):
-    items: list[Message]
-    next_cursor: str | None
-    previous_cursor: str | None
 
 
 class MessageToAppend(TypedDict):

@@ -21,7 +21,7 @@ const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told unde
  * It is drawn anew only when one of these is another one: drawing has to be fast in long chats.
  */
 export class Message extends Component {
-  state = { explained: null, thumbs: null, copied: null }; // explained: the turn that is explained
+  state = { explained: null, judged: null, copied: null }; // explained: the turn that is explained; judged: what was thought of it just now
 
   shouldComponentUpdate(props, state) {
     return state !== this.state || Object.keys(props).some((name) => props[name] !== this.props[name]);
@@ -32,12 +32,16 @@ export class Message extends Component {
     this.setState(({ explained }) => ({ explained: explained === turn ? null : turn }));
   };
 
+  get thumbs() {
+    return this.state.judged ?? this.props.message.thumbs;
+  }
+
   copy = async () => {
     this.setState({ copied: await copyText(this.props.message.content) });
     setTimeout(() => this.setState({ copied: null }), 1500);
   };
 
-  judge = (thumbs) => () => this.setState((was) => ({ thumbs: was.thumbs === thumbs ? null : thumbs }));
+  judge = (thumbs) => () => this.setState({ judged: this.thumbs === thumbs ? "none" : thumbs });
 
   /** What can be done, as [name, act]: what has an icon, and what only the menu has. */
   get deeds() {
@@ -59,13 +63,13 @@ export class Message extends Component {
     return [icons.filter(Boolean), others.filter(Boolean)];
   }
 
-  render({ message, turn, facts, versions, acts }, { explained, thumbs, copied }) {
+  render({ message, turn, facts, versions, acts }, { explained, judged, copied }) {
     const { id, role, content, created_at: at, hidden_at: hidden } = message;
     const own = role === "user" || role === "assistant";
     const came = (message.extra?.attachments ?? []).filter((one) => one.name || one.type); // before they had names, only a hash was kept
     const explains = turn && explained === turn;
     const [icons, others] = this.deeds;
-    const pressed = { why: ["aria-expanded", explains], up: ["aria-pressed", thumbs === "up"], down: ["aria-pressed", thumbs === "down"] };
+    const pressed = { why: ["aria-expanded", explains], up: ["aria-pressed", this.thumbs === "up"], down: ["aria-pressed", this.thumbs === "down"] };
     const icon = ([name, act]) => {
       const label = (name === "copy" && copied) || text(`chat.message.${name}`);
       const [state, value] = pressed[name] ?? [];
@@ -97,7 +101,7 @@ export class Message extends Component {
             ${turn?.model && html`<span class="cut" title=${text("chat.message.model")}>${modelName(turn.model)}</span>`}
           </span>
         </div>
-        ${thumbs && html`<${Feedback} key=${thumbs} turn=${turn} thumbs=${thumbs} />`}
+        ${judged && html`<${Feedback} key=${judged} turn=${turn} thumbs=${judged} />`}
         ${explains && html`<${Why} turn=${turn} reply=${content} jump=${acts.jump} />`}
       </article>`;
   }
