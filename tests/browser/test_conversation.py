@@ -304,6 +304,21 @@ def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
     assert session_shown(page) == "trip"
 
 
+def test_long_reasons_leave_the_question_in_view(page: Page, live: Live, model_server: ModelServer) -> None:
+    for number in range(12):
+        talk(live.client, f"trip-{number}", f"The ferry to Saaremaa was late in {2010 + number}. " * 6, "Noted.")
+    page.goto("/")
+    chat(page, model_server, "How often was the ferry to Saaremaa late?", "Twelve times.")
+    deed(messages(page).last, "Why this answer")
+    why = page.get_by_role("region", name="Why this answer")
+    expect(why.get_by_role("blockquote").nth(5)).to_be_attached()
+    expect(messages(page).first.get_by_text("How often was")).to_be_in_viewport()
+    assert why.evaluate("e => e.scrollHeight > e.clientHeight"), "they scroll by themselves"
+    why.get_by_text("Tokens").last.scroll_into_view_if_needed()
+    expect(messages(page).first.get_by_text("How often was")).to_be_in_viewport()
+    fits(page)
+
+
 def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(
     page: Page, live: Live, model_server: ModelServer
 ) -> None:
@@ -365,6 +380,30 @@ def test_images_and_text_files_go_along_with_a_message(
         expect(first.locator(".attached")).to_contain_text("quay.png")
         expect(first.locator(".body")).to_have_text("When does it leave?")
         page.reload()
+
+
+def test_another_reply_is_given_the_image_again(
+    page: Page, live: Live, model_server: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "quay.png").write_bytes(base64.b64decode(PIXEL))
+    page.goto("/")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach images or text files").click()
+    chooser.value.set_files(tmp_path / "quay.png")
+    chat(page, model_server, "Where is this?", "In Porto.")
+    model_server.main.queue("In Lisbon.")
+    deed(messages(page).last, "Try again")
+    expect(messages(page).last).to_contain_text("In Lisbon.")
+    assert PIXEL in str(prompts(model_server)[-1])
+    expect(messages(page).first.locator(".attached")).to_contain_text("quay.png")
+    page.reload()
+    asked = len(prompts(model_server))
+    deed(messages(page).last, "Try again")
+    expect(page.get_by_role("alert").filter(has_text="keeps only the names")).to_be_visible()
+    deed(messages(page).first, "Edit")
+    expect(page.get_by_role("textbox", name="Your message, changed")).to_have_value("Where is this?")
+    expect(page.get_by_text("is not sent again")).to_be_visible()
+    assert len(prompts(model_server)) == asked
 
 
 def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:

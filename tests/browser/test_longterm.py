@@ -99,6 +99,11 @@ def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known:
     page.goto("/#/s")
     deed(messages(page).last, "Good answer")
     expect(messages(page).last.get_by_role("status")).to_contain_text("Kept as a good answer")
+    page.reload()
+    expect(messages(page).last.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "true")
+    deed(messages(page).last, "Good answer")  # once more: taken back
+    expect(messages(page).last.get_by_role("status")).to_contain_text("Taken back")
+    expect(messages(page).last.get_by_role("button", name="Good answer")).to_have_attribute("aria-pressed", "false")
     deed(messages(page).last, "Bad answer")
     better = messages(page).last.get_by_role("textbox", name="What would have been better")
     better.fill("Please, shorter.")

@@ -34,6 +34,10 @@ def test_related_chats_unfold_under_the_title_and_lead_there(page: Page, live: L
     related.get_by_role("button", name=re.compile("Costs of repairing")).click()
     expect(page).to_have_url(re.compile("#/costs$"))
     expect(related).to_be_hidden()
+    page.goto("/#/lentils")
+    expect(messages(page).first).to_contain_text("lentils")
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_text("Related chats")).to_be_hidden()
 
 
 def test_an_address_opens_a_message(page: Page, live: Live) -> None:

@@ -25,6 +25,25 @@ export function Chosen({ files, change }) {
   return files.length > 0 && html`<div class="attachments">${files.map(chip)}</div>`;
 }
 
+const PLACEHOLDER = /^\[(?:image|file|audio)(?: [^\]\n]*)?\]$/gm; // where something was attached, in the stored words
+const KEPT_MAX = 5; // messages whose files this tab keeps, to send them again
+const kept = new Map(); // by the message's id
+
+export function keepSent(id, files) {
+  if (!files.length) return;
+  kept.set(id, files);
+  if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value);
+}
+
+/** What came with a stored message; before attachments had names, only a hash was kept. */
+export const cameWith = (message) => (message.extra?.attachments ?? []).filter((one) => one.name || one.type);
+
+/** Its words without the places of attachments. */
+export const wordsOf = (message) => (cameWith(message).length ? message.content.replace(PLACEHOLDER, "").trim() : message.content);
+
+/** Its files, to be sent again; null if this tab does not have them. */
+export const filesOf = (message) => kept.get(message.id) ?? (cameWith(message).length ? null : []);
+
 /** The content of a message with files, in the form of the API; without any, its words. */
 export function contentOf(words, list) {
   if (!list?.length) return words;

@@ -7,6 +7,7 @@ import { closePanel } from "../page/panels.js";
 import { Icon } from "../page/rows.js";
 import { emit, on, person, shown } from "../page/state.js";
 import { randomId, shortened, text } from "../page/words.js";
+import { filesOf, keepSent, wordsOf } from "./attachments.js";
 import { Strip } from "./chart.js";
 import { Composer, composer, draftOf, stored } from "./composer.js";
 import { askToErase } from "./erase.js";
@@ -31,9 +32,9 @@ const acts = {
   progress,
   edit,
   leave: () => draw({ edit: null }),
-  replace: (message, words) => submit(words, { replaces: message.id }),
-  retry: (message) => submit(message.content, { replaces: message.id }),
-  resume: (message) => submit(message.content, { resumes: message.id }),
+  replace: (message, words) => submit(words, { replaces: message.id, files: filesOf(message) ?? [] }),
+  retry: (message) => again(message, { replaces: message.id }),
+  resume: (message) => again(message, { resumes: message.id }),
   erase: (message) => askToErase(message).catch(complain),
   hide: (message, hidden) => hide(message, hidden).catch(complain),
   toNewest: () => openSession(thread.sessionId),
@@ -223,7 +224,14 @@ const complain = (error) => composer.complain(error.message);
 
 // -- turns
 
-function submit(words, { replaces = null, resumes = null } = {}) {
+/** Have a message answered once more, with all that came with it. */
+function again(message, how) {
+  const files = filesOf(message);
+  if (files) submit(wordsOf(message), { ...how, files });
+  else composer.complain(text("chat.attach.gone"));
+}
+
+function submit(words, { replaces = null, resumes = null, files = composer.files } = {}) {
   if (!thread) pressed = words;
   if (!thread || liveTurn(shown.sessionId)) return; // loading or replying: the text stays in the box
   if (!shown.sessionId && !shown.temporary) {
@@ -231,7 +239,6 @@ function submit(words, { replaces = null, resumes = null } = {}) {
     setAddress(shown.sessionId);
   }
   composer.complain("");
-  const files = replaces || resumes ? [] : composer.files;
   if (!replaces && !resumes) composer.sending(draftName(), words);
   failure = editing = null;
   const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
@@ -244,7 +251,9 @@ function submit(words, { replaces = null, resumes = null } = {}) {
 }
 
 function progress(turn) {
-  if (turn.told.user_message_id) stored(draftName(), turn.text);
+  const { user_message_id: id } = turn.told;
+  if (id) keepSent(id, turn.files);
+  if (id) stored(draftName(), turn.text);
   composer.setState({ stopping: turn.stopping });
 }
 

@@ -8,11 +8,10 @@ import { Menu } from "../page/menu.js";
 import { Icon } from "../page/rows.js";
 import { emit, holder } from "../page/state.js";
 import { clock, modelName, moment, speaker, text, textParts } from "../page/words.js";
-import { Attached } from "./attachments.js";
+import { Attached, cameWith, wordsOf } from "./attachments.js";
 import { Feedback } from "./feedback.js";
 import { Why } from "./why.js";
 
-const PLACEHOLDER = /^\[(?:image|file|audio)(?: [^\]\n]*)?\]$/gm; // where something was attached, in the stored words
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
 
 /**
@@ -66,7 +65,7 @@ export class Message extends Component {
   render({ message, turn, facts, versions, acts }, { explained, judged, copied }) {
     const { id, role, content, created_at: at, hidden_at: hidden } = message;
     const own = role === "user" || role === "assistant";
-    const came = (message.extra?.attachments ?? []).filter((one) => one.name || one.type); // before they had names, only a hash was kept
+    const came = cameWith(message);
     const explains = turn && explained === turn;
     const [icons, others] = this.deeds;
     const pressed = { why: ["aria-expanded", explains], up: ["aria-pressed", this.thumbs === "up"], down: ["aria-pressed", this.thumbs === "down"] };
@@ -86,7 +85,7 @@ export class Message extends Component {
       >
         ${(!own || message.name) && html`<div class="who">${speaker(message)}</div>`}
         ${turn?.thought && html`<${Thought} thought=${turn.thought} />`}
-        <${Body} role=${role} words=${came.length ? content.replace(PLACEHOLDER, "").trim() : content} />
+        <${Body} role=${role} words=${wordsOf(message)} />
         ${came.length > 0 && html`<${Attached} list=${came} />`}
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${hidden && html`<p class="remembered">${text("chat.message.hidden")}</p>`}

@@ -1,6 +1,6 @@
-// The chats that belong together with the one on display, folded under its title; they are read when unfolded.
+// The chats that belong together with the one on display, folded under its title; without any there is nothing.
 import * as api from "../page/api.js";
-import { Component, Trouble, html } from "../page/html.js";
+import { Component, html } from "../page/html.js";
 import { on, shown } from "../page/state.js";
 import { text } from "../page/words.js";
 
@@ -8,37 +8,28 @@ const LIMIT = 5;
 
 /** `open(session)` shows a chat. */
 export class Related extends Component {
-  state = { of: null, items: null }; // of: the id of the chat on display, if it is stored
+  state = { of: null, items: [], unfolded: false }; // of: the id of the chat on display
 
   componentDidMount() {
-    const follow = () => {
-      const of = shown.temporary ? null : shown.sessionId;
-      if (of !== this.state.of) this.setState({ of, items: null, unfolded: false, trouble: {} });
-    };
-    on("session", follow);
-    on("turn", follow);
+    on("session", this.read);
+    on("summarised", ({ sessionId }) => sessionId === shown.sessionId && this.read());
   }
 
+  /** Whether the chat is stored yet, and whether it can be read, the messages tell. */
   async load(isLast) {
-    const { of } = this.state;
-    if (!of) return;
-    const { items } = await api.get(`${api.sessionPath(of)}/related`, { limit: LIMIT });
-    if (isLast() && of === this.state.of) this.setState({ items });
+    const of = shown.temporary ? null : shown.sessionId;
+    if (of !== this.state.of) this.setState({ of, items: [], unfolded: false });
+    const found = of && (await api.get(`${api.sessionPath(of)}/related`, { limit: LIMIT }).catch(() => null));
+    if (isLast()) this.setState({ items: found?.items ?? [] });
   }
 
-  unfold = ({ currentTarget: { open: unfolded } }) => {
-    if (unfolded === Boolean(this.state.unfolded)) return;
-    this.setState({ unfolded });
-    if (unfolded) this.read();
-  };
+  unfold = ({ currentTarget: { open } }) => this.setState({ unfolded: open });
 
-  render({ open }, { of, items, unfolded, trouble }) {
-    return html`<details class="related" hidden=${!of} open=${unfolded} onToggle=${this.unfold}>
+  render({ open }, { items, unfolded }) {
+    return html`<details class="related" hidden=${!items.length} open=${unfolded} onToggle=${this.unfold}>
         <summary class="cut muted">${text("chat.related.title")}</summary>
-        <${Trouble} ...${trouble} />
-        ${items?.length === 0 && html`<p class="muted">${text("chat.related.none")}</p>`}
-        <ul aria-label=${text("chat.related.title")} hidden=${!items?.length}>
-          ${items?.map((item) => html`<li key=${item.session_id}>
+        <ul aria-label=${text("chat.related.title")}>
+          ${items.map((item) => html`<li key=${item.session_id}>
               <button class="link" onClick=${() => open(item.session_id)}>${item.title || text("chat.why.a_chat")}</button>
               <span class="muted small"> ${reasonOf(item.why)}</span>
             </li>
