@@ -12,15 +12,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, insert, or_, select
+from sqlalchemy import Connection, Select, bindparam, func, insert, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
 from memory.sessions.kept_out import asks_to_keep_out
-from models import MessageRow, SessionRow, Transaction, TurnRow
-from models.messages import KEPT_OUT, Message, MessageDraft, is_kept_out
+from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction, TurnRow
+from models.messages import KEPT_OUT, ListedMessage, Message, MessageDraft, is_kept_out
 from models.owners import Caller
+from models.store import FEEDBACK
 from schemas.sessions import MESSAGE_CHARS_MAX
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
@@ -53,6 +54,15 @@ INDEXED = *QUOTABLE, func.coalesce(_M.extra["memory"].as_string(), "") != KEPT_O
 VISIBLE = *QUOTABLE, _M.hidden_at.is_(None)
 """True of those that prompts show and summaries read: of them without the hidden ones (see `hidden_messages`)."""
 
+_THUMBS = (
+    select(ItemRow.value["thumbs"].as_string())
+    .join(ItemSourceRow, ItemSourceRow.item_id == ItemRow.id)
+    .where(ItemSourceRow.message_id == _M.id, ItemRow.owner_id == _M.owner_id, _M.role == "assistant")
+    .where(ItemRow.namespace == ".".join(FEEDBACK))
+    .limit(1)
+    .scalar_subquery()
+)
+
 UNSHOWN = select(_M.id, _M.tokens).where(
     _M.session_id == bindparam("session"), *CURRENT, or_(_M.hidden_at.is_not(None), _M.refused.is_not(None))
 )
@@ -60,6 +70,9 @@ UNSHOWN = select(_M.id, _M.tokens).where(
 
 MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 """Messages with the fields of a `Message`: `Message._make` takes each row."""
+
+LISTED = MESSAGES.add_columns(_THUMBS)
+"""The same with what the person thinks of a reply: `listed` reads them."""
 
 RECENT_MESSAGES = MESSAGES.where(
     _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
@@ -104,6 +117,11 @@ def find(tx: Transaction | Connection, message_id: int) -> Message | None:
     """Find the message of this id, unless it was replaced or erased."""
     row = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
     return None if row is None else Message._make(row)
+
+
+def listed(tx: Transaction, query: Select[Any]) -> tuple[ListedMessage, ...]:
+    """Return the messages of a query that begins with LISTED."""
+    return tuple(ListedMessage(Message._make(columns), thumbs) for *columns, thumbs in tx.execute(query))
 
 
 def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:

@@ -27,42 +27,22 @@ from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_p
 from memory.sessions.compaction import summary_is_urgent
 from memory.sessions.messages import (
     CURRENT,
-    MESSAGES,
+    LISTED,
     QUOTABLE,
     append,
+    listed,
     require_message_size,
     title_from,
     tombstone,
 )
-from models import (
-    Database,
-    ItemRow,
-    ItemSourceRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-    for_update,
-    retry_on_conflict,
-)
+from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, for_update, retry_on_conflict
 from models.jobs import JobRequest
-from models.messages import ListedMessage, Message, MessageDraft
+from models.messages import ListedMessage, MessageDraft
 from models.owners import Caller
 from models.sessions import SessionState
-from models.store import FEEDBACK
 
 INDEX_DELAY = 30.0  # seconds in which messages gather for one job; meanwhile they are searched as rows
 NO_JOBS: Mapping[str, datetime | None] = {}
-_THUMBS = (
-    select(ItemRow.value["thumbs"].as_string())
-    .join(ItemSourceRow, ItemSourceRow.item_id == ItemRow.id)
-    .where(ItemSourceRow.message_id == MessageRow.id, ItemRow.owner_id == MessageRow.owner_id)
-    .where(ItemRow.namespace == ".".join(FEEDBACK), MessageRow.role == "assistant")
-    .limit(1)
-    .scalar_subquery()
-)
-_LISTED = MESSAGES.add_columns(_THUMBS)
 
 
 @dataclass(frozen=True)
@@ -196,11 +176,11 @@ class Sessions:
         """
         with self.database.read() as tx:
             row = get_session(tx, caller, session_id)
-            query = _LISTED.where(
+            query = LISTED.where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
             query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=newest_first)
-            messages = [ListedMessage(Message._make(columns), thumbs) for *columns, thumbs in tx.execute(query)]
+            messages = listed(tx, query)
         return page_of(messages, limit, lambda message: (message.position,))
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[ListedMessage]:
@@ -223,9 +203,8 @@ class Sessions:
                 )
             first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
             last = first + limit - 1
-            near = _LISTED.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position.between(first, last))
-            rows = tx.execute(near.order_by(MessageRow.position))
-            items = tuple(ListedMessage(Message._make(columns), thumbs) for *columns, thumbs in rows)
+            near = LISTED.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position.between(first, last))
+            items = listed(tx, near.order_by(MessageRow.position))
         return Page(
             items,
             next_cursor=encode_cursor(last) if last < row.message_count else None,
