@@ -35,6 +35,7 @@ from api.client_requests import (
     passed_on,
     string,
     turn_request,
+    written,
 )
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
@@ -46,7 +47,7 @@ from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage
 from schemas.errors import AnthropicError
-from schemas.fields import PARTS_MAX, Items, describe, integer
+from schemas.fields import PARTS_MAX, SOMETIMES, Items, describe, integer
 
 _BILLING = "x-anthropic-billing-header:"
 _EFFORTS = {"max": "high", "xhigh": "high"}  # what every model knows that knows efforts
@@ -288,6 +289,9 @@ class AnthropicMessage(Schema):
     stop_reason = fields.String()
     stop_sequence = fields.String(allow_none=True)
     usage: fields.Field = fields.Dict()
+    memory: fields.Field = fields.Dict(
+        metadata=describe("With `X-Memory-Tools: on`: `written`, the facts that the model wrote.", **SOMETIMES)
+    )
 
 
 class MessageEncoder:
@@ -305,7 +309,7 @@ class MessageEncoder:
         text = [{"type": "text", "text": end.reply}] if end.reply else []
         content = [*text, *({**_block(call), "input": _input(call)} for call in end.calls)]
         stopped = {"stop_reason": _STOP_REASONS.get(end.finish_reason, "end_turn"), "stop_sequence": None}
-        return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent)}
+        return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent), **written(end)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
         unknown = {"stop_reason": None, "stop_sequence": None, "usage": _usage(Usage(0, 0))}
@@ -326,7 +330,7 @@ class MessageEncoder:
                 yield from blocks.stop()
                 message = self.encode([part])
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
-                yield {"type": "message_delta", "delta": stopped, "usage": message["usage"]}
+                yield {"type": "message_delta", "delta": stopped, "usage": message["usage"], **written(part)}
                 yield {"type": "message_stop"}
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:

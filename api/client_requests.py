@@ -26,7 +26,8 @@ from memory import tokens
 from memory.llm import RawChunk, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
-from memory.turn.request import TurnRequest, TurnStarted
+from memory.turn.request import TurnFinished, TurnRequest, TurnStarted
+from schemas.chat import WRITTEN
 from schemas.fields import ID, PARTS_MAX, describe
 
 Object = Mapping[str, Any]
@@ -235,6 +236,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         owner,
         message=conversation.asked,
         session_id=session_id,
+        recall="tools" if has_memory_tools() else None,
         stream=stream,
         model=text_of_name(parameters.get("model")) or None,
         idempotency_key=idempotency_key(owner),
@@ -250,6 +252,17 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
             holds_several=session != "" and session == agent_session,
         ),
     )
+
+
+def has_memory_tools() -> bool:
+    """Return whether the client lets the model search and write memory with tools that Recap runs."""
+    return header("X-Memory-Tools").lower() == "on"
+
+
+def written(end: TurnFinished) -> dict[str, Any]:
+    """Return the field of an answer that tells what the model wrote, if it wrote anything."""
+    memory = end.started.memory
+    return {"memory": WRITTEN.dump(memory)} if memory.written else {}
 
 
 def answer(turn: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]) -> Response:

@@ -11,14 +11,14 @@ from typing import Any
 from flask import Response
 from marshmallow import ValidationError, fields, validates
 
-from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, turn_request
+from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, has_memory_tools, turn_request, written
 from api.errors import RENDERERS, Body
 from api.named_person import client_caller
 from api.resource import ApiBlueprint, current_engine
 from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting
-from memory.turn.request import TurnEvent
+from memory.turn.request import TurnEvent, TurnFinished
 from models.keys import CHAT
 from models.owners import Usage
 from schemas.chat import Completion, Open
@@ -64,17 +64,30 @@ class CompletionEncoder:
 
     def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
         (completion,) = (part.data for part in events if isinstance(part, RawChunk))
-        return completion
+        end = events[-1]
+        assert isinstance(end, TurnFinished)
+        return {**completion, **written(end)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
+        last = list[Mapping[str, Any]]()  # what was written is told in the last chunk
         for part in turn:
             if isinstance(part, RawChunk):
-                yield part.data
+                if last or (has_memory_tools() and _is_last(part.data)):
+                    last.append(part.data)
+                else:
+                    yield part.data
+            elif isinstance(part, TurnFinished):
+                yield from last[:-1]
+                yield from [{**one, **written(part)} for one in last[-1:]]
             elif isinstance(part, Waiting):
                 yield None
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
         return openai_error(error)[0]
+
+
+def _is_last(chunk: Mapping[str, Any]) -> bool:
+    return not chunk.get("choices") or any(choice.get("finish_reason") for choice in chunk["choices"])
 
 
 class PassedOnRequest(OpenRequest):
@@ -100,7 +113,9 @@ def complete(body: dict[str, Any]) -> Response:
     metadata.session_id; without any of them it is found by the conversation's first messages. The person is named by
     X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is stored once.
     The X-Memory-* headers of the reply give the model that answers, the session, the number of recalled messages and
-    the saved tokens. If the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap`
+    the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory, which Recap runs; if it wrote
+    facts with them, the answer's `memory` lists these. If the memory fails, the model gets the request unchanged, and
+    X-Memory-Error says why. `recap`
     names the main model of any server, which also answers if the server does not have the model that is named.
     """
     return answer(turn_request(body, body.get("metadata")), lambda _: CompletionEncoder())

@@ -36,6 +36,7 @@ from api.client_requests import (
     turn_named,
     turn_request,
     type_of,
+    written,
 )
 from api.named_person import header
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
@@ -300,7 +301,8 @@ class ResponseEncoder:
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
         status = "incomplete" if reason else "completed"
-        return self._response(status, output=output, model=end.model, usage=_usage(end.usage), **details)
+        usage, more = _usage(end.usage), {**details, **written(end)}
+        return self._response(status, output=output, model=end.model, usage=usage, **more)
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))

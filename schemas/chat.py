@@ -362,7 +362,7 @@ class ChatReply(Completion):
     notice = fields.String(metadata=describe("Only present when the built-in model answers; says so.", **SOMETIMES))
 
 
-MEMORY, USAGE = Memory(), ChatUsage()
+MEMORY, USAGE, WRITTEN = Memory(), ChatUsage(), Memory(only=("written",))
 
 
 class Turn(Schema):

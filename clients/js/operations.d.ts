@@ -12,6 +12,7 @@ export interface AnthropicMessage {
   stop_reason: string;
   stop_sequence: string | null;
   usage: Record<string, any>;
+  memory?: Record<string, any>;
 }
 export interface Appended {
   session: Session;

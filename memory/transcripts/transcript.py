@@ -123,6 +123,19 @@ class TranscriptRequest:
     temporary: bool = False
 
     @property
+    def takes_tools(self) -> bool:
+        """Return whether the model may also be offered tools that the client does not know."""
+        free = self.parameters.get("tool_choice") in (None, "auto") and self.parameters.get("n") in (None, 1)
+        return free and "functions" not in self.parameters
+
+    @property
+    def tool_names(self) -> set[str]:
+        """Return the names of the client's own tools."""
+        tools = self.parameters.get("tools")
+        functions = (one.get("function") for one in tools or () if isinstance(one, Mapping))
+        return {str(one.get("name")) for one in functions if isinstance(one, Mapping)}
+
+    @property
     def keys(self) -> list[MessageKey]:
         """Return the messages that count, as they are compared."""
         return [message.key for message in self.conversation.messages]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from memory.llm import (
 )
 from memory.llm.passthrough import last_chunk, to_chunks
 from memory.ops import logs
+from memory.turn.client_answer import ClientAnswer
 from memory.turn.prompt import Prompt
 from memory.turn.request import RecallToolCall, WrittenFact
 from models.owners import Usage
@@ -87,13 +88,13 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
     Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
     """
     request, tools = prompt.request, prompt.tools
+    answer = ClientAnswer(stream=request.stream) if tools is not None and request.client is not None else None
     while True:
-        if tools is not None:
-            request = tools.offer(request)
+        request = tools.offer(request) if tools is not None else request
         start, reason = len(reply.text), ""
         calls: tuple[ToolCall, ...] = ()
         try:
-            calls = yield from _call_model(model, request, reply)
+            calls = yield from _call_model(model, request, reply, answer)
         except Cancelled:
             reason = INTERRUPTED
         except ModelError as error:
@@ -107,12 +108,17 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
         if not calls or tools is None:
             break
-        request = tools.search(request, reply.text[start:].strip(), calls, reply.end.thoughts)
-        reply.searches = tools.reports
-        reply.written = tools.facts.written if tools.facts is not None else ()
+        calls, own = tools.split(request, calls)
+        if calls or not own:
+            break
+        request = tools.search(request, reply.text[start:].strip(), own, reply.end.thoughts)
     reply.tool_calls = calls
     reply.end = replace(reply.end, usage=sum(reply.usages, Usage(0, 0)))
-    if reason == INTERRUPTED and request.client is not None:
+    reply.searches, reply.written = (tools.reports, tools.written) if tools is not None else ((), ())
+    if answer is not None and reason != INTERRUPTED:
+        reply.end = replace(reply.end, reason=answer.reason(reply.end.reason, calls))
+        yield from answer.end(reply.text, calls, reply.end)
+    elif reason == INTERRUPTED and request.client is not None:
         yield from _interrupted_chunks(reply, request.client, stream=request.stream)
 
 
@@ -125,10 +131,11 @@ def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: 
 
 
 def _call_model(
-    model: LanguageModel, request: ModelRequest, reply: Reply
+    model: LanguageModel, request: ModelRequest, reply: Reply, answer: ClientAnswer | None = None
 ) -> Generator[ReplyEvent, None, tuple[ToolCall, ...]]:
     """Call the model once: yield what it says, and return the tools it calls.  Raises Cancelled."""
     calls, start = list[ToolCall](), len(reply.text)
+    feed = answer.begin(reply.text) if answer is not None else None
     if request.cancel.cancelled:
         raise Cancelled
     reply.model_events = model.answer(request)  # kept, so that nobody waits for what a server sends after the end
@@ -148,11 +155,19 @@ def _call_model(
         elif isinstance(part, ToolCall):
             calls.append(part)
         else:
-            reply.last_chunk = part if isinstance(part, RawChunk) else reply.last_chunk
             if isinstance(part, Thought) and part.withdraws:
                 reply.text = reply.text[:start]
-            yield part
+            yield from _shown(part, reply, feed)
     return tuple(calls)
+
+
+def _shown(
+    part: ReplyEvent, reply: Reply, feed: Callable[[RawChunk], Iterator[ReplyEvent]] | None
+) -> Iterator[ReplyEvent]:
+    """Yield what a reader gets of thoughts, silence and chunks."""
+    for event in feed(part) if feed is not None and isinstance(part, RawChunk) else (part,):
+        reply.last_chunk = event if isinstance(event, RawChunk) else reply.last_chunk
+        yield event
 
 
 def _next_text(text: str, before: str, *, is_first: bool, tools: Sequence[Tool]) -> str:

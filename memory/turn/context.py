@@ -405,7 +405,8 @@ def _plan_recall(
     request, reason = turn.request, ""
     mode = request.recall or settings.recall
     if mode == "tools":
-        if request.transcript is not None:
+        transcript = request.transcript
+        if transcript is not None and not (request.recall and transcript.takes_tools):
             mode, reason = "auto", CLIENT_TOOLS
         elif model is not None and not model.supports_tools:
             mode, reason = "auto", NO_TOOLS

@@ -25,7 +25,7 @@ from memory.recall.recall import QUERY_CHARS
 from memory.recall.search import SearchScope
 from memory.turn import fact_tools
 from memory.turn.fact_tools import FactTools, ToolError
-from memory.turn.request import RecallToolCall, Turn
+from memory.turn.request import RecallToolCall, Turn, WrittenFact
 from models.messages import Excerpt, Message
 from search_index import Query
 
@@ -61,6 +61,8 @@ class RecallTools:
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self.specs = _specs(self._limit, getattr(zone, "key", None) or str(zone))
         self.specs += fact_tools.SPECS if self.facts is not None else ()
+        if turn.request.transcript is not None:  # a client's tool of one of these names is meant
+            self.specs = tuple(tool for tool in self.specs if tool.name not in turn.request.transcript.tool_names)
         self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:
@@ -68,6 +70,29 @@ class RecallTools:
         self._rounds -= 1
         offering = replace(request, tools=self.specs)
         return offering if self._rounds and self._room(offering) >= SEARCH_TOKENS_MIN else replace(request, tools=())
+
+    @property
+    def written(self) -> tuple[WrittenFact, ...]:
+        return self.facts.written if self.facts is not None else ()
+
+    def split(
+        self, request: ModelRequest, calls: tuple[ToolCall, ...]
+    ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
+        """Return the calls of a client's own tools, and those of these tools, which may be run now.
+
+        Beside calls of the client's, which it has to answer first, only those run that write.
+        """
+        if request.client is None:
+            return (), calls
+        names = {tool.name for tool in self.specs}
+        theirs = tuple(call for call in calls if call.name not in names)
+        own = tuple(call for call in calls if call.name in names) if request.tools else ()
+        if theirs:
+            for call in own:
+                if call.name in fact_tools.ARGUMENTS:
+                    self.reports = (*self.reports, self.run(call, 0)[1])
+            own = ()
+        return theirs, own
 
     def search(
         self, request: ModelRequest, text: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]

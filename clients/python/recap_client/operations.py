@@ -1601,9 +1601,10 @@ class Operations(ABC):
         metadata.session_id; without any of them it is found by the conversation's first messages. The person is named
         by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is
         stored once. The X-Memory-* headers of the reply give the model that answers, the session, the number of
-        recalled messages and the saved tokens. If the memory fails, the model gets the request unchanged, and
-        X-Memory-Error says why. `recap` names the main model of any server, which also answers if the server does not
-        have the model that is named.
+        recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory,
+        which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If the memory fails, the
+        model gets the request unchanged, and X-Memory-Error says why. `recap` names the main model of any server,
+        which also answers if the server does not have the model that is named.
         """
         return self.send(
             Call(
@@ -3456,9 +3457,10 @@ class AsyncOperations(ABC):
         metadata.session_id; without any of them it is found by the conversation's first messages. The person is named
         by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is
         stored once. The X-Memory-* headers of the reply give the model that answers, the session, the number of
-        recalled messages and the saved tokens. If the memory fails, the model gets the request unchanged, and
-        X-Memory-Error says why. `recap` names the main model of any server, which also answers if the server does not
-        have the model that is named.
+        recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory,
+        which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If the memory fails, the
+        model gets the request unchanged, and X-Memory-Error says why. `recap` names the main model of any server,
+        which also answers if the server does not have the model that is named.
         """
         return await self.send(
             Call(

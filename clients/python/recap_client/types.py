@@ -17,6 +17,7 @@ class AnthropicMessage(TypedDict):
     stop_reason: str
     stop_sequence: str | None
     usage: dict[str, Any]
+    memory: NotRequired[dict[str, Any]]
 
 
 class Appended(TypedDict):
