@@ -36,6 +36,7 @@ from api import (
     responses,
     retention,
     sessions,
+    spaces,
     store,
     summaries,
     users,
@@ -54,7 +55,7 @@ _SCHEME = {
 _RESOURCES = (
     *(chat.blueprint, sessions.blueprint, sessions.turns_blueprint, summaries.blueprint, facts.blueprint),
     *(facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint, profile.blueprint),
-    *(examples.blueprint, users.blueprint, retention.blueprint, instructions.blueprint),
+    *(examples.blueprint, users.blueprint, spaces.blueprint, retention.blueprint, instructions.blueprint),
     *(conversation_types.blueprint, feedback.blueprint, prompts.blueprint, model_server.blueprint, jobs.blueprint),
     *(events.blueprint, webhooks.blueprint),
     *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),

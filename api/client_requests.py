@@ -231,7 +231,9 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
     session = header(session_header) if session_header else session or agent_session
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
     owner = client_caller(parameters)
-    fingerprint = hashlib.sha256(f"{owner.user_id}\0{session_id}\0".encode("utf-8", "replace") + request.get_data())
+    fingerprint = hashlib.sha256(
+        f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
+    )
     return TurnRequest(
         owner,
         message=conversation.asked,

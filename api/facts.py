@@ -7,6 +7,7 @@ from typing import Any
 from api.identity import caller
 from api.resource import ApiBlueprint, current_engine
 from memory.erasing import erasing
+from models.owners import Whom
 from schemas import facts as schema
 from schemas.fields import CallerQuery, Receipt
 
@@ -64,7 +65,7 @@ def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
 
 
 @blueprint.get(CONSOLIDATION, returns=schema.Consolidation)
-def list_consolidations(user_id: str) -> dict[str, Any]:
+def list_consolidations(user_id: str | Whom) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
 
     Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
@@ -74,7 +75,7 @@ def list_consolidations(user_id: str) -> dict[str, Any]:
 
 
 @blueprint.post(CONSOLIDATION, status=202)
-def consolidate(user_id: str) -> None:
+def consolidate(user_id: str | Whom) -> None:
     """Bring a person's facts together now, in a job
 
     Where words leave a doubt the mini model decides. It is asked once a day at most.
@@ -87,7 +88,7 @@ def consolidate(user_id: str) -> None:
     returns=schema.ConsolidationRun,
     errors={404: "Nothing is stored of this person, or no run can be undone."},
 )
-def undo_consolidation(user_id: str) -> Any:
+def undo_consolidation(user_id: str | Whom) -> Any:
     """Undo the newest run: the facts that it closed hold again
 
     Later runs leave these facts alone. Those that were corrected since stay closed.

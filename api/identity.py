@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from typing import Any
 
-from flask import g, request
+from flask import current_app, g, request
 
 from api.oauth import token_principal
 from api.resource import ANY_SCOPE, current_engine
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.access.oauth import TOKEN_PREFIX
-from memory.errors import Forbidden, TokenRefused, Unauthenticated, user_not_found
+from memory.errors import (
+    Forbidden,
+    InvalidRequest,
+    TokenRefused,
+    Unauthenticated,
+    space_not_found,
+    user_not_found,
+)
 from memory.ops import logs
-from models.keys import ADMIN, CHAT, READ
-from models.owners import Caller
+from models.keys import ADMIN, CHAT, READ, WRITE
+from models.owners import Caller, Whom
+from schemas.fields import ID
 
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
@@ -108,32 +117,66 @@ def _check_local(settings: Settings) -> None:
 IDEMPOTENCY_KEY_CHARS = 256
 
 
-def caller(user_id: str | None) -> Caller:
-    """Return the caller of this request: the key's tenant, and the person that the application names.
+def caller(whom: Whom | str | None) -> Caller:
+    """Return the caller of this request: the key's tenant, the person that the application names, and the space.
 
-    A key of one person fills in that person. Raises NotFound when another is named, LimitReached at their limit.
+    A key of one person fills in that person, and one of a single space the space. Raises NotFound when another is
+    named, Forbidden where the key may only read in the space, LimitReached at the person's limit.
     """
     principal: Principal = g.principal
+    user_id, space = whom if isinstance(whom, Whom) else (whom, None)
     own = principal.user_id
     if own is not None and user_id is not None and user_id != own:
         raise user_not_found(user_id)
-    caller = Caller(principal.tenant, user_id if own is None else own)
-    if caller.user_id is not None:
-        logs.add(owner=logs.Pseudonym("user", caller.tenant, caller.user_id))
-        if "concurrency" in g:
-            g.concurrency.acquire_for(caller)
+    if own is None and space is None and principal.spaces is not None:
+        if not isinstance(whom, Whom):  # of a path, or of nobody
+            raise user_not_found(user_id)
+        space = _only_space(principal.spaces)
+    caller = Caller(principal.tenant, user_id if own is None else own, space)
+    if space is not None:
+        view: Any = current_app.view_functions.get(request.endpoint or "")
+        reads = request.method == "GET" or getattr(view, "scope", ADMIN) in (READ, ANY_SCOPE)
+        need_right(principal, space, READ if reads else WRITE)
+    if caller.owner is not None:
+        logs.add(owner=logs.Pseudonym(caller.owner[0], caller.tenant, caller.owner[1]))
+    if caller.user_id is not None and "concurrency" in g:
+        g.concurrency.acquire_for(Caller(caller.tenant, caller.user_id))
     return caller
+
+
+def need_right(principal: Principal, space: str, right: str) -> None:
+    """Raise NotFound where the key does not open the space, Forbidden where it may only read there."""
+    found = principal.right_in(space) if ID.fullmatch(space) else None
+    if found is None:
+        raise space_not_found(space)
+    if right == WRITE != found:
+        text = (
+            f"This key may only read in the space {space!r}. Nothing was done. Ask the server's operator for another."
+        )
+        raise Forbidden("space_read_only", text)
+
+
+def _only_space(spaces: Mapping[str, str]) -> str:
+    if len(spaces) > 1:
+        text = f"This key is for several spaces: {', '.join(sorted(spaces))}. Name the `space` that is meant."
+        raise InvalidRequest("space_needed", text, param="space")
+    return next(iter(spaces))
+
+
+def tenant() -> Caller:
+    """Return the caller of a call about what a tenant's people share."""
+    return Caller(g.principal.tenant)
 
 
 def whole_tenant() -> Caller:
     """Return the caller of a change for all of a tenant. Raises Forbidden for one person's key."""
-    if g.principal.user_id is not None:
+    if not g.principal.is_whole_tenant:
         raise Forbidden(
             "key_of_one_person",
-            "This key belongs to one person, but the call changes something for everyone. Nothing was changed. Use a "
-            "key that was made without a user_id.",
+            "This key belongs to one person or space, but the call changes something for everyone. Nothing was "
+            "changed. Use a key that was made without a user_id and without spaces.",
         )
-    return caller(None)
+    return tenant()
 
 
 def is_only_tenant() -> bool:
@@ -156,7 +199,7 @@ def permissions() -> dict[str, bool]:
     """Return what the request's key may do; what it may not would be refused."""
     principal: Principal = g.principal
     change = principal.has_scope(ADMIN)
-    tenant = change and principal.user_id is None
+    tenant = change and principal.is_whole_tenant
     return {
         "chat": principal.has_scope(CHAT),
         "read": principal.has_scope(READ),
@@ -169,10 +212,10 @@ def permissions() -> dict[str, bool]:
 def idempotency_key(caller: Caller) -> str | None:
     """Return the request's Idempotency-Key as it is stored.
 
-    A person has a namespace of their own in the tenant, by a hash. A long value is hashed too.
+    A person has a namespace of their own in the tenant, and one in each space, by a hash. A long value is hashed too.
     """
     key = request.headers.get("Idempotency-Key") or None
-    if key is None or (caller.user_id is None and len(key) <= IDEMPOTENCY_KEY_CHARS):
+    if key is None or (caller.owner is None and len(key) <= IDEMPOTENCY_KEY_CHARS):
         return key
-    own = caller.user_id or ""
+    own = (caller.user_id or "") + (f"\0{caller.space}" if caller.space is not None else "")
     return hashlib.sha256(f"{len(own)} {own} {key}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,9 +12,10 @@ from flask import Response
 from marshmallow import Schema, fields
 
 from api.errors import RENDERERS
-from api.named_person import person_in_headers
+from api.named_person import person_in_headers, space_in_header
 from api.resource import ANY_SCOPE, ApiBlueprint
 from memory.errors import RecapError
+from models.owners import Whom
 from schemas.fields import CallerQuery
 
 PATH = "/mcp"
@@ -41,11 +42,13 @@ def exchange(query: dict[str, Any]) -> Response:
     """Exchange one message of the Model Context Protocol
 
     The revision 2026-07-28 is spoken, and the earlier ones that begin with `initialize`. A key that belongs to no
-    single person needs one named: by `user_id`, or by a header such as X-User-Id.
+    single person needs one named: by `user_id`, or by a header such as X-User-Id. With `space`, or X-Memory-Space, it
+    is the memory of that space.
     """
     from api.mcp_server import answer
 
-    return answer(query["user_id"] or person_in_headers("X-User-Id") or None)
+    user_id, space = query["user_id"]
+    return answer(Whom(user_id or person_in_headers("X-User-Id") or None, space or space_in_header()))
 
 
 def _render(error: RecapError) -> tuple[dict[str, Any], int]:

@@ -26,7 +26,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from pydantic import ValidationError
 
 from api.bodies import check_values
-from api.identity import caller, need_scope
+from api.identity import caller, need_right, need_scope
 from api.mcp_tools import TOOLS, session_uri
 from api.resource import current_engine
 from memory.access.keys import Principal
@@ -34,8 +34,8 @@ from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from memory.quoting import normalize
 from memory.users import require_memory
-from models.keys import READ
-from models.owners import Caller
+from models.keys import READ, WRITE
+from models.owners import Caller, Whom
 from schemas.fields import USER_ID_CHARS_MAX
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
@@ -95,6 +95,8 @@ class McpServer:
             raise Refused(mcp.INVALID_PARAMS, "There is no tool of this name. `tools/list` names them.")
         try:
             person = self._require(entry.scope)
+            if entry.question is not None and person.space is not None:  # it has others in it
+                need_scope(self.principal, entry.scope, own=False)
             if entry.question is not None and not _agreed(params.input_responses):
                 return self._ask(entry.question(self.engine, person))
             text, data = entry.call(self.engine, person, params.arguments or {})
@@ -158,11 +160,14 @@ class McpServer:
         Without a name it would be everybody's memory.
         """
         need_scope(self.principal, scope)
-        if self.person.user_id is None:
+        if self.person.space is not None and scope != READ:
+            need_right(self.principal, self.person.space, WRITE)
+        if self.person.owner is None:
             raise InvalidRequest(
                 "person_needed",
                 "Nobody said whose memory this is, so nothing was done. In the client's configuration, add "
-                "?user_id=NAME to the address or send the header X-User-Id, or use a key of one person.",
+                "?user_id=NAME to the address or send the header X-User-Id, or use a key of one person. A space is "
+                "named with ?space=NAME.",
             )
         require_memory(self.engine, self.person)
         return self.person
@@ -197,16 +202,16 @@ def error_data(error: RecapError) -> mcp.ErrorData:
     return mcp.ErrorData(code=number, message=error.message, data={"code": error.code})
 
 
-def answer(user_id: str | None) -> Response:
-    """Answer the message in the current request's body. user_id: as named beside it. Raises RecapError."""
+def answer(whom: Whom) -> Response:
+    """Answer the message in the current request's body. whom: as named beside it. Raises RecapError."""
     _check_origin()
     message = _read_message()
     if isinstance(message, mcp.JSONRPCNotification):
         return Response(status=202)
     g.mcp_id = message.id
-    if len(user_id or "") > USER_ID_CHARS_MAX:
+    if len(whom.user_id or "") > USER_ID_CHARS_MAX:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS_MAX} characters. Nothing was done.")
-    person = caller(user_id)  # another's name is 404 in each era
+    person = caller(whom)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
     server = McpServer(current_engine(), g.principal, person, can_ask=g.mcp_modern and _can_ask(message))

@@ -346,14 +346,15 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
 def _count(engine: Engine, caller: Caller) -> str:
     known = get_user_info(engine, caller)
     return (
-        f'Erase everything that Recap remembers of "{known.user_id}"? That is {known.facts} facts and {known.messages} '
-        f"messages in {known.sessions} conversations, with every summary and the profile. This can't be undone."
+        f'Erase everything that Recap remembers of "{known.space or known.user_id}"? That is {known.facts} facts and '
+        f"{known.messages} messages in {known.sessions} conversations, with every summary and the profile. This can't "
+        "be undone."
     )
 
 
 @_tool(Input(), Receipt(only=("erased", "pending", "erased_at")), ADMIN, destroys=True, question=_count)
 def forget_all(engine: Engine, caller: Caller, _: dict[str, Any]) -> Any:
-    """Forget the person completely
+    """Forget the person, or the space, completely
 
     Erases every fact, conversation, summary and the profile. Use it only when the person asks for exactly this; to
     forget one thing, use `delete_memory`. The client asks the person first, and nothing happens unless they agree.

@@ -1,4 +1,4 @@
-"""Find the person that another program's request names: in a header, as `user`, or as `metadata.user_id`."""
+"""Find the person that another program's request names, in a header or its body, and the space, in a header."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 from flask import g, request
 
 from api.identity import caller
-from models.owners import Caller
-from schemas.fields import UNSTORABLE, USER_ID_CHARS_MAX
+from models.owners import Caller, Whom
+from schemas.fields import ID, UNSTORABLE, USER_ID_CHARS_MAX
 
+SPACE_HEADER = "X-Memory-Space"
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 
 
@@ -29,8 +30,14 @@ def person_named(parameters: Mapping[str, Any]) -> str | None:
 
 
 def client_caller(parameters: Mapping[str, Any]) -> Caller:
-    """Return the caller of a client's request. Raises NotFound and LimitReached as `caller` does."""
-    return caller(person_named(parameters))
+    """Return the caller of a client's request. Raises NotFound, Forbidden and LimitReached as `caller` does."""
+    return caller(Whom(person_named(parameters), space_in_header()))
+
+
+def space_in_header() -> str | None:
+    """Return the name of the space that a request is made in, if a header says so."""
+    space = header(SPACE_HEADER)
+    return storable(space, fits=ID.fullmatch(space) is not None) if space else None
 
 
 def person_in_headers(*first: str) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller, whole_tenant
+from api.identity import caller, tenant, whole_tenant
 from api.resource import ApiBlueprint, current_engine
+from models.owners import Whom
 from schemas import profile as schema
-from schemas.fields import PageQuery
+from schemas.fields import WHOM, PageQuery
 
 blueprint = ApiBlueprint("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
 
 
 @blueprint.get(OF_PERSON, query=schema.ProfileQuery, returns=schema.Profile)
-def get_profile(query: dict[str, Any], user_id: str) -> Any:
+def get_profile(query: dict[str, Any], user_id: str | Whom) -> Any:
     """Read the profile as it is, or as it was at `as_of`"""
     return current_engine().profiles.get(caller(user_id), **query)
 
@@ -25,7 +26,7 @@ def get_profile(query: dict[str, Any], user_id: str) -> Any:
     returns=schema.Profile,
     errors={409: "The profile has changed since `expected_version`. Nothing was stored."},
 )
-def edit_profile(body: dict[str, Any], user_id: str) -> Any:
+def edit_profile(body: dict[str, Any], user_id: str | Whom) -> Any:
     """Edit the profile by a JSON Patch (RFC 6902)
 
     All of its operations apply, or none. The next prompt shows the new version. The model changes what a person wrote
@@ -34,20 +35,20 @@ def edit_profile(body: dict[str, Any], user_id: str) -> Any:
     return current_engine().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
 
 
-@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=("user_id",)), returns=schema.ProfilePage)
-def list_profile_versions(query: dict[str, Any], user_id: str) -> Any:
+@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), returns=schema.ProfilePage)
+def list_profile_versions(query: dict[str, Any], user_id: str | Whom) -> Any:
     """List all versions of the profile, newest first"""
     return current_engine().profiles.versions(caller(user_id), **query)
 
 
 @blueprint.post(f"{OF_PERSON}/rollback", body=schema.ProfileRollback, returns=schema.Profile)
-def roll_back_profile(body: dict[str, Any], user_id: str) -> Any:
+def roll_back_profile(body: dict[str, Any], user_id: str | Whom) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
     return current_engine().profiles.rollback(caller(user_id), body["version"])
 
 
 @blueprint.post(f"{OF_PERSON}/refresh", returns=schema.Profile, status=202)
-def refresh_profile(user_id: str) -> Any:
+def refresh_profile(user_id: str | Whom) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""
     return current_engine().profiles.refresh(caller(user_id))
 
@@ -55,7 +56,7 @@ def refresh_profile(user_id: str) -> Any:
 @blueprint.get("/profile/schema", returns=schema.SchemaOfProfiles)
 def get_profile_schema() -> dict[str, Any]:
     """Read the JSON Schema of the tenant's profiles"""
-    return {"schema": current_engine().profiles.schema(caller(None))}
+    return {"schema": current_engine().profiles.schema(tenant())}
 
 
 @blueprint.put("/profile/schema", body=schema.SchemaOfProfiles, returns=schema.SchemaOfProfiles)

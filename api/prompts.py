@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller, whole_tenant
+from api.identity import tenant, whole_tenant
 from api.resource import ApiBlueprint, current_engine
 from schemas import prompts as schema
 
@@ -14,13 +14,13 @@ blueprint = ApiBlueprint("prompts", "The instructions for the models, by name.")
 @blueprint.get("/prompts", returns=schema.PromptList)
 def list_prompts() -> dict[str, Any]:
     """List the prompts in use"""
-    return {"items": current_engine().prompts.all(caller(None))}
+    return {"items": current_engine().prompts.all(tenant())}
 
 
 @blueprint.get("/prompts/<name>", returns=schema.Prompt)
 def get_prompt(name: str) -> Any:
     """Read a prompt"""
-    return current_engine().prompts.get(caller(None), name)
+    return current_engine().prompts.get(tenant(), name)
 
 
 @blueprint.put("/prompts/<name>", body=schema.PromptPut, returns=schema.Prompt)

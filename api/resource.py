@@ -8,6 +8,7 @@ Invariants:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -21,8 +22,10 @@ from api.bodies import BodyParser
 from api.errors import REFUSALS, UNREADABLE
 from memory.engine import Engine
 from models.keys import ADMIN, READ
+from models.owners import Whom
 from schemas.errors import Error
 
+OF_USER = "/users/<path:user_id>"  # begins the calls about a person as a whole; each is there for a space too
 ANY_SCOPE = "any"  # of a call that every key may make
 EXTENSION = "recap"
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
@@ -98,6 +101,18 @@ class ApiBlueprint(Blueprint):
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
         files: its body may be bytes instead of JSON.
         """
+        if rule.startswith(OF_USER):
+            said: dict[str, Any] = {
+                "query": query,
+                "body": body,
+                "returns": returns,
+                "status": status,
+                "scope": scope,
+                "own": own,
+            }
+            said |= {"errors": errors, "turn": turn, "slow": slow, "files": files, "error_schema": error_schema}
+            of_space = rule.replace(OF_USER, "/spaces/<space>")
+            self.add_url_rule(of_space, view_func=_for_space(view_func), **said, **options)
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`. {NOT_LOCAL}"
@@ -121,6 +136,19 @@ class ApiBlueprint(Blueprint):
         view = self.doc(**described)(view)
         view.scope, view.own, view.slow, view.files = scope, own, turn or slow, files  # for the middleware
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
+
+
+def _for_space(view_func: Any) -> Any:
+    """Return the function of a call of a person's as one of a space's."""
+    name, about = view_func.__name__, view_func.__doc__.replace("a person", "a space")
+
+    @functools.wraps(view_func)
+    def of_space(*loaded: Any, space: str, **path: Any) -> Any:
+        return view_func(*loaded, user_id=Whom(None, space), **path)
+
+    of_space.__name__ = name.replace("user", "space") if "user" in name else f"{name}_of_space"
+    of_space.__doc__ = about.replace("the person", "the space").replace(" person ", " space ")
+    return of_space
 
 
 def current_engine() -> Engine:

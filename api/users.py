@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.identity import caller, permissions
+from api.identity import caller, need_scope, permissions
 from api.resource import ANY_SCOPE, ApiBlueprint, current_engine
 from memory import users
 from memory.erasing import erasing
@@ -17,6 +17,7 @@ from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, 
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
+from models.owners import Caller, Whom
 from schemas.fields import Receipt
 from schemas.users import Backlog, Me, User, UserChange
 
@@ -37,30 +38,37 @@ _DOCUMENT = {
 
 
 @blueprint.get("/users/<path:user_id>", returns=User)
-def get_user(user_id: str) -> Any:
+def get_user(user_id: str | Whom) -> Any:
     """Read how much is stored of a person"""
     return users.get_user_info(current_engine(), caller(user_id))
 
 
 @blueprint.patch("/users/<path:user_id>", body=UserChange, returns=User)
-def change_user(body: dict[str, Any], user_id: str) -> Any:
+def change_user(body: dict[str, Any], user_id: str | Whom) -> Any:
     """Turn the memory of a person off, or on again"""
-    return users.change_user(current_engine(), caller(user_id), body)
+    return users.change_user(current_engine(), _for_all(caller(user_id)), body)
 
 
 @blueprint.delete("/users/<path:user_id>", returns=Receipt, slow=True)
-def erase_user(user_id: str) -> Any:
+def erase_user(user_id: str | Whom) -> Any:
     """Erase everything of a person, for good
 
     When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the
     database's files as well. A reply that is being written is not stored.
     """
-    return erasing.erase_user(current_engine(), caller(user_id))
+    return erasing.erase_user(current_engine(), _for_all(caller(user_id)))
+
+
+def _for_all(owner: Caller) -> Caller:
+    """Return the caller. Raises Forbidden for a space if the key lacks `admin`: the space is not theirs alone."""
+    if owner.space is not None:
+        need_scope(g.principal, ADMIN, own=False)
+    return owner
 
 
 @blueprint.get("/users/<path:user_id>/export", query=ExportQuery, returns=ExportDocument, scope=ADMIN, slow=True)
 @blueprint.doc(responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}})
-def export_user(query: dict[str, Any], user_id: str) -> Response:
+def export_user(query: dict[str, Any], user_id: str | Whom) -> Response:
     """Export everything of a person as one JSON document, or as Markdown to read
 
     The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
@@ -104,7 +112,7 @@ def import_document(query: dict[str, Any]) -> Any:
 
 
 @blueprint.get("/users/<path:user_id>/summaries", returns=Backlog)
-def get_backlog(user_id: str) -> Any:
+def get_backlog(user_id: str | Whom) -> Any:
     """Read how much of a person's sessions no summary covers
 
     After an import, no summary covers the imported messages.
@@ -113,7 +121,7 @@ def get_backlog(user_id: str) -> Any:
 
 
 @blueprint.post("/users/<path:user_id>/summaries", returns=Backlog, status=202)
-def summarise_backlog(user_id: str) -> Any:
+def summarise_backlog(user_id: str | Whom) -> Any:
     """Summarise all of a person's sessions, and take facts from them
 
     The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as many
@@ -123,7 +131,7 @@ def summarise_backlog(user_id: str) -> Any:
 
 
 @blueprint.delete("/users/<path:user_id>/summaries", returns=Backlog)
-def cancel_backlog(user_id: str) -> Any:
+def cancel_backlog(user_id: str | Whom) -> Any:
     """Cancel the updates of summaries that have not begun
 
     Summaries that were made stay. A session that goes on is summarised as usual.

@@ -18,17 +18,20 @@ from models.owners import Caller
 
 @click.command("import", cls=Command)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--user", "user_id", required=True, help="The person whose memory it becomes.")
+@click.option("--user", "user_id", help="The person whose memory it becomes.")
+@click.option("--space", help="The space whose memory it becomes.")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
 @click.option("--summarise", is_flag=True, help="Have the mini model read it too, once you have seen what that takes.")
 @with_appcontext
-def import_files(files: tuple[Path, ...], user_id: str, tenant: str, summarise: bool) -> None:
+def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None, tenant: str, summarise: bool) -> None:
     """Import FILES, beside a running server: a .zip, JSON, JSON Lines or Markdown.
 
     Each file is checked before anything of it is stored. What is stored already is left as it is, so the command can be
     repeated after it was interrupted. Without --summarise, no model is called.
     """
-    engine, caller = current_engine(), Caller(tenant, user_id)
+    if (user_id is None) == (space is None):
+        raise click.UsageError("Say whose memory it becomes, with --user or --space.")
+    engine, caller = current_engine(), Caller(tenant, user_id, space)
     for path in files:
         with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)

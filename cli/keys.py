@@ -10,6 +10,7 @@ from api.resource import current_engine
 from cli import Commands
 from memory.access.keys import CACHE_SECONDS, KeyInfo
 from models.keys import SCOPES
+from models.keys import SPACE_RIGHTS as RIGHTS
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
 
@@ -25,10 +26,19 @@ keys = Commands("keys", help="API keys: who may call, whose data they see, and w
     help=f"What it is for: {'; '.join(f'{name}: {about}' for name, about in SCOPES.items())}. Repeat it for several; "
     "without it, all.",
 )
+@click.option(
+    "--space",
+    "spaces",
+    multiple=True,
+    metavar="NAME:RIGHT",
+    help=f"A space that it opens, and what for: {'; '.join(f'{name}: {text}' for name, text in RIGHTS.items())}. "
+    "Repeat it for several. Without --user, the key is for these spaces alone; with neither, for everybody and all.",
+)
 @click.option("--label", default="", help="What you call it.")
-def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], label: str) -> None:
+def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], spaces: tuple[str, ...], label: str) -> None:
     """Make a key, and show it once."""
-    key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label)
+    rights = {name: right for name, _, right in (space.rpartition(":") for space in spaces)}
+    key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label, rights)
     click.echo(key)
     click.echo(
         f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
@@ -75,7 +85,10 @@ def disconnect(connection_id: int) -> None:
 
 
 def _for_whom(info: KeyInfo) -> str:
-    return f"of the tenant {info.tenant}" if info.user_id is None else f"of {info.user_id} in the tenant {info.tenant}"
+    spaces = ", ".join(f"{name} ({right})" for name, right in info.spaces.items())
+    if info.user_id is None:
+        return f"of the space {spaces} in the tenant {info.tenant}" if spaces else f"of the tenant {info.tenant}"
+    return f"of {info.user_id}{f' with {spaces}' if spaces else ''} in the tenant {info.tenant}"
 
 
 def _line(info: KeyInfo) -> str:

@@ -23,17 +23,19 @@ from app import make_schema
 from cli import Command
 from memory.access.keys import Principal
 from memory.errors import RecapError
+from models.keys import WRITE
 from models.owners import Caller
 
 T = TypeVar("T")
 
 
 @click.command("mcp", cls=Command)
-@click.option("--user", "user_id", required=True, help="The person whose memory it is.")
+@click.option("--user", "user_id", required=True, help="The person whose memory it is, or who acts in the space.")
+@click.option("--space", help="The space whose memory it is instead.")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
 @with_appcontext
-def mcp(user_id: str, tenant: str) -> None:
-    """Serve one person's memory to an MCP client over stdin and stdout.
+def mcp(user_id: str, space: str | None, tenant: str) -> None:
+    """Serve the memory of one person, or of a space, to an MCP client over stdin and stdout.
 
     A new data folder gets its schema first: the client that starts this command has nobody who would make it.
     """
@@ -46,11 +48,12 @@ def mcp(user_id: str, tenant: str) -> None:
         raise click.ClickException(text) from error
     make_schema(current_app)
     engine = current_engine()
+    principal = Principal(tenant, user_id, spaces={space: WRITE} if space is not None else None)
 
     def in_thread(method: Callable[[McpServer, Any], T]) -> Callable[[Any, Any], Awaitable[T]]:
         async def answer(context: Any, params: Any) -> T:
             can_ask = can_show_forms(context.session.client_capabilities)
-            methods = McpServer(engine, Principal(tenant, user_id), Caller(tenant, user_id), can_ask)
+            methods = McpServer(engine, principal, Caller(tenant, user_id, space), can_ask)
             try:
                 return await anyio.to_thread.run_sync(method, methods, params)
             except RecapError as error:

@@ -4,7 +4,7 @@ Each part imports only parts further down this list (import-linter holds it):
 
 job_kinds   the handler of each kind of job
 erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
-users, transfer    what is stored of a person, counted; export and import
+users, transfer, spaces    what is stored of a person, counted; export and import; memory that persons share
 engine      all parts below, built once for a process
 turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
 transcripts    the lists of messages that programs send with each request

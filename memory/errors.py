@@ -75,6 +75,11 @@ def user_not_found(user_id: str | None) -> NotFound:
     return NotFound("user_not_found", f"Nothing is stored of a user {user_id!r}.", param="user_id")
 
 
+def space_not_found(space: str) -> NotFound:
+    """Return the error for a space without rows; the same for one that the key does not open."""
+    return NotFound("space_not_found", f"Nothing is stored of a space {space!r}.", param="space")
+
+
 class Conflict(RecapError):
     """Another request or job got there first (409)."""
 

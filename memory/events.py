@@ -145,7 +145,7 @@ _SOURCES = (
         {"profile": _V.value},
     ),
     _Source(
-        *("e", ("fact.forgotten", "job.failed", "person.erased"), select(_E.id)),
+        *("e", ("fact.forgotten", "job.failed", "person.erased", "space.erased"), select(_E.id)),
         *(_E.id, _E.at, _E.owner_id, _E.type),
         {"more": _E.data},
         {},
@@ -170,9 +170,12 @@ _WRITERS = select(_LOCKS.c.virtualtransaction).where(
 
 
 def of_caller(caller: Caller) -> ColumnElement[bool]:
-    """Return the condition for the owners whose events a caller gets: a person's own, or a tenant's of all."""
+    """Return the condition for the owners whose events a caller gets: a person or a space, or all of a tenant."""
     of_tenant = _O.tenant == caller.tenant
-    return of_tenant if caller.user_id is None else and_(of_tenant, _O.kind == "user", _O.name == caller.user_id)
+    if caller.owner is None:
+        return of_tenant
+    kind, name = caller.owner
+    return and_(of_tenant, _O.kind == kind, _O.name == name)
 
 
 def parse_position(raw: str) -> Position:
@@ -259,8 +262,9 @@ def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> di
     described = {}
     for row_id, type_name, owner_kind, name, *values in rows:
         data = dict(zip(columns, values, strict=True))
-        user_id = name if owner_kind == "user" else None
-        described[row_id] = type_name, {"user_id": user_id, **data.pop("more", {}), **data}
+        of_space = {"space": name} if owner_kind == "space" else {}
+        named = {"user_id": name if owner_kind == "user" else None, **of_space}
+        described[row_id] = type_name, {**named, **data.pop("more", {}), **data}
     return described
 
 

@@ -80,7 +80,7 @@ class Feedback:
                 examples.keep(tx, exchange, self.now(), tags=(), rating=BEST)
             elif thumbs is not None:
                 examples.drop(tx, exchange, self.now())
-            is_for_model = self.settings.feedback != "off" and owner.kind == "user" and (text or thumbs == "down")
+            is_for_model = self.settings.feedback != "off" and owner.is_named and (text or thumbs == "down")
             value = {
                 "thumbs": None if thumbs == "none" else thumbs,
                 "text": text,

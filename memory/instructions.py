@@ -120,8 +120,8 @@ class Instructions:
     # -- in a transaction of the caller
 
     def text_of(self, tx: Transaction, owner: OwnerRow, name: str) -> str:
-        """Return the text that the prompts of an owner, who is a user, show under this name."""
-        return self._shown(tx, Caller(owner.tenant, owner.user_id)).get(name, Instruction(name)).text
+        """Return the text that the prompts of an owner, a user or a space, show under this name."""
+        return self._shown(tx, owner.caller).get(name, Instruction(name)).text
 
     def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
         """Return the characters that an owner's instruction may have, beside the others."""
@@ -178,7 +178,7 @@ class Instructions:
             )
         documents.write(tx, owner.id, put, self.now(), author=author, sources=sources)
         self._drop_proposal(tx, owner, put.key)
-        return self._shown(tx, Caller(owner.tenant, owner.user_id))[put.key]
+        return self._shown(tx, owner.caller)[put.key]
 
     def _drop_proposal(self, tx: Transaction, owner: OwnerRow, name: str) -> None:
         proposal = self._item(tx, owner, name, PROPOSALS)

@@ -145,7 +145,8 @@ def _visible(caller: Caller | None) -> Any:
     if caller is None:
         return query
     query = query.where(JobRow.tenant == caller.tenant)
-    if caller.user_id is not None:
-        theirs = OwnerRow.tenant == caller.tenant, OwnerRow.kind == "user", OwnerRow.name == caller.user_id
+    if caller.owner is not None:
+        kind, name = caller.owner
+        theirs = OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name
         query = query.where(JobRow.owner_id == select(OwnerRow.id).where(*theirs).scalar_subquery())
     return query

@@ -28,7 +28,8 @@ class UserInfo:
     calls on this day of UTC.
     """
 
-    user_id: str
+    user_id: str | None
+    space: str | None
     remember: bool
     sessions: int
     messages: int
@@ -59,7 +60,8 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
         valid = select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None, now))
         count, first, last = message_span(tx, MessageRow.owner_id == owner.id)
         return UserInfo(
-            user_id=owner.name,
+            user_id=owner.user_id,
+            space=owner.space,
             remember=owner.remember,
             sessions=count_of(tx, sessions),
             messages=count,

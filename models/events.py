@@ -21,6 +21,7 @@ EVENT_TYPES = {
     "profile.updated": "a person's profile has a new version",
     "job.failed": "a job failed for the last time, until somebody retries it",
     "person.erased": "everything of a person was erased; only those who listen to the whole tenant get this",
+    "space.erased": "everything of a space was erased; told as `person.erased` is",
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Date, ForeignKey, String, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column
@@ -13,10 +14,10 @@ from models.base import NEVER_REUSED, Base, BigId
 
 
 class OwnerRow(Base):
-    """Owner: a tenant's user, a session that was made without a user, or the tenant itself.
+    """Owner: a tenant's user, a space that several users share, a session of neither, or the tenant itself.
 
-    `kind` is `user`, `session` or `tenant`, `name` the user_id, the session's id, or nothing: a session called `ada`
-    and a user called `ada` are different owners.
+    `kind` is `user`, `space`, `session` or `tenant`; `name` the user_id, the space's name, the session's id, or
+    nothing: a session called `ada` and a user called `ada` are different owners.
     """
 
     __tablename__ = "owners"
@@ -37,6 +38,20 @@ class OwnerRow(Base):
     @property
     def user_id(self) -> str | None:
         return self.name if self.kind == "user" else None
+
+    @property
+    def space(self) -> str | None:
+        return self.name if self.kind == "space" else None
+
+    @property
+    def is_named(self) -> bool:
+        """Return whether it is a user or a space, whose sessions share a memory."""
+        return self.kind in ("user", "space")
+
+    @property
+    def caller(self) -> Caller:
+        """Return the caller who means this owner: a user, a space, or the tenant."""
+        return Caller(self.tenant, self.user_id, self.space)
 
     @property
     def index_key(self) -> str:
@@ -63,12 +78,30 @@ class SpendingRow(Base):
     tokens: Mapped[int] = mapped_column(BigInteger, default=0)
 
 
+class Whom(NamedTuple):
+    """Whom a request names: the user who acts, and the space whose memory it is about instead of their own."""
+
+    user_id: str | None = None
+    space: str | None = None
+
+
 @dataclass(frozen=True)
 class Caller:
-    """Caller: a tenant, and within it the user that the application named, if any."""
+    """Caller: a tenant, and within it the user who acts, if the application named one.
+
+    space: whose memory the call reads and writes, instead of the user's own.
+    """
 
     tenant: str = "default"
     user_id: str | None = None
+    space: str | None = None
+
+    @property
+    def owner(self) -> tuple[str, str] | None:
+        """Return the kind and the name of the owner whose memory is meant; None: none is named."""
+        if self.space is not None:
+            return "space", self.space
+        return None if self.user_id is None else ("user", self.user_id)
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,11 @@ class LaneRow(Base):
 
 @dataclass(frozen=True)
 class Webhook:
-    """Webhook as it is shown. user_id: None for one that gets the events of the whole tenant. secret: shown once."""
+    """Webhook as it is shown. user_id, space: whose events it gets; neither: the whole tenant's. secret: shown once."""
 
     id: int
     user_id: str | None
+    space: str | None
     url: str
     types: list[str]
     words: bool

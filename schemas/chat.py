@@ -19,10 +19,11 @@ from schemas.fields import (
     MODEL_CHARS,
     OPTIONAL,
     SOMETIMES,
-    Input,
+    CallerQuery,
     Items,
     PageQuery,
     SessionId,
+    SpaceName,
     Text,
     TimeZone,
     UserId,
@@ -114,7 +115,7 @@ class Said(ValueSchema):
     content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
 
 
-class Question(Input):
+class Question(CallerQuery):
     """Message for which the memory is read, and the person whose memory it is."""
 
     long = True
@@ -123,6 +124,7 @@ class Question(Input):
         required=True, metadata=describe('Its text, or {"role": "user", "content": "..."}.')
     )
     user_id = UserId(**OPTIONAL)
+    space = SpaceName(**OPTIONAL)
     timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday". The default is UTC.'))
     history = Items(fields.Nested(Said), HISTORY_MAX, load_default=(), metadata=_HISTORY)
 

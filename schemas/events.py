@@ -17,7 +17,8 @@ _WORDS = "Only with `words`."
 class EventData(Schema):
     """Data of an event: what its type has. With `words` also what people and models said."""
 
-    user_id = fields.String(allow_none=True, metadata=describe("Null for a session without a person."))
+    user_id = fields.String(allow_none=True, metadata=describe("Null in a space, and for a session without a person."))
+    space = fields.String(metadata=describe("Only in a space."))
     session_id = fields.String(allow_none=True)
     message_id = fields.Integer()
     role = fields.String()

@@ -10,10 +10,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import RAISE, Schema, ValidationError, fields, post_load, pre_load, validate
 
+from models.owners import Whom
+
 WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
 MODEL_CHARS = 256  # of a model's name
 USER_ID_CHARS_MAX = 256
+WHOM = ("user_id", "space")  # the fields that say whose memory is meant
 UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
 INT32_MAX = 2**31 - 1
@@ -61,6 +64,16 @@ class UserId(Text):
     def __init__(self, **kwargs: Any) -> None:
         described = describe("The person whose data it is, by the application's own name for them.")
         super().__init__(validate=validate.Length(1, USER_ID_CHARS_MAX), metadata=described, **kwargs)
+
+
+class SpaceName(SessionId):
+    """Name of a space: 1 to 128 characters without white space or slashes."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        described = describe(
+            "The space whose memory it is, instead of the person's own; `user_id` is then who acts in it."
+        )
+        super().__init__(metadata=described, **kwargs)
 
 
 class UtcDateTime(fields.AwareDateTime):
@@ -155,9 +168,20 @@ class ValueSchema(Input):
 
 
 class CallerQuery(Input):
-    """Person for whom the call is made. Without it, the session or fact itself tells whose it is."""
+    """Person for whom the call is made, and the space it is made in, if any.
+
+    Without both, the session or fact itself tells whose it is. They load as one value, `Whom`, under `user_id`.
+    """
 
     user_id = UserId(load_default=None)
+    space = SpaceName(load_default=None)
+
+    @post_load
+    def _whom(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        if "user_id" not in self.fields:
+            return data
+        space = data.pop("space")
+        return {**data, "user_id": Whom(data["user_id"], space)}
 
 
 class Rollback(CallerQuery):
@@ -214,6 +238,7 @@ class Receipt(Schema):
     )
     erased_at = UtcDateTime()
     user_id = fields.String(attribute="named.user_id", metadata=SOMETIMES)
+    space = fields.String(attribute="named.space", metadata=SOMETIMES)
     session_id = fields.String(attribute="named.session_id", metadata=SOMETIMES)
     message_id = fields.Integer(attribute="named.message_id", metadata=SOMETIMES)
     fact_id = fields.Integer(attribute="named.fact_id", metadata=SOMETIMES)

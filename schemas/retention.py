@@ -23,6 +23,7 @@ class Archive(Schema):
 
     id = fields.Integer()
     user_id = fields.String(allow_none=True)
+    space = fields.String(allow_none=True)
     session_id = fields.String(metadata=describe("The id that the session had."))
     title = fields.String()
     message_count = fields.Integer()

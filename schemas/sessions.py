@@ -53,6 +53,7 @@ class Session(Schema):
 
     id = fields.String()
     user_id = fields.String(allow_none=True)
+    space = fields.String(allow_none=True, metadata=describe("The space that it stands in."))
     title = fields.String()
     system_prompt = fields.String(allow_none=True)
     pinned = fields.Boolean()

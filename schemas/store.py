@@ -15,6 +15,7 @@ from schemas.fields import (
     OPTIONAL,
     SOMETIMES,
     UNSTORABLE,
+    WHOM,
     CallerQuery,
     Items,
     Text,
@@ -183,7 +184,7 @@ _OPERATIONS: dict[str, tuple[type[CallerQuery], type[Operation], str]] = {  # wi
     "search": (SearchItems, Search, "found"),
     "namespaces": (NamespaceQuery, ListNamespaces, "namespaces"),
 }
-_SCHEMAS = {name: schema(exclude=("user_id",)) for name, (schema, _, _) in _OPERATIONS.items()}
+_SCHEMAS = {name: schema(exclude=WHOM) for name, (schema, _, _) in _OPERATIONS.items()}
 _RESULTS = {operation: result for _, operation, result in _OPERATIONS.values()}
 
 
@@ -205,7 +206,9 @@ class Batch(CallerQuery):
 
     operations = Items(
         _Operation(
-            metadata=describe(f"`op`, one of {', '.join(_OPERATIONS)}, and the fields of that call but `user_id`.")
+            metadata=describe(
+                f"`op`, one of {', '.join(_OPERATIONS)}, and the fields of that call but `user_id` and `space`."
+            )
         ),
         BATCH_MAX,
         least=1,

@@ -14,9 +14,10 @@ REMEMBER = describe(
 
 
 class User(Schema):
-    """Amounts that are stored of a person."""
+    """Amounts that are stored of a person or a space."""
 
-    user_id = fields.String()
+    user_id = fields.String(allow_none=True)
+    space = fields.String(allow_none=True)
     remember = fields.Boolean(metadata=REMEMBER)
     sessions = fields.Integer()
     messages = fields.Integer(metadata=describe("Messages that were not replaced or erased."))
@@ -47,11 +48,22 @@ class Me(Schema):
     """Holder of a key."""
 
     tenant = fields.String()
-    user_id = fields.String(allow_none=True, metadata=describe("The one person the key belongs to; null: any person."))
+    user_id = fields.String(
+        allow_none=True, metadata=describe("The one person the key belongs to; null: any person, or nobody.")
+    )
     scopes = fields.Function(
         lambda me: [scope for scope in SCOPES if scope in me["scopes"]],
         metadata=describe(
             "The scopes of the key, of `chat`, `read` and `admin`.", type="array", items={"type": "string"}
+        ),
+    )
+    spaces = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        allow_none=True,
+        metadata=describe(
+            "The spaces that the key names, each with its right there: `read` or `write`. Null: it names none; without "
+            "a person, it opens every space."
         ),
     )
     may = fields.Dict(

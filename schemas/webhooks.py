@@ -6,7 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from models.events import EVENT_TYPES
 from schemas.events import TYPES
-from schemas.fields import CallerQuery, Items, Text, UtcDateTime, describe, list_of, one_of
+from schemas.fields import WHOM, CallerQuery, Items, Text, UtcDateTime, describe, list_of, one_of
 
 URL_CHARS = 2000
 
@@ -21,7 +21,7 @@ _WORDS = fields.Boolean(metadata=describe("With what people and models said."))
 
 
 class WebhookCreate(CallerQuery):
-    """Webhook to make. Without a `user_id` it gets the events of the whole tenant."""
+    """Webhook to make. Without a `user_id` or a `space` it gets the events of the whole tenant."""
 
     url, types, words = _URL, _TYPES, _WORDS
 
@@ -30,7 +30,7 @@ class WebhookChange(WebhookCreate):
     """Changes of a webhook."""
 
     class Meta:
-        exclude = ("user_id",)
+        exclude = WHOM
 
     enabled = fields.Boolean(metadata=describe("`true` delivers everything since it was disabled."))
 
@@ -50,7 +50,8 @@ class Webhook(Schema):
     """Webhook. Its secret is shown once, when it is made."""
 
     id = fields.Integer()
-    user_id = fields.String(allow_none=True, metadata=describe("Null: it gets the events of the whole tenant."))
+    user_id = fields.String(allow_none=True, metadata=describe("The person whose events it gets."))
+    space = fields.String(allow_none=True, metadata=describe("The space whose events it gets; neither: the tenant's."))
     url = fields.String()
     types = fields.List(fields.String(), metadata=describe("Empty: all."))
     words = fields.Boolean()

@@ -174,6 +174,7 @@ LOOKING = {  # beside what is read with GET
 }
 NOT_JUST_LOOKING = {
     "GET /api/users/{user_id}/export",
+    "GET /api/spaces/{space}/export",
     "GET /api/archives/{archive_id}",
     "GET /api/model-server",
     "GET /api/retention",
@@ -290,10 +291,12 @@ def test_a_route_without_a_mark_asks_for_admin(app: Flask) -> None:
 
 def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
     everything = {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"], "may": MAY}
+    everything["spaces"] = None
     assert good(app.test_client().get("/api/me")) == everything
     bound, _ = made(app, "acme", user_id="ada", scopes=["read", "chat"])
     may = {**MAY, "tenant": False, "server": False}
-    assert good(bound.get("/api/me")) == {"tenant": "acme", "user_id": "ada", "scopes": ["chat", "read"], "may": may}
+    hers = {"tenant": "acme", "user_id": "ada", "scopes": ["chat", "read"], "spaces": None, "may": may}
+    assert good(bound.get("/api/me")) == hers
     failed(app.test_client().get("/api/me"), 401, "api_key_missing")
 
 

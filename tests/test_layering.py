@@ -48,6 +48,7 @@ SHORT = {
         "api/examples.py",
         "api/feedback.py",
         "api/jobs.py",
+        "api/spaces.py",
         "cli/index.py",
         "cli/logs.py",
         "cli/serve.py",

@@ -4,8 +4,9 @@ Each call is made with one id in it exchanged, for one of somebody else's and fo
 have the same status, words and headers, and cost the same SQL statements: neither what is said nor the work done for it
 may tell whether somebody has such a thing.  With ids of the caller's own the same calls have to succeed.
 
-The others are another tenant's, another person of the same tenant's where both have keys of their own, and one of these
-whose sessions have the same ids.  A new call, or a new field for an id, fails here until it is in the table.
+The others are another tenant's, another person of the same tenant's where both have keys of their own, one of these
+whose sessions have the same ids, and another space's where both have a key of one space: there the same calls name a
+space in the place of the person.  A new call, or a new field for an id, fails here until it is in the table.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from tests.http import Body, append, good, listings, read_all, said
 from tests.test_auth import METHODS, with_key
 
 SECRET = "sencha"  # of all that the other said
-CASES = ("tenants", "persons", "namesakes")
+CASES = ("tenants", "persons", "namesakes", "spaces")
+WALKED = ("tenants", "persons", "spaces")
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "DELETE /api/model-server": (NO_IDS,),
     "POST /api/model-server/test": (NO_IDS,),
     "GET /api/me": (NO_IDS,),
+    "GET /api/spaces": (NO_IDS,),
     "POST /v1/chat/completions": (
         *(
             openai({name: SESSION}, makes=name)
@@ -264,6 +267,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /health/live": (NO_IDS,),
     "GET /health/ready": (NO_IDS,),
 }
+OF_SPACES = ("/api/users/{user_id}", "/api/spaces/{space}")  # beginnings of calls that are there for both
 OF_A_PERSON = ("/api/graph", "/api/recall/unhelpful")  # which ask whose they are
 WHOLE_TENANTS = {
     "GET /api/prompts/{name}",
@@ -291,6 +295,21 @@ def app(make_app: MakeApp) -> Flask:
 
 
 # -- the world
+
+
+class InSpace(FlaskClient):
+    """A client that says `space` wherever the calls here say whose memory they mean."""
+
+    def open(self, *args: Any, **options: Any) -> TestResponse:  # type: ignore[override]
+        address, *more = args
+        for part in ("query_string", "json"):
+            if isinstance(options.get(part), dict):
+                options[part] = {"space" if name == "user_id" else name: value for name, value in options[part].items()}
+        if "X-User-Id" in options.get("headers", {}):
+            options["headers"] = {**options["headers"], "X-Memory-Space": options["headers"]["X-User-Id"]}
+            del options["headers"]["X-User-Id"]
+        address = address.replace("/api/users/", "/api/spaces/").replace("?user_id=", "?space=")
+        return super().open(address, *more, **options)
 
 
 @dataclass(frozen=True)
@@ -382,8 +401,13 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
 def make_world(app: Flask, case: str) -> World:
     keys = engine_of(app).keys
     tenants, session = case == "tenants", "tea" if case == "namesakes" else "{}s-tea"
-    bob = with_key(app, keys.create("globex" if tenants else "acme", None if tenants else "bob")[0])
-    ada = with_key(app, keys.create("acme", None if tenants else "ada")[0])
+    if case == "spaces":
+        app.test_client_class = InSpace
+        opens: list[dict[str, Any]] = [{"spaces": {name: "write"}} for name in ("bob", "ada")]
+    else:
+        opens = [{}, {}] if tenants else [{"user_id": "bob"}, {"user_id": "ada"}]
+    bob = with_key(app, keys.create("globex" if tenants else "acme", **opens[0])[0])
+    ada = with_key(app, keys.create("acme", **opens[1])[0])
     his = fill(bob, "bob", session.format("bob"), "brief" if tenants else None, SECRET)
     hers = fill(ada, "ada", session.format("ada"), "terse" if tenants else None, "coffee")
     hers["new session"] = "adas-new"
@@ -400,7 +424,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator
     """Worlds that many calls are made in, none of which may leave a trace in what is Bob's."""
     with ExitStack() as stack:
         apps = {
-            case: stack.enter_context(an_app(tmp_path_factory.mktemp(case), migrated, **TO_HOOK)) for case in CASES[:2]
+            case: stack.enter_context(an_app(tmp_path_factory.mktemp(case), migrated, **TO_HOOK)) for case in WALKED
         }
         here = {case: make_world(app, case) for case, app in apps.items()}
         before = {case: world.bob.everything() for case, world in here.items()}
@@ -505,7 +529,7 @@ def check(here: World, call: str, request: Request, name: str) -> None:
     theirs, nobodys = (asked(here, call, request, name, of) for of in (here.bob.ids, here.nobodys))
     assert told(theirs) == told(nobodys)
     assert theirs.statements == nobodys.statements
-    passed_over = name in request.lists and not (here.case == "persons" and name in NAMES_A_PERSON)
+    passed_over = name in request.lists and not (here.case in ("persons", "spaces") and name in NAMES_A_PERSON)
     assert theirs.answer.status_code == (200 if passed_over else 404), theirs.answer.text
     assert SECRET not in theirs.answer.text.lower().replace(f'"{SECRET}"', "")
     if passed_over:
@@ -531,7 +555,7 @@ def test_what_is_another_persons_looks_like_what_is_not_there(
     check(worlds["persons"], call, request_, name)
 
 
-@pytest.mark.parametrize("case", CASES[:2])
+@pytest.mark.parametrize("case", WALKED)
 def test_among_ones_own_the_same_id_is_another_thing(app: Flask, case: str) -> None:
     here = make_world(app, case)
     before = here.bob.everything()
@@ -542,6 +566,13 @@ def test_among_ones_own_the_same_id_is_another_thing(app: Flask, case: str) -> N
         assert answer.status_code < 300, f"{call} {name}: {answer.text}"
         assert SECRET not in answer.text.lower(), f"{call} {name}"
     assert here.bob.everything() == before
+
+
+@pytest.mark.parametrize(("call", "request_", "name"), probes("spaces", made=False))
+def test_what_is_another_spaces_looks_like_what_is_not_there(
+    worlds: Worlds, call: str, request_: Request, name: str
+) -> None:
+    check(worlds["spaces"], call, request_, name)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -572,7 +603,7 @@ def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
 # -- what goes from one answer into the next request
 
 
-@pytest.mark.parametrize("case", CASES[:2])
+@pytest.mark.parametrize("case", WALKED)
 def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str) -> None:
     here = make_world(app, case)
     for owner in (here.bob, here.ada):
@@ -591,7 +622,7 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         facts = [{"id": 1, "text": "Drinks a lot", "scope": "user", **made, "links": links}]
         document = {"format": "recap-export", "version": 1, "facts": facts}
         good(client.post(f"/api/import?user_id={owner.ids['user']}", json=document))
-    addresses = listings(here.bob.client)
+    addresses = [path for path in listings(here.bob.client) if not path.startswith((OF_SPACES[1], "/api/spaces"))]
     assert len(addresses) >= 6
     for path in addresses:
         of_his, of_hers = (
@@ -627,6 +658,11 @@ def test_anothers_idempotency_key_is_a_new_one(app: Flask, case: str) -> None:
 
 def test_every_call_and_every_field_for_an_id_is_in_the_table(client: FlaskClient) -> None:
     document = good(client.get("/openapi.json"))
+    for path in [one for one in document["paths"] if one.startswith(OF_SPACES[1])]:
+        assert path.replace(OF_SPACES[1], OF_SPACES[0]) in document["paths"], (
+            "the case of spaces walks it as a person's"
+        )
+        del document["paths"][path]
     there: dict[str, set[str]] = {}
     for path, calls in document["paths"].items():
         for method, operation in calls.items():

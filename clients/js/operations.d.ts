@@ -22,6 +22,7 @@ export interface Appended {
 export interface Archive {
   id: number;
   user_id: string | null;
+  space: string | null;
   session_id: string;
   title: string;
   message_count: number;
@@ -138,6 +139,7 @@ export interface Event {
 }
 export interface EventData {
   user_id: string | null;
+  space: string;
   session_id: string | null;
   message_id: number;
   role: string;
@@ -206,7 +208,8 @@ export interface ExportDocument {
   format: any;
   version: any;
   exported_at: string;
-  user_id: string;
+  user_id: string | null;
+  space: string | null;
   remember: boolean;
   sessions: ExportedSession[];
   facts: ExportedFact[];
@@ -475,6 +478,7 @@ export interface Me {
   tenant: string;
   user_id: string | null;
   scopes: string[];
+  spaces: Record<string, string> | null;
   may: Record<string, boolean>;
 }
 export interface Memory {
@@ -620,6 +624,7 @@ export interface Receipt {
   pending: string[];
   erased_at: string;
   user_id?: string;
+  space?: string;
   session_id?: string;
   message_id?: number;
   fact_id?: number;
@@ -717,6 +722,7 @@ export interface Sections {
 export interface Session {
   id: string;
   user_id: string | null;
+  space: string | null;
   title: string;
   system_prompt: string | null;
   pinned: boolean;
@@ -755,6 +761,15 @@ export interface ShownText {
   version: number;
   text: string;
   of_tenant: boolean;
+}
+export interface Space {
+  name: string;
+  right: "read" | "write";
+  created_at: string | null;
+}
+export interface SpacePage {
+  items: Space[];
+  next_cursor: string | null;
 }
 export interface Stopping {
   stopping: boolean;
@@ -844,7 +859,8 @@ export interface UnhelpfulPage {
   next_cursor: string | null;
 }
 export interface User {
-  user_id: string;
+  user_id: string | null;
+  space: string | null;
   remember: boolean;
   sessions: number;
   messages: number;
@@ -867,6 +883,7 @@ export interface VersionsList {
 export interface Webhook {
   id: number;
   user_id: string | null;
+  space: string | null;
   url: string;
   types: string[];
   words: boolean;
@@ -883,6 +900,7 @@ export interface WebhookList {
 export interface WebhookMade {
   id: number;
   user_id: string | null;
+  space: string | null;
   url: string;
   types: string[];
   words: boolean;
@@ -904,103 +922,119 @@ export interface WrittenFact {
 }
 export declare class Operations {
   /** Send a message and get the reply. */
-  chat(message: string | Record<string, any>, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
+  chat(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
   /** Send a message and get the reply. */
-  stream(message: string | Record<string, any>, options?: { timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
+  stream(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
   /** List sessions, newest first. */
-  sessions(options?: { q?: string | null; pinned?: boolean | null; archived?: boolean | null; before?: string | null; after?: string | null; except_user_id?: string | null; user_id?: string }): AsyncGenerator<Session>;
+  sessions(options?: { space?: string | null; q?: string | null; pinned?: boolean | null; archived?: boolean | null; before?: string | null; after?: string | null; except_user_id?: string | null; user_id?: string }): AsyncGenerator<Session>;
   /** Create an empty session. */
-  createSession(options?: { session_id?: string | null; title?: string; system_prompt?: string | null; remember?: boolean; user_id?: string }): Promise<Session>;
+  createSession(options?: { space?: string | null; session_id?: string | null; title?: string; system_prompt?: string | null; remember?: boolean; user_id?: string }): Promise<Session>;
   /** Read a session. */
-  session(session_id: string, options?: { user_id?: string }): Promise<Session>;
+  session(session_id: string, options?: { space?: string | null; user_id?: string }): Promise<Session>;
   /** Rename, pin or archive a session, turn its memory off, or set its system prompt or type. */
   changeSession(session_id: string, options?: { title?: string; system_prompt?: string | null; pinned?: boolean; archived?: boolean; remember?: boolean; type?: string | null; user_id?: string }): Promise<Session>;
   /** Erase a session with its messages, summaries and facts, for good. */
-  eraseSession(session_id: string, options?: { user_id?: string }): Promise<Receipt>;
+  eraseSession(session_id: string, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Read a session's messages, word for word. */
-  messages(session_id: string, options?: { order?: "asc" | "desc"; around?: number | null; branch?: number; user_id?: string }): AsyncGenerator<ListedMessage>;
+  messages(session_id: string, options?: { space?: string | null; order?: "asc" | "desc"; around?: number | null; branch?: number; user_id?: string }): AsyncGenerator<ListedMessage>;
   /** Append or import messages without calling a model. */
-  addMessages(session_id: string, messages: MessageToAppend[], options?: { user_id?: string }): Promise<Appended>;
+  addMessages(session_id: string, messages: MessageToAppend[], options?: { space?: string | null; user_id?: string }): Promise<Appended>;
   /** Erase a message, for good. */
-  eraseMessage(session_id: string, message_id: number, options?: { user_id?: string }): Promise<Receipt>;
+  eraseMessage(session_id: string, message_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Take messages out of the session's prompts. */
-  hideMessages(session_id: string, options?: { first?: number; last?: number; ids?: number[]; keep?: boolean; tokens?: number | null; user_id?: string }): Promise<Hidden>;
+  hideMessages(session_id: string, options?: { space?: string | null; first?: number; last?: number; ids?: number[]; keep?: boolean; tokens?: number | null; user_id?: string }): Promise<Hidden>;
   /** Put hidden messages back into the session's prompts, all or those named. */
-  showMessages(session_id: string, options?: { first?: number; last?: number; ids?: number[]; user_id?: string }): Promise<Hidden>;
+  showMessages(session_id: string, options?: { space?: string | null; first?: number; last?: number; ids?: number[]; user_id?: string }): Promise<Hidden>;
   /** List the messages that have other versions. */
-  listMessageVersions(session_id: string, options?: { user_id?: string }): Promise<VersionsList>;
+  listMessageVersions(session_id: string, options?: { space?: string | null; user_id?: string }): Promise<VersionsList>;
   /** Bring a version of a message back. */
-  restoreMessage(session_id: string, message_id: number, options?: { user_id?: string }): Promise<Session>;
+  restoreMessage(session_id: string, message_id: number, options?: { space?: string | null; user_id?: string }): Promise<Session>;
   /** List the person's conversations that belong together with this one, the closest first. */
-  listRelatedSessions(session_id: string, options?: { limit?: number; user_id?: string }): Promise<RelatedSessionList>;
+  listRelatedSessions(session_id: string, options?: { space?: string | null; limit?: number; user_id?: string }): Promise<RelatedSessionList>;
   /** Stop the reply that is being written. */
-  stopReply(session_id: string, options?: { user_id?: string }): Promise<Stopping>;
+  stopReply(session_id: string, options?: { space?: string | null; user_id?: string }): Promise<Stopping>;
   /** List a session's turns, newest first. */
-  listTurns(session_id: string, options?: { order?: "asc" | "desc"; user_id?: string }): AsyncGenerator<Turn>;
+  listTurns(session_id: string, options?: { space?: string | null; order?: "asc" | "desc"; user_id?: string }): AsyncGenerator<Turn>;
   /** Read one turn, named by its message or its reply, with the memory its prompt showed. */
-  getTurn(session_id: string, message_id: number, options?: { user_id?: string }): Promise<TurnWithMemory>;
+  getTurn(session_id: string, message_id: number, options?: { space?: string | null; user_id?: string }): Promise<TurnWithMemory>;
   /** Read the newest summary, and whether it is up to date. */
-  summary(session_id: string, options?: { user_id?: string }): Promise<Summary>;
+  summary(session_id: string, options?: { space?: string | null; user_id?: string }): Promise<Summary>;
   /** Replace the summary with an edited one. */
-  editSummary(session_id: string, sections: Sections, options?: { expected_version?: number | null; user_id?: string }): Promise<Summary>;
+  editSummary(session_id: string, sections: Sections, options?: { space?: string | null; expected_version?: number | null; user_id?: string }): Promise<Summary>;
   /** List all versions, newest first. */
-  listSummaryVersions(session_id: string, options?: { user_id?: string }): AsyncGenerator<SummaryVersion>;
+  listSummaryVersions(session_id: string, options?: { space?: string | null; user_id?: string }): AsyncGenerator<SummaryVersion>;
   /** Bring an earlier version back, as a new version. */
-  rollBackSummary(session_id: string, version: number, options?: { user_id?: string }): Promise<Summary>;
+  rollBackSummary(session_id: string, version: number, options?: { space?: string | null; user_id?: string }): Promise<Summary>;
   /** Update the summary now, also after an update has failed. */
-  refreshSummary(session_id: string, options?: { user_id?: string }): Promise<Summary>;
+  refreshSummary(session_id: string, options?: { space?: string | null; user_id?: string }): Promise<Summary>;
   /** Try a summary prompt on this conversation, and store nothing. */
-  previewSummary(session_id: string, options?: { prompt?: string | null; text?: string | null; user_id?: string }): Promise<SummaryPreview>;
+  previewSummary(session_id: string, options?: { space?: string | null; prompt?: string | null; text?: string | null; user_id?: string }): Promise<SummaryPreview>;
   /** List the facts that are true now, or were true at `as_of`. */
-  facts(options?: { session_id?: string | null; q?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other" | null; as_of?: string | null; user_id?: string }): AsyncGenerator<Fact>;
+  facts(options?: { space?: string | null; session_id?: string | null; q?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other" | null; as_of?: string | null; user_id?: string }): AsyncGenerator<Fact>;
   /** Add a fact, to one session or to all sessions of a person. */
-  addFact(text: string, options?: { session_id?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
+  addFact(text: string, options?: { space?: string | null; session_id?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
   /** Edit or pin a fact. */
   changeFact(fact_id: number, options?: { text?: string; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; scope?: "session" | "user"; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
   /** Forget a fact, with its history. */
-  forgetFact(fact_id: number, options?: { restore?: boolean; user_id?: string }): Promise<Receipt>;
+  forgetFact(fact_id: number, options?: { space?: string | null; restore?: boolean; user_id?: string }): Promise<Receipt>;
   /** Forget up to 1,000 facts, with their history. */
-  forgetFacts(ids: number[], options?: { user_id?: string }): Promise<Receipt>;
+  forgetFacts(ids: number[], options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Read how a fact, and the facts that it corrected, changed. */
-  factHistory(fact_id: number, options?: { user_id?: string }): Promise<FactRevisionList>;
+  factHistory(fact_id: number, options?: { space?: string | null; user_id?: string }): Promise<FactRevisionList>;
+  /** List what jobs closed of a space's facts to bring them together, the newest run first. */
+  listConsolidationsOfSpace(space: string): Promise<ConsolidationRunList>;
+  /** Bring a space's facts together now, in a job. */
+  consolidateOfSpace(space: string): Promise<undefined>;
   /** List what jobs closed of a person's facts to bring them together, the newest run first. */
   listConsolidations(options?: { user_id?: string }): Promise<ConsolidationRunList>;
   /** Bring a person's facts together now, in a job. */
   consolidate(options?: { user_id?: string }): Promise<undefined>;
   /** Undo the newest run: the facts that it closed hold again. */
+  undoConsolidationOfSpace(space: string): Promise<ConsolidationRun>;
+  /** Undo the newest run: the facts that it closed hold again. */
   undoConsolidation(options?: { user_id?: string }): Promise<ConsolidationRun>;
   /** Read the links around a person, place or thing, the nearest first. */
-  readGraph(options?: { session_id?: string | null; entity?: string; depth?: number; as_of?: string | null; user_id?: string }): AsyncGenerator<Edge>;
+  readGraph(options?: { space?: string | null; session_id?: string | null; entity?: string; depth?: number; as_of?: string | null; user_id?: string }): AsyncGenerator<Edge>;
   /** Search a person's past messages, or one session's. */
-  search(q: string, options?: { session_id?: string | null; after?: string | null; before?: string | null; role?: "user" | "assistant" | "system" | "tool" | null; kind?: "message" | "summary" | "fact"; limit?: number; window?: number; timezone?: string; user_id?: string }): Promise<SearchResults>;
+  search(q: string, options?: { space?: string | null; session_id?: string | null; after?: string | null; before?: string | null; role?: "user" | "assistant" | "system" | "tool" | null; kind?: "message" | "summary" | "fact"; limit?: number; window?: number; timezone?: string; user_id?: string }): Promise<SearchResults>;
   /** Get what a prompt for a message would show of the memory. */
-  recall(message: string, options?: { timezone?: string; history?: Said[]; session_id?: string | null; tokens?: number; recall?: "auto" | "always" | "off" | null; user_id?: string }): Promise<RecallBlock>;
+  recall(message: string, options?: { space?: string | null; timezone?: string; history?: Said[]; session_id?: string | null; tokens?: number; recall?: "auto" | "always" | "off" | null; user_id?: string }): Promise<RecallBlock>;
   /** Mark a recalled excerpt as not helpful. */
-  addUnhelpful(session_id: string, message_id: number, hits: number[], options?: { user_id?: string }): Promise<Unhelpful>;
+  addUnhelpful(session_id: string, message_id: number, hits: number[], options?: { space?: string | null; user_id?: string }): Promise<Unhelpful>;
   /** List the excerpts that a person marked as not helpful, newest first. */
-  listUnhelpful(options?: { session_id?: string | null; message_id?: number | null; user_id?: string }): AsyncGenerator<Unhelpful>;
+  listUnhelpful(options?: { space?: string | null; session_id?: string | null; message_id?: number | null; user_id?: string }): AsyncGenerator<Unhelpful>;
   /** Take a mark back: the excerpt counts as before. */
-  deleteUnhelpful(mark_id: number, options?: { user_id?: string }): Promise<Receipt>;
+  deleteUnhelpful(mark_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Store an item, in the place of one with its name. */
-  putItem(namespace: string[] | string, key: string, value: any, options?: { version?: number | null; ttl?: number | null; refresh_on_read?: boolean; index?: string[] | null; user_id?: string }): Promise<Item>;
+  putItem(namespace: string[] | string, key: string, value: any, options?: { space?: string | null; version?: number | null; ttl?: number | null; refresh_on_read?: boolean; index?: string[] | null; user_id?: string }): Promise<Item>;
   /** Read an item. */
-  getItem(namespace: any, key: string, options?: { refresh?: boolean; user_id?: string }): Promise<Item>;
+  getItem(namespace: any, key: string, options?: { space?: string | null; refresh?: boolean; user_id?: string }): Promise<Item>;
   /** Erase an item, for good. */
-  deleteItem(namespace: any, key: string, options?: { version?: number | null; user_id?: string }): Promise<Receipt>;
+  deleteItem(namespace: any, key: string, options?: { space?: string | null; version?: number | null; user_id?: string }): Promise<Receipt>;
   /** Search items, newest first or by a query. */
-  searchItems(namespace_prefix?: string[] | string, options?: { filter?: Record<string, any>; query?: string | null; fields?: string[]; limit?: number; offset?: number; refresh?: boolean; user_id?: string }): Promise<Found>;
+  searchItems(namespace_prefix?: string[] | string, options?: { space?: string | null; filter?: Record<string, any>; query?: string | null; fields?: string[]; limit?: number; offset?: number; refresh?: boolean; user_id?: string }): Promise<Found>;
   /** List the namespaces that have items, in alphabetical order. */
-  listNamespaces(options?: { prefix?: any; suffix?: any; max_depth?: number | null; limit?: number; offset?: number; user_id?: string }): Promise<NamespaceList>;
+  listNamespaces(options?: { space?: string | null; prefix?: any; suffix?: any; max_depth?: number | null; limit?: number; offset?: number; user_id?: string }): Promise<NamespaceList>;
   /** Run up to 1,000 operations in one transaction. */
-  batch(operations: (Record<string, any>)[], options?: { user_id?: string }): Promise<Results>;
+  batch(operations: (Record<string, any>)[], options?: { space?: string | null; user_id?: string }): Promise<Results>;
+  /** Read the profile as it is, or as it was at `as_of`. */
+  getProfileOfSpace(space: string, options?: { as_of?: string | null }): Promise<Profile>;
+  /** Edit the profile by a JSON Patch (RFC 6902). */
+  editProfileOfSpace(space: string, patch: Operation[], options?: { expected_version?: number | null }): Promise<Profile>;
   /** Read the profile as it is, or as it was at `as_of`. */
   profile(options?: { as_of?: string | null; user_id?: string }): Promise<Profile>;
   /** Edit the profile by a JSON Patch (RFC 6902). */
   editProfile(patch: Operation[], options?: { expected_version?: number | null; user_id?: string }): Promise<Profile>;
   /** List all versions of the profile, newest first. */
+  listProfileVersionsOfSpace(space: string): AsyncGenerator<Profile>;
+  /** List all versions of the profile, newest first. */
   listProfileVersions(options?: { user_id?: string }): AsyncGenerator<Profile>;
   /** Bring an earlier version of the profile back, as a new version. */
+  rollBackProfileOfSpace(space: string, version: number): Promise<Profile>;
+  /** Bring an earlier version of the profile back, as a new version. */
   rollBackProfile(version: number, options?: { user_id?: string }): Promise<Profile>;
+  /** Have the mini model read the new facts about the space now, also after an update has failed. */
+  refreshProfileOfSpace(space: string): Promise<Profile>;
   /** Have the mini model read the new facts about the person now, also after an update has failed. */
   refreshProfile(options?: { user_id?: string }): Promise<Profile>;
   /** Read the JSON Schema of the tenant's profiles. */
@@ -1008,21 +1042,35 @@ export declare class Operations {
   /** Set the JSON Schema (2020-12) of the tenant's profiles. */
   setProfileSchema(schema: any): Promise<SchemaOfProfiles>;
   /** Add an example, or make one of an exchange. */
-  addExample(options?: { input?: string; output?: string; messages?: ExampleMessage[]; session_id?: string; message_id?: number; tags?: string[]; rating?: number; user_id?: string }): Promise<Example>;
+  addExample(options?: { space?: string | null; input?: string; output?: string; messages?: ExampleMessage[]; session_id?: string; message_id?: number; tags?: string[]; rating?: number; user_id?: string }): Promise<Example>;
   /** List the examples of a user or, without a `user_id`, those for all of the tenant, newest first. */
-  listExamples(options?: { session_id?: string | null; user_id?: string }): AsyncGenerator<Example>;
+  listExamples(options?: { space?: string | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Example>;
   /** Erase an example, for good. */
-  deleteExample(example_id: number, options?: { user_id?: string }): Promise<Receipt>;
+  deleteExample(example_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
+  /** Read how much is stored of a space. */
+  getSpace(space: string): Promise<User>;
+  /** Turn the memory of a space off, or on again. */
+  changeSpace(space: string, options?: { remember?: boolean }): Promise<User>;
+  /** Erase everything of a space, for good. */
+  eraseSpace(space: string): Promise<Receipt>;
   /** Read how much is stored of a person. */
   getUser(options?: { user_id?: string }): Promise<User>;
   /** Turn the memory of a person off, or on again. */
   changeUser(options?: { remember?: boolean; user_id?: string }): Promise<User>;
   /** Erase everything of a person, for good. */
   eraseUser(options?: { user_id?: string }): Promise<Receipt>;
+  /** Export everything of a space as one JSON document, or as Markdown to read. */
+  exportSpace(space: string, options?: { format?: "json" | "markdown" }): Promise<ExportDocument | string>;
   /** Export everything of a person as one JSON document, or as Markdown to read. */
   export(options?: { format?: "json" | "markdown"; user_id?: string }): Promise<ExportDocument | string>;
   /** Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown. */
   importChats(document: Record<string, any> | any[] | Blob | BufferSource, options?: { user_id?: string }): Promise<Imported>;
+  /** Read how much of a space's sessions no summary covers. */
+  getBacklogOfSpace(space: string): Promise<Backlog>;
+  /** Summarise all of a space's sessions, and take facts from them. */
+  summariseBacklogOfSpace(space: string): Promise<Backlog>;
+  /** Cancel the updates of summaries that have not begun. */
+  cancelBacklogOfSpace(space: string): Promise<Backlog>;
   /** Read how much of a person's sessions no summary covers. */
   getBacklog(options?: { user_id?: string }): Promise<Backlog>;
   /** Summarise all of a person's sessions, and take facts from them. */
@@ -1031,42 +1079,44 @@ export declare class Operations {
   cancelBacklog(options?: { user_id?: string }): Promise<Backlog>;
   /** Read the tenant, the person and the scopes of the request's key, and what it may do. */
   whoami(): Promise<Me>;
+  /** List the spaces that the key opens. */
+  listSpaces(): AsyncGenerator<Space>;
   /** Read which sessions of the tenant stay. */
   getRetention(): Promise<RetentionPolicy>;
   /** Set which sessions of the tenant stay. */
   putRetention(options?: { days?: number | null; sessions?: number | null; archive?: boolean }): Promise<RetentionPolicy>;
   /** List the archives of sessions that were taken out of memory, newest first. */
-  listArchives(options?: { session_id?: string | null; user_id?: string }): AsyncGenerator<Archive>;
+  listArchives(options?: { space?: string | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Archive>;
   /** Read an archive, as a document that can be imported. */
-  getArchive(archive_id: number, options?: { user_id?: string }): Promise<ExportDocument>;
+  getArchive(archive_id: number, options?: { space?: string | null; user_id?: string }): Promise<ExportDocument>;
   /** Erase an archive, for good. */
-  eraseArchive(archive_id: number, options?: { user_id?: string }): Promise<Receipt>;
+  eraseArchive(archive_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Bring an archived session back into memory, and delete the archive. */
-  restoreArchive(archive_id: number, options?: { user_id?: string }): Promise<Imported>;
+  restoreArchive(archive_id: number, options?: { space?: string | null; user_id?: string }): Promise<Imported>;
   /** List the instructions that the person's prompts show, and those that have a proposal. */
-  listInstructions(options?: { user_id?: string }): Promise<InstructionList>;
+  listInstructions(options?: { space?: string | null; user_id?: string }): Promise<InstructionList>;
   /** Read an instruction, and the proposal that waits for it. */
-  getInstruction(instruction: string, options?: { user_id?: string }): Promise<Instruction>;
+  getInstruction(instruction: string, options?: { space?: string | null; user_id?: string }): Promise<Instruction>;
   /** Store a new version of an instruction. */
-  putInstruction(instruction: string, text: string, options?: { expected_version?: number | null; user_id?: string }): Promise<Instruction>;
+  putInstruction(instruction: string, text: string, options?: { space?: string | null; expected_version?: number | null; user_id?: string }): Promise<Instruction>;
   /** Erase an instruction with all of its versions, for good. */
-  deleteInstruction(instruction: string, options?: { user_id?: string }): Promise<Receipt>;
+  deleteInstruction(instruction: string, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** List all versions, newest first, each with what it changed. */
-  listInstructionVersions(instruction: string, options?: { user_id?: string }): Promise<InstructionVersionList>;
+  listInstructionVersions(instruction: string, options?: { space?: string | null; user_id?: string }): Promise<InstructionVersionList>;
   /** Bring an earlier version back, as a new version. */
-  rollBackInstruction(instruction: string, version: number, options?: { user_id?: string }): Promise<Instruction>;
+  rollBackInstruction(instruction: string, version: number, options?: { space?: string | null; user_id?: string }): Promise<Instruction>;
   /** Accept the proposal, which makes it a new version, or refuse it. */
-  decideProposal(instruction: string, accept: boolean, options?: { user_id?: string }): Promise<Instruction>;
+  decideProposal(instruction: string, accept: boolean, options?: { space?: string | null; user_id?: string }): Promise<Instruction>;
   /** List the types that are built in, the tenant's, and the person's own, which come before the tenant's. */
-  listConversationTypes(options?: { user_id?: string }): Promise<ConversationTypeList>;
+  listConversationTypes(options?: { space?: string | null; user_id?: string }): Promise<ConversationTypeList>;
   /** Read a type. */
-  getConversationType(conversation_type: string, options?: { user_id?: string }): Promise<ConversationType>;
+  getConversationType(conversation_type: string, options?: { space?: string | null; user_id?: string }): Promise<ConversationType>;
   /** Add a type, or say what one of the same name does instead, also one that is built in. */
-  putConversationType(conversation_type: string, options?: { cues?: string[]; prompt?: string; recall?: "auto" | "always" | "tools" | "off" | null; recall_tokens?: number | null; fact_tokens?: number | null; example_tokens?: number | null; emphasis?: ("topic" | "requirements" | "constraints" | "excluded" | "data" | "open_questions" | "discussed")[]; user_id?: string }): Promise<ConversationType>;
+  putConversationType(conversation_type: string, options?: { cues?: string[]; prompt?: string; recall?: "auto" | "always" | "tools" | "off" | null; recall_tokens?: number | null; fact_tokens?: number | null; example_tokens?: number | null; emphasis?: ("topic" | "requirements" | "constraints" | "excluded" | "data" | "open_questions" | "discussed")[]; space?: string | null; user_id?: string }): Promise<ConversationType>;
   /** Erase a type of one's own; one that is built in changes nothing from then on. */
-  deleteConversationType(conversation_type: string, options?: { user_id?: string }): Promise<Receipt>;
+  deleteConversationType(conversation_type: string, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Say what a person thinks of a reply, in the place of what they thought before. */
-  giveFeedback(session_id: string, message_id: number, options?: { thumbs?: "up" | "down" | "none" | null; text?: string; instruction?: string; user_id?: string }): Promise<FeedbackGiven>;
+  giveFeedback(session_id: string, message_id: number, options?: { space?: string | null; thumbs?: "up" | "down" | "none" | null; text?: string; instruction?: string; user_id?: string }): Promise<FeedbackGiven>;
   /** List the prompts in use. */
   listPrompts(): Promise<PromptList>;
   /** Read a prompt. */
@@ -1086,23 +1136,23 @@ export declare class Operations {
   /** Ask the models of a model server one short question. */
   testModelServer(options?: { base_url?: string; api_key?: string | null; main?: string; mini?: string }): Promise<ModelTried>;
   /** List jobs that wait, run or failed. */
-  jobs(options?: { state?: "pending" | "running" | "failed" | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Job>;
+  jobs(options?: { space?: string | null; state?: "pending" | "running" | "failed" | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Job>;
   /** Retry a job now. */
-  retryJob(job_id: number, options?: { user_id?: string }): Promise<Job>;
+  retryJob(job_id: number, options?: { space?: string | null; user_id?: string }): Promise<Job>;
   /** Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then. */
-  cancelJob(job_id: number, options?: { user_id?: string }): Promise<undefined>;
+  cancelJob(job_id: number, options?: { space?: string | null; user_id?: string }): Promise<undefined>;
   /** Follow the events of a person or, with a key of the whole tenant and no `user_id`, of all. */
-  events(options?: { after?: string | null; types?: string; words?: boolean; seconds?: number; user_id?: string }): EventStream;
+  events(options?: { space?: string | null; after?: string | null; types?: string; words?: boolean; seconds?: number; user_id?: string }): EventStream;
   /** List webhooks, each with its last deliveries. */
-  listWebhooks(options?: { user_id?: string }): Promise<WebhookList>;
+  listWebhooks(options?: { space?: string | null; user_id?: string }): Promise<WebhookList>;
   /** Make a webhook for the events of a person or, without a `user_id`, of the whole tenant. */
-  createWebhook(url: string, options?: { types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "job.failed" | "person.erased")[]; words?: boolean; user_id?: string }): Promise<WebhookMade>;
+  createWebhook(url: string, options?: { space?: string | null; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; user_id?: string }): Promise<WebhookMade>;
   /** Change, disable or enable a webhook. */
-  changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "job.failed" | "person.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
+  changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
   /** Delete a webhook, with what waits for it. */
-  deleteWebhook(webhook_id: number, options?: { user_id?: string }): Promise<undefined>;
+  deleteWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<undefined>;
   /** Post an event of the type `webhook.test`, and see how it went. */
-  testWebhook(webhook_id: number, options?: { user_id?: string }): Promise<Delivery>;
+  testWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<Delivery>;
   /** Chat as with OpenAI, and be remembered. */
   complete(messages: (Record<string, any>)[], options?: { model?: string; safety_identifier?: any; metadata?: any; n?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<Completion>;
   /** List the models of the model server, or the built-in one. */

@@ -92,11 +92,20 @@ export class Operations {
   factHistory(fact_id, options) {
     return this._send({ method: "GET", path: "/api/facts/{fact_id}/history", ids: { fact_id }, query: { ...options }, person: "query" });
   }
+  listConsolidationsOfSpace(space) {
+    return this._send({ method: "GET", path: "/api/spaces/{space}/consolidation", ids: { space } });
+  }
+  consolidateOfSpace(space) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/consolidation", ids: { space } });
+  }
   listConsolidations(options) {
     return this._send({ method: "GET", path: "/api/users/{user_id}/consolidation", query: { ...options }, person: "path" });
   }
   consolidate(options) {
     return this._send({ method: "POST", path: "/api/users/{user_id}/consolidation", query: { ...options }, person: "path" });
+  }
+  undoConsolidationOfSpace(space) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/consolidation/undo", ids: { space } });
   }
   undoConsolidation(options) {
     return this._send({ method: "POST", path: "/api/users/{user_id}/consolidation/undo", query: { ...options }, person: "path" });
@@ -137,17 +146,32 @@ export class Operations {
   batch(operations, options) {
     return this._send({ method: "POST", path: "/api/store/batch", body: { operations, ...options }, person: "user_id" });
   }
+  getProfileOfSpace(space, options) {
+    return this._send({ method: "GET", path: "/api/spaces/{space}/profile", ids: { space }, query: { ...options } });
+  }
+  editProfileOfSpace(space, patch, options) {
+    return this._send({ method: "PATCH", path: "/api/spaces/{space}/profile", ids: { space }, body: { patch, ...options } });
+  }
   profile(options) {
     return this._send({ method: "GET", path: "/api/users/{user_id}/profile", query: { ...options }, person: "path" });
   }
   editProfile(patch, options) {
     return this._send({ method: "PATCH", path: "/api/users/{user_id}/profile", body: { patch, ...options }, person: "path" });
   }
+  listProfileVersionsOfSpace(space) {
+    return this._each({ method: "GET", path: "/api/spaces/{space}/profile/versions", ids: { space } });
+  }
   listProfileVersions(options) {
     return this._each({ method: "GET", path: "/api/users/{user_id}/profile/versions", query: { ...options }, person: "path" });
   }
+  rollBackProfileOfSpace(space, version) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/profile/rollback", ids: { space }, body: { version } });
+  }
   rollBackProfile(version, options) {
     return this._send({ method: "POST", path: "/api/users/{user_id}/profile/rollback", body: { version, ...options }, person: "path" });
+  }
+  refreshProfileOfSpace(space) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/profile/refresh", ids: { space } });
   }
   refreshProfile(options) {
     return this._send({ method: "POST", path: "/api/users/{user_id}/profile/refresh", query: { ...options }, person: "path" });
@@ -167,6 +191,15 @@ export class Operations {
   deleteExample(example_id, options) {
     return this._send({ method: "DELETE", path: "/api/examples/{example_id}", ids: { example_id }, query: { ...options }, person: "query" });
   }
+  getSpace(space) {
+    return this._send({ method: "GET", path: "/api/spaces/{space}", ids: { space } });
+  }
+  changeSpace(space, options) {
+    return this._send({ method: "PATCH", path: "/api/spaces/{space}", ids: { space }, body: { ...options } });
+  }
+  eraseSpace(space) {
+    return this._send({ method: "DELETE", path: "/api/spaces/{space}", ids: { space } });
+  }
   getUser(options) {
     return this._send({ method: "GET", path: "/api/users/{user_id}", query: { ...options }, person: "path" });
   }
@@ -176,11 +209,23 @@ export class Operations {
   eraseUser(options) {
     return this._send({ method: "DELETE", path: "/api/users/{user_id}", query: { ...options }, person: "path" });
   }
+  exportSpace(space, options) {
+    return this._send({ method: "GET", path: "/api/spaces/{space}/export", ids: { space }, query: { ...options } });
+  }
   export(options) {
     return this._send({ method: "GET", path: "/api/users/{user_id}/export", query: { ...options }, person: "path" });
   }
   importChats(document, options) {
     return this._send({ method: "POST", path: "/api/import", document, query: { ...options }, person: "query" });
+  }
+  getBacklogOfSpace(space) {
+    return this._send({ method: "GET", path: "/api/spaces/{space}/summaries", ids: { space } });
+  }
+  summariseBacklogOfSpace(space) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/summaries", ids: { space } });
+  }
+  cancelBacklogOfSpace(space) {
+    return this._send({ method: "DELETE", path: "/api/spaces/{space}/summaries", ids: { space } });
   }
   getBacklog(options) {
     return this._send({ method: "GET", path: "/api/users/{user_id}/summaries", query: { ...options }, person: "path" });
@@ -193,6 +238,9 @@ export class Operations {
   }
   whoami() {
     return this._send({ method: "GET", path: "/api/me" });
+  }
+  listSpaces() {
+    return this._each({ method: "GET", path: "/api/spaces" });
   }
   getRetention() {
     return this._send({ method: "GET", path: "/api/retention" });

@@ -98,7 +98,7 @@ class Budgets:
             log.error("the tokens of a model call could not be counted", exc_info=error)
 
     def _new_owner(self, tx: Transaction, caller: Caller) -> int | None:
-        if caller.user_id is None or not self._limit:
+        if caller.owner is None or not self._limit:
             return None
         return find_or_make_owner(tx, caller, self._now()).id
 
@@ -109,8 +109,8 @@ def spent_today(tx: Transaction | Connection, owner_id: int, now: datetime) -> i
 
 
 def owner_of(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """Return the id of the caller's user, else of the session's owner; None without a row, or with several."""
-    if caller.user_id is not None:
+    """Return the id of the caller's space or user, else of the session's owner; None without a row, or with several."""
+    if caller.owner is not None:
         owner = find_owner(tx, caller)
         return owner.id if owner is not None else None
     sessions = sessions_named(tx, caller, session_id) if session_id is not None else ()

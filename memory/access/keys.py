@@ -18,7 +18,7 @@ import ipaddress
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,22 +33,25 @@ from config import ApiKey, Settings, SettingsError
 from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, GrantRow, KeyRow, for_update
-from models.keys import CHAT, SCOPES
-from schemas.fields import USER_ID_CHARS_MAX
+from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
+from schemas.fields import ID, USER_ID_CHARS_MAX
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
 HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key
 LABEL_CHARS = 200
+SPACES_MAX = 50  # that a key names
 CACHE_SECONDS = 2.0  # of the rows, in a process: then a revoked key is refused everywhere
 
 _K = KeyRow.__table__.c
-_ROWS = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.revoked_at)
+_ROWS = select(_K.digest, _K.id, _K.tenant, _K.user_id, _K.scopes, _K.spaces, _K.revoked_at)
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Tenant, the person (None: any of the tenant's) and the scopes of a key.
+    """Tenant, the person (None: any of the tenant's), the scopes and the spaces of a key.
 
+    spaces: the right of each space that it names; None: none is named. A key that names spaces and no person is for
+    these spaces alone, one that names neither for all of its tenant.
     key: its name, which reveals nothing: `made-7` for row 7, `set-1` for the first in the settings. key_id: of its row.
     """
 
@@ -57,13 +60,23 @@ class Principal:
     scopes: frozenset[str] = frozenset(SCOPES)
     key: str | None = None
     key_id: int | None = field(default=None, compare=False)
+    spaces: Mapping[str, str] | None = None
+
+    @property
+    def is_whole_tenant(self) -> bool:
+        """Return whether the key is for everybody in its tenant, and every space."""
+        return self.user_id is None and self.spaces is None
 
     def has_scope(self, scope: str, *, own: bool = True) -> bool:
         """Return whether the key may make calls of a scope.
 
-        own: of calls about a person's own memory, all of which their own key may make if it may chat.
+        own: of calls about the memory of a person or a space, all of which their own key may make if it may chat.
         """
-        return scope in self.scopes or (own and self.user_id is not None and CHAT in self.scopes)
+        return scope in self.scopes or (own and not self.is_whole_tenant and CHAT in self.scopes)
+
+    def right_in(self, space: str) -> str | None:
+        """Return the right of the key in a space, `read` or `write`; None: it does not open the space."""
+        return WRITE if self.is_whole_tenant else (self.spaces or {}).get(space)
 
 
 ANONYMOUS = Principal("default")  # the caller where no key is required
@@ -77,6 +90,7 @@ class KeyInfo:
     tenant: str
     user_id: str | None
     scopes: tuple[str, ...]
+    spaces: Mapping[str, str]
     label: str
     hint: str
     created_at: datetime
@@ -127,15 +141,21 @@ class Keys:
             return {row.digest: _principal(row) for row in tx.execute(_ROWS)}
 
     def create(
-        self, tenant: str, user_id: str | None = None, scopes: Collection[str] = tuple(SCOPES), label: str = ""
+        self,
+        tenant: str,
+        user_id: str | None = None,
+        scopes: Collection[str] = tuple(SCOPES),
+        label: str = "",
+        spaces: Mapping[str, str] | None = None,
     ) -> tuple[str, KeyInfo]:
         """Create a key; return it, which is shown this once, and its row. Raises InvalidRequest."""
-        _check(tenant, user_id, scopes, label)
+        _check(tenant, user_id, scopes, label, spaces or {})
         key = PREFIX + secrets.token_urlsafe(32)
         row = KeyRow(
             tenant=tenant,
             user_id=user_id,
             scopes=" ".join(scope for scope in SCOPES if scope in scopes),
+            spaces=dict(spaces) if spaces else None,
             label=label,
             hint=key[:HINT_CHARS],
             digest=digest_of(key),
@@ -169,7 +189,7 @@ class Keys:
         return info
 
 
-def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str) -> None:
+def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str, spaces: Mapping[str, str]) -> None:
     """Raise InvalidRequest for values that no request could carry, or no column could hold."""
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
@@ -177,6 +197,11 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
         problem, param = f"A user_id is 1 to {USER_ID_CHARS_MAX} characters that can be printed.", "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
         problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
+    elif len(spaces) > SPACES_MAX or not all(
+        ID.fullmatch(name) and right in SPACE_RIGHTS for name, right in spaces.items()
+    ):
+        problem = f"A key has up to {SPACES_MAX} spaces, each NAME:read or NAME:write, without white space or slashes."
+        param = "spaces"
     elif len(label) > LABEL_CHARS or not label.isprintable():
         problem, param = f"A label is at most {LABEL_CHARS} characters that can be printed.", "label"
     else:
@@ -187,12 +212,14 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
 def _principal(row: Any) -> Principal | None:
     if row.revoked_at is not None:
         return None
-    return Principal(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}", row.id)
+    scopes = frozenset(row.scopes.split())
+    return Principal(row.tenant, row.user_id, scopes, f"made-{row.id}", row.id, row.spaces)
 
 
 def _info(row: KeyRow) -> KeyInfo:
-    scopes = tuple(row.scopes.split())
-    return KeyInfo(row.id, row.tenant, row.user_id, scopes, row.label, row.hint, row.created_at, row.revoked_at)
+    scopes, spaces = tuple(row.scopes.split()), row.spaces or {}
+    made = row.label, row.hint, row.created_at, row.revoked_at
+    return KeyInfo(row.id, row.tenant, row.user_id, scopes, spaces, *made)
 
 
 def digest_of(key: str) -> str:

@@ -34,7 +34,7 @@ REPEAT = timedelta(seconds=30)  # a client whose answer got lost, or that runs t
 
 _TOKENS = select(TokenRow, GrantRow).join(GrantRow).join(KeyRow).where(KeyRow.revoked_at.is_(None))
 _PRINCIPAL = (
-    select(KeyRow.id, KeyRow.tenant, KeyRow.user_id, GrantRow.scopes)
+    select(KeyRow.id, KeyRow.tenant, KeyRow.user_id, GrantRow.scopes, KeyRow.spaces)
     .select_from(TokenRow)
     .join(GrantRow)
     .join(KeyRow)
@@ -135,7 +135,8 @@ class OAuth:
             row = tx.execute(valid).first()
         if row is None:
             return None
-        return Principal(row.tenant, row.user_id, frozenset(row.scopes.split()), f"made-{row.id}", row.id)
+        scopes = frozenset(row.scopes.split())
+        return Principal(row.tenant, row.user_id, scopes, f"made-{row.id}", row.id, row.spaces)
 
     def revoke(self, token: str) -> None:
         """End the connection of an access or refresh token. An unknown one changes nothing."""

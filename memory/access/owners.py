@@ -1,5 +1,7 @@
 """Find owners and sessions on behalf of a caller. find_ returns None for nothing, get_ raises NotFound.
 
+A caller means the owner that `Caller.owner` names: a space, else a user. Here "the caller's" is what that owner has.
+
 Invariants:
 - Every read for a caller goes through one of these functions; another owner's data looks like data that does not exist
   (test_owners_apart).
@@ -15,7 +17,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Select, bindparam, select
 from sqlalchemy.orm import contains_eager
 
-from memory.errors import InvalidRequest, NotFound, user_not_found
+from memory.errors import InvalidRequest, NotFound, space_not_found, user_not_found
 from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
@@ -35,12 +37,12 @@ OWNER_AND_TENANT = select(bindparam("owner", type_=BigInteger())).union_all(
 
 
 def find_owner(tx: Transaction, caller: Caller) -> OwnerRow | None:
-    """Return the owner row of the caller's user or, when no user is named, of the tenant itself."""
+    """Return the owner row that the caller means or, when none is named, that of the tenant itself."""
     return tx.scalar(for_update(tx, _OWNERS.filter_by(**_name(caller)), OwnerRow))
 
 
 def find_or_make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerRow:
-    """Return the owner row of the caller's user, or without a user of the tenant itself, inserted if missing."""
+    """Return the owner row that the caller means, else that of the tenant itself, inserted if missing."""
     owner = find_owner(tx, caller)
     if owner is None:
         _INSERT.execute(tx, [{**_name(caller), "created_at": now}])
@@ -50,7 +52,7 @@ def find_or_make_owner(tx: Transaction, caller: Caller, now: datetime) -> OwnerR
 
 
 def _name(caller: Caller) -> dict[str, Any]:
-    kind, name = ("tenant", "") if caller.user_id is None else ("user", caller.user_id)
+    kind, name = caller.owner or ("tenant", "")
     return {"tenant": caller.tenant, "kind": kind, "name": name}
 
 
@@ -60,34 +62,35 @@ def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
 
 
 def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
-    """Return the owner row of the caller's user. Raises NotFound when nothing was ever stored, or all was erased."""
+    """Return the owner row of the caller's user or space. Raises NotFound when nothing is stored, or all was erased."""
     owner = find_owner(tx, caller)
-    if owner is None or caller.user_id is None:
-        raise user_not_found(caller.user_id)
+    if owner is None or caller.owner is None:
+        raise space_not_found(caller.space) if caller.space is not None else user_not_found(caller.user_id)
     return owner
 
 
 def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
     """Narrow a query, which joins OwnerRow, to the rows that the caller may see."""
     query = query.where(OwnerRow.tenant == caller.tenant)
-    if caller.user_id is not None:
-        query = query.where(OwnerRow.kind == "user", OwnerRow.name == caller.user_id)
+    if caller.owner is not None:
+        kind, name = caller.owner
+        query = query.where(OwnerRow.kind == kind, OwnerRow.name == name)
     return query
 
 
 def find_own_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
-    """Return the session of this id that the caller's user has or, when no user is named, nobody."""
-    kind, name = ("session", session_id) if caller.user_id is None else ("user", caller.user_id)
+    """Return the session of this id that is the caller's or, when no owner is named, nobody's."""
+    kind, name = caller.owner or ("session", session_id)
     named = {"tenant": caller.tenant, "id": session_id, "kind": kind, "name": name}
     return tx.scalar(for_update(tx, _OWN, OwnerRow, SessionRow), named)
 
 
 def sessions_named(tx: Transaction, caller: Caller, session_id: str) -> Sequence[SessionRow]:
-    """Return the sessions that an id of the caller's may mean: one, none, or two of several persons.
+    """Return the sessions that an id of the caller's may mean: one, none, or two of several owners.
 
-    When no user is named, it is nobody's or else the one that a person of the tenant has.
+    When no owner is named, it is nobody's or else the one that a person or a space of the tenant has.
     """
-    if caller.user_id is not None:
+    if caller.owner is not None:
         own = find_own_session(tx, caller, session_id)
         return () if own is None else (own,)
     query = for_update(tx, _ANYBODYS, OwnerRow, SessionRow)
@@ -101,8 +104,8 @@ def find_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow
     if len(rows) > 1:
         raise InvalidRequest(
             "session_ambiguous",
-            f"More than one person has a session {session_id!r}, and the request names nobody. Nothing was done; name "
-            "the user whose session is meant.",
+            f"More than one person or space has a session {session_id!r}, and the request names none. Nothing was "
+            "done; name the user or the space whose session is meant.",
             param="user_id",
         )
     return rows[0] if rows else None
@@ -119,15 +122,15 @@ def get_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow:
 def owner_and_session(
     tx: Transaction, caller: Caller, session_id: str | None
 ) -> tuple[OwnerRow | None, SessionRow | None]:
-    """Return the owner of a session, and the session; or the caller's user (None: nothing was ever stored), and None.
+    """Return the owner of a session, and the session; or whom the caller means (None: nothing is stored), and None.
 
     Raises NotFound for a session that is not the caller's, and InvalidRequest when it can't be told whose is meant.
     """
     if session_id is not None:
         session = get_session(tx, caller, session_id)
         return session.owner, session
-    if caller.user_id is None:
-        raise InvalidRequest("owner_needed", "Say whose memory is meant: a user_id or a session_id.")
+    if caller.owner is None:
+        raise InvalidRequest("owner_needed", "Say whose memory is meant: a user_id, a space or a session_id.")
     return find_owner(tx, caller), None
 
 

@@ -86,9 +86,10 @@ class Erased(NamedTuple):
 
 
 def erase_user(engine: Engine, caller: Caller) -> Receipt:
-    """Erase everything of a person. Raises NotFound."""
+    """Erase everything of a person or a space. Raises NotFound."""
     erased = _write(engine, lambda tx: erase_owner(engine, tx, get_user(tx, caller)))
-    return _finish_now(engine, erased, user_id=caller.user_id)
+    kind, name = caller.owner or ("user", "")
+    return _finish_now(engine, erased, **{"space" if kind == "space" else "user_id": name})
 
 
 def erase_session(engine: Engine, caller: Caller, session_id: str) -> Receipt:
@@ -191,20 +192,20 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
     rows["item_versions"] = count_of(tx, select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)))
     rows["archives"] = count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id))
     _enqueue_clearing(engine, tx, owner.tenant, owner.index_key, owner=owner.index_key)
-    is_told = owner.kind == "user" and _tell(engine, tx, owner)
+    is_told = owner.is_named and _tell(engine, tx, owner)
     if owner.user_id is not None:
         engine.oauth.disconnect_person(tx, owner.tenant, owner.user_id)
     tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
     return Erased(rows, owner.index_key, owner.tenant, is_told)
 
 
-def _tell(engine: Engine, tx: Transaction, person: OwnerRow) -> bool:
-    """Tell those who listen to the whole tenant that a person is erased, if anybody does."""
-    tenant = find_owner(tx, Caller(person.tenant))
-    told = [(tenant.id, {"user_id": person.name})] if tenant is not None else []
-    if not tell(tx, "person.erased", told, engine.now()):
+def _tell(engine: Engine, tx: Transaction, owner: OwnerRow) -> bool:
+    """Tell those who listen to the whole tenant that a person or a space is erased, if anybody does."""
+    tenant, of_user = find_owner(tx, Caller(owner.tenant)), owner.kind == "user"
+    told = [(tenant.id, {"user_id" if of_user else "space": owner.name})] if tenant is not None else []
+    if not tell(tx, "person.erased" if of_user else "space.erased", told, engine.now()):
         return False
-    kept = JobRequest("events", person.id, person.tenant, delay=KEPT.total_seconds() + 1.0)
+    kept = JobRequest("events", owner.id, owner.tenant, delay=KEPT.total_seconds() + 1.0)
     engine.job_queue.enqueue(tx, kept)
     return True
 

@@ -179,7 +179,7 @@ def restore_archive(engine: Engine, caller: Caller, archive_id: int) -> Import:
         row, owner = _get_archive(tx, caller, archive_id)
         file = io.BytesIO(gzip.decompress(row.document))
     document = read_import(file, engine.now())
-    restored = store_import(engine, Caller(owner.tenant, owner.user_id), document, owner_id=owner.id)
+    restored = store_import(engine, owner.caller, document, owner_id=owner.id)
     with engine.database.write() as tx:
         tx.execute(delete(ArchiveRow).where(ArchiveRow.id == archive_id))
     return restored

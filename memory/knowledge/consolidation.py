@@ -231,7 +231,7 @@ class Consolidation:
         requests = scheduled_requests(self.settings.consolidation, "consolidation", owner, self.now())
         if (
             requests
-            and owner.kind == "user"
+            and owner.is_named
             and tx.scalar(select(FactRow.id).where(*IN_ALL_SESSIONS, *new).limit(1)) is not None
         ):
             self.job_queue.enqueue(tx, *requests)

@@ -185,9 +185,9 @@ class Profiles:
     # -- the job
 
     def enqueue_update(self, tx: Transaction, owner: OwnerRow) -> None:
-        """Ask for an update at its time if facts about the person are new; a session without a user has no profile."""
+        """Ask for an update at its time if facts about the person are new; a session of its own has no profile."""
         requests = scheduled_requests(self.settings.profile_mode, "profile", owner, self.now())
-        if requests and owner.kind == "user" and tx.scalar(_new_facts(owner).limit(1)) is not None:
+        if requests and owner.is_named and tx.scalar(_new_facts(owner).limit(1)) is not None:
             self.job_queue.enqueue(tx, *requests)
 
     def run(self, job: Job) -> bool:

@@ -55,6 +55,7 @@ class SessionInfo:
 
     id: str
     user_id: str | None
+    space: str | None
     title: str
     system_prompt: str | None
     pinned: bool
@@ -243,6 +244,7 @@ class Sessions:
         return SessionInfo(
             id=row.public_id,
             user_id=row.owner.user_id,
+            space=row.owner.space,
             title=row.title,
             system_prompt=row.system_prompt,
             pinned=row.pinned,
@@ -299,7 +301,7 @@ class Sessions:
         """Return the row of a new session that is not stored: enough for a temporary turn."""
         now = self.now()
         public_id = session_id or uuid.uuid4().hex
-        kind, name = ("user", caller.user_id) if caller.user_id is not None else ("session", public_id)
+        kind, name = caller.owner or ("session", public_id)
         named = OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name
         owner = tx.scalar(for_update(tx, select(OwnerRow).where(*named), OwnerRow))
         owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now, remember=True)

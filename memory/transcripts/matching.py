@@ -51,7 +51,8 @@ def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str 
     answer = next((key for key in sent[asked:] if key.role == "assistant"), None)
     if answer is None:
         return None
-    parts = (caller.tenant, caller.user_id, sent[asked].words, answer.words, answer.calls)
+    parts = [caller.tenant, caller.user_id, sent[asked].words, answer.words, answer.calls]
+    parts += [] if caller.space is None else [caller.space]  # stored fingerprints stay as they are
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -61,7 +62,7 @@ def find_session_of(
     """Find the session that a request without a session id carries on; None if it begins a new conversation.
 
     It is looked up by its opening, or, while the client has no answer yet, as a retry of the request that began it.
-    Of several sessions with one opening the one that has most in common is meant.  Where no user is named, two
+    Of several sessions with one opening the one that has most in common is meant.  Where no owner is named, two
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.
     """
@@ -83,7 +84,7 @@ def find_session_of(
         shared = common_prefix(line, sent)
         all_sent = shared == len(line)
         meant = (
-            all_sent and (begun or client.is_declared_retry) if not leases.is_free(row) else all_sent or caller.user_id
+            all_sent and (begun or client.is_declared_retry) if not leases.is_free(row) else all_sent or caller.owner
         )
         if meant and (all_sent, shared) > best:
             best, match = (all_sent, shared), row

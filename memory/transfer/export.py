@@ -134,6 +134,7 @@ class Archive:
     last_message_at: datetime | None
     created_at: datetime
     user_id: str | None
+    space: str | None
 
 
 class Export:
@@ -150,7 +151,9 @@ class Export:
         now: datetime,
         only: SessionRow | None = None,
     ) -> None:
-        self.user_id = owner.name
+        self.name = owner.name
+        self.user_id = owner.user_id
+        self.space = owner.space
         self.remember = only is not None or owner.remember
         self.exported_at = now
         self._read = read
@@ -266,7 +269,7 @@ def open_export(engine: Engine, caller: Caller) -> Export:
 
 
 def as_archive(row: ArchiveRow, owner: OwnerRow) -> Archive:
-    return Archive(**attributes(row, OF_ARCHIVE), user_id=owner.user_id)
+    return Archive(**attributes(row, OF_ARCHIVE), user_id=owner.user_id, space=owner.space)
 
 
 def _resting_on_alone(session: int) -> ColumnElement[bool]:

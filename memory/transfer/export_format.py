@@ -1,6 +1,7 @@
 """Export's format: one JSON document with everything of a person, written and read; and Markdown, only written.
 
-`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...], "items": [...]}`.
+`{"format": "recap-export", "version": 1, "exported_at", "user_id", "sessions": [...], "facts": [...], "items": [...]}`,
+with "space" in the place of "user_id" for a space.
 A message is named by its position in its session, from 1; a fact's `id` means something only within the document.
 
 Invariants:
@@ -267,7 +268,8 @@ class ExportDocument(Schema):
     format = fields.Constant(FORMAT)
     version = fields.Constant(VERSION)
     exported_at = UtcDateTime()
-    user_id = fields.String()
+    user_id = fields.String(allow_none=True)
+    space = fields.String(allow_none=True)
     remember = fields.Boolean(metadata=describe("False: the person has turned their memory off."))
     sessions = fields.List(fields.Nested(ExportedSession))
     facts = fields.List(fields.Nested(ExportedFact))
@@ -297,7 +299,7 @@ def to_json(export: Export) -> Iterator[str]:
 
 def to_markdown(export: Export) -> Iterator[str]:
     """Yield the Markdown document in pieces."""
-    yield f"# What Recap has of {one_line(export.user_id)}\n\n"
+    yield f"# What Recap has of {one_line(export.name)}\n\n"
     yield f"As of {format_time(export.exported_at)}, with times in UTC.\n"
     yield from _listed("Profile", _profile(export))
     yield from _listed("Facts", _facts(export, valid=True))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import IO, Any
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from memory.errors import InvalidRequest
 from memory.transfer import export_format
@@ -21,7 +21,7 @@ from memory.transfer.imports import ImportDocument
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
-from schemas.fields import Input, UserId, counts, describe, flat
+from schemas.fields import CallerQuery, counts, describe, flat
 
 _SCHEMAS = {  # by the names in an item's path
     ("sessions",): export_format.ExportedSession(),
@@ -41,8 +41,13 @@ _PARTS: Parts = {
 _NAMES = export_format.ExportDocument().fields
 
 
-class ImportQuery(Input):
-    user_id = UserId(required=True)
+class ImportQuery(CallerQuery):
+    """Person or space whose memory it becomes."""
+
+    @validates_schema
+    def _is_named(self, data: dict[str, Any], **_: Any) -> None:
+        if data["user_id"] is None and data["space"] is None:
+            raise ValidationError("Missing data for required field: say whose memory it becomes.", "user_id")
 
 
 class Imported(Schema):

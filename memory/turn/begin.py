@@ -88,7 +88,7 @@ _TAKE = (
 )
 _TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
 _TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("named"))  # the session that `find_session` would find
-_TAKE_OF_USER = _TAKE_BY_NAME.where(_OWN)
+_TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
 _TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
 _TAKE_BACK = (
     update(_S)
@@ -253,9 +253,9 @@ def _take(
     if row_id is not None:
         row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
     else:
-        named, user_id = request.session_id, request.caller.user_id
-        take, owner = (_TAKE_OF_ANYBODY, ("session", named)) if user_id is None else (_TAKE_OF_USER, ("user", user_id))
-        of_caller = {"of_tenant": request.caller.tenant, "kind": owner[0], "name": owner[1], "named": named}
+        named, owner = request.session_id, request.caller.owner
+        take, (kind, name) = (_TAKE_OF_ANYBODY, ("session", named)) if owner is None else (_TAKE_OF_OWNER, owner)
+        of_caller = {"of_tenant": request.caller.tenant, "kind": kind, "name": name, "named": named}
         row = tx.execute(take, {**params, **of_caller}).first()
     if row is None:
         return None

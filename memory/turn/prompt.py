@@ -160,8 +160,8 @@ def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
     It is read and built as for a turn, and nothing is stored.  Raises NotFound for a session that is not the caller's,
     LimitReached, and InvalidRequest when nobody is named or the tokens are too few for the prefix.
     """
-    if request.caller.user_id is None and request.session_id is None:
-        raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id or a session_id.")
+    if request.caller.owner is None and request.session_id is None:
+        raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id, a space or a session_id.")
     turn = begin_turn(engine, request)
     assert turn is not None  # only a client's request may be an auxiliary one
     context = read_context(engine, turn)

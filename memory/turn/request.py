@@ -20,6 +20,7 @@ from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState
 
+NAME_CHARS = 128  # of a message's
 _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
 
 
@@ -66,9 +67,11 @@ class TurnRequest:
     @property
     def draft(self) -> MessageDraft:
         """Return the message as it is stored."""
+        speaker = self.caller.user_id if self.caller.space is not None else None  # a space has several
+        name = self.name or (speaker[:NAME_CHARS] if speaker is not None else None)
         if self.sent is not None:
-            return replace(self.sent.draft, name=self.name)
-        return MessageDraft("user", self.message, self.name)
+            return replace(self.sent.draft, name=name)
+        return MessageDraft("user", self.message, name)
 
     @property
     def fingerprint(self) -> str:
@@ -78,7 +81,7 @@ class TurnRequest:
         replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
         attachments = self.sent.key.attachments if self.sent is not None else ()
         parts = self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt
-        parts += (*replaces, *attachments)
+        parts += (*replaces, *attachments, *(() if self.caller.space is None else ("space", self.caller.space)))
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -174,7 +174,7 @@ class Webhooks:
         if newest is None:
             return
         for webhook in enabled:
-            which = of_caller(Caller(webhook.tenant, webhook.name if webhook.kind == "user" else None))
+            which = of_caller(OwnerRow(tenant=webhook.tenant, kind=webhook.kind, name=webhook.name).caller)
             known = Position(*map(max, parse_position(webhook.position), self._looked.get(webhook.id, Position())))
             with self._database.read() as tx:
                 has_news = bool(find_owners(tx, which, known, newest, webhook.types or ()))
@@ -279,4 +279,4 @@ def _find(tx: Transaction, caller: Caller, webhook_id: int) -> tuple[WebhookRow,
 
 def _shown(row: WebhookRow, owner: OwnerRow, secret: str | None = None) -> Webhook:
     values = {name: getattr(row, name) for name in _SHOWN}
-    return Webhook(**values, user_id=owner.user_id, types=row.types or [], secret=secret)
+    return Webhook(**values, user_id=owner.user_id, space=owner.space, types=row.types or [], secret=secret)

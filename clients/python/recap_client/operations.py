@@ -37,6 +37,7 @@ class Operations(ABC):
         self,
         message: str | Mapping[str, Any],
         *,
+        space: str | None = None,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
         session_id: str | None = None,
@@ -65,6 +66,7 @@ class Operations(ABC):
                 body={
                     "message": message,
                     **given(
+                        space=space,
                         timezone=timezone,
                         history=history,
                         session_id=session_id,
@@ -89,6 +91,7 @@ class Operations(ABC):
         self,
         message: str | Mapping[str, Any],
         *,
+        space: str | None = None,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
         session_id: str | None = None,
@@ -112,6 +115,7 @@ class Operations(ABC):
                     "stream": True,
                     "message": message,
                     **given(
+                        space=space,
                         timezone=timezone,
                         history=history,
                         session_id=session_id,
@@ -135,6 +139,7 @@ class Operations(ABC):
     def sessions(
         self,
         *,
+        space: str | None = None,
         q: str | None = None,
         pinned: bool | None = None,
         archived: bool | None = None,
@@ -149,7 +154,13 @@ class Operations(ABC):
                 "GET",
                 "/api/sessions",
                 query=given(
-                    q=q, pinned=pinned, archived=archived, before=before, after=after, except_user_id=except_user_id
+                    space=space,
+                    q=q,
+                    pinned=pinned,
+                    archived=archived,
+                    before=before,
+                    after=after,
+                    except_user_id=except_user_id,
                 ),
                 person="query",
                 user_id=user_id,
@@ -159,6 +170,7 @@ class Operations(ABC):
     def create_session(
         self,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         title: str | None = None,
         system_prompt: str | None = None,
@@ -170,16 +182,25 @@ class Operations(ABC):
             Call(
                 "POST",
                 "/api/sessions",
-                body=given(session_id=session_id, title=title, system_prompt=system_prompt, remember=remember),
+                body=given(
+                    space=space, session_id=session_id, title=title, system_prompt=system_prompt, remember=remember
+                ),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def session(self, session_id: str, *, user_id: str | None = None) -> types.Session:
+    def session(self, session_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Session:
         """Read a session."""
         return self.send(
-            Call("GET", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id)
+            Call(
+                "GET",
+                "/api/sessions/{session_id}",
+                ids={"session_id": session_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
 
     def change_session(
@@ -210,7 +231,7 @@ class Operations(ABC):
             )
         )
 
-    def erase_session(self, session_id: str, *, user_id: str | None = None) -> types.Receipt:
+    def erase_session(self, session_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Receipt:
         """Erase a session with its messages, summaries and facts, for good.
 
         When this call answers, they are gone from the database's files and the search index as well. A fact that was
@@ -218,7 +239,12 @@ class Operations(ABC):
         """
         return self.send(
             Call(
-                "DELETE", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id
+                "DELETE",
+                "/api/sessions/{session_id}",
+                ids={"session_id": session_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
             )
         )
 
@@ -226,6 +252,7 @@ class Operations(ABC):
         self,
         session_id: str,
         *,
+        space: str | None = None,
         order: Literal["asc", "desc"] | None = None,
         around: int | None = None,
         branch: int | None = None,
@@ -240,14 +267,19 @@ class Operations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/messages",
                 ids={"session_id": session_id},
-                query=given(order=order, around=around, branch=branch),
+                query=given(space=space, order=order, around=around, branch=branch),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def add_messages(
-        self, session_id: str, messages: Sequence[types.MessageToAppend], *, user_id: str | None = None
+        self,
+        session_id: str,
+        messages: Sequence[types.MessageToAppend],
+        *,
+        space: str | None = None,
+        user_id: str | None = None,
     ) -> types.Appended:
         """Append or import messages without calling a model.
 
@@ -259,14 +291,16 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages",
                 ids={"session_id": session_id},
-                body={"messages": messages},
+                body={"messages": messages, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
                 idempotent=all("external_id" in message for message in messages),
             )
         )
 
-    def erase_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Receipt:
+    def erase_message(
+        self, session_id: str, message_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase a message, for good.
 
         Facts taken from the message are erased too, and so is every version of the summary that was made from it,
@@ -279,6 +313,7 @@ class Operations(ABC):
                 "DELETE",
                 "/api/sessions/{session_id}/messages/{message_id}",
                 ids={"session_id": session_id, "message_id": message_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -288,6 +323,7 @@ class Operations(ABC):
         self,
         session_id: str,
         *,
+        space: str | None = None,
         first: int | None = None,
         last: int | None = None,
         ids: Sequence[int] | None = None,
@@ -307,7 +343,7 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/hide",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last, ids=ids, keep=keep, tokens=tokens),
+                body=given(space=space, first=first, last=last, ids=ids, keep=keep, tokens=tokens),
                 person="user_id",
                 user_id=user_id,
             )
@@ -317,6 +353,7 @@ class Operations(ABC):
         self,
         session_id: str,
         *,
+        space: str | None = None,
         first: int | None = None,
         last: int | None = None,
         ids: Sequence[int] | None = None,
@@ -331,13 +368,15 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/show",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last, ids=ids),
+                body=given(space=space, first=first, last=last, ids=ids),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def list_message_versions(self, session_id: str, *, user_id: str | None = None) -> types.VersionsList:
+    def list_message_versions(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.VersionsList:
         """List the messages that have other versions.
 
         A replaced message stays as a version of the message in its place, together with all that followed it.
@@ -347,12 +386,15 @@ class Operations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/messages/versions",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def restore_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Session:
+    def restore_message(
+        self, session_id: str, message_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Session:
         """Bring a version of a message back.
 
         The version takes the place of the one that the session shows now, together with all messages that followed
@@ -363,13 +405,14 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/{message_id}/restore",
                 ids={"session_id": session_id, "message_id": message_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def list_related_sessions(
-        self, session_id: str, *, limit: int | None = None, user_id: str | None = None
+        self, session_id: str, *, space: str | None = None, limit: int | None = None, user_id: str | None = None
     ) -> types.RelatedSessionList:
         """List the person's conversations that belong together with this one, the closest first.
 
@@ -380,13 +423,13 @@ class Operations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/related",
                 ids={"session_id": session_id},
-                query=given(limit=limit),
+                query=given(space=space, limit=limit),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def stop_reply(self, session_id: str, *, user_id: str | None = None) -> types.Stopping:
+    def stop_reply(self, session_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Stopping:
         """Stop the reply that is being written.
 
         The call that waits for the reply returns the words so far, and they are stored with the finish_reason
@@ -398,13 +441,19 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/stop",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def list_turns(
-        self, session_id: str, *, order: Literal["asc", "desc"] | None = None, user_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        space: str | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        user_id: str | None = None,
     ) -> Iterator[types.Turn]:
         """List a session's turns, newest first.
 
@@ -415,31 +464,35 @@ class Operations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/turns",
                 ids={"session_id": session_id},
-                query=given(order=order),
+                query=given(space=space, order=order),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def get_turn(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.TurnWithMemory:
+    def get_turn(
+        self, session_id: str, message_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.TurnWithMemory:
         """Read one turn, named by its message or its reply, with the memory its prompt showed."""
         return self.send(
             Call(
                 "GET",
                 "/api/sessions/{session_id}/turns/{message_id}",
                 ids={"session_id": session_id, "message_id": message_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+    def summary(self, session_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Summary:
         """Read the newest summary, and whether it is up to date."""
         return self.send(
             Call(
                 "GET",
                 "/api/sessions/{session_id}/summary",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -450,6 +503,7 @@ class Operations(ABC):
         session_id: str,
         sections: types.Sections,
         *,
+        space: str | None = None,
         expected_version: int | None = None,
         user_id: str | None = None,
     ) -> types.Summary:
@@ -462,25 +516,30 @@ class Operations(ABC):
                 "PUT",
                 "/api/sessions/{session_id}/summary",
                 ids={"session_id": session_id},
-                body={"sections": sections, **given(expected_version=expected_version)},
+                body={"sections": sections, **given(space=space, expected_version=expected_version)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def list_summary_versions(self, session_id: str, *, user_id: str | None = None) -> Iterator[types.SummaryVersion]:
+    def list_summary_versions(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> Iterator[types.SummaryVersion]:
         """List all versions, newest first."""
         return self.each(
             Call(
                 "GET",
                 "/api/sessions/{session_id}/summary/versions",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def roll_back_summary(self, session_id: str, version: int, *, user_id: str | None = None) -> types.Summary:
+    def roll_back_summary(
+        self, session_id: str, version: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Summary:
         """Bring an earlier version back, as a new version.
 
         Messages that it does not cover are sent word for word until the next update.
@@ -490,26 +549,35 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/summary/rollback",
                 ids={"session_id": session_id},
-                body={"version": version},
+                body={"version": version, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def refresh_summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+    def refresh_summary(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Summary:
         """Update the summary now, also after an update has failed."""
         return self.send(
             Call(
                 "POST",
                 "/api/sessions/{session_id}/summary/refresh",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def preview_summary(
-        self, session_id: str, *, prompt: str | None = None, text: str | None = None, user_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        space: str | None = None,
+        prompt: str | None = None,
+        text: str | None = None,
+        user_id: str | None = None,
     ) -> types.SummaryPreview:
         """Try a summary prompt on this conversation, and store nothing.
 
@@ -521,7 +589,7 @@ class Operations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/summary/preview",
                 ids={"session_id": session_id},
-                body=given(prompt=prompt, text=text),
+                body=given(space=space, prompt=prompt, text=text),
                 person="user_id",
                 user_id=user_id,
             )
@@ -530,6 +598,7 @@ class Operations(ABC):
     def facts(
         self,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         q: str | None = None,
         category: Literal[
@@ -547,7 +616,7 @@ class Operations(ABC):
             Call(
                 "GET",
                 "/api/facts",
-                query=given(session_id=session_id, q=q, category=category, as_of=as_of),
+                query=given(space=space, session_id=session_id, q=q, category=category, as_of=as_of),
                 person="query",
                 user_id=user_id,
             )
@@ -557,6 +626,7 @@ class Operations(ABC):
         self,
         text: str,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         category: Literal[
             "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
@@ -575,6 +645,7 @@ class Operations(ABC):
                 body={
                     "text": text,
                     **given(
+                        space=space,
                         session_id=session_id,
                         category=category,
                         importance=importance,
@@ -621,7 +692,9 @@ class Operations(ABC):
             )
         )
 
-    def forget_fact(self, fact_id: int, *, restore: bool | None = None, user_id: str | None = None) -> types.Receipt:
+    def forget_fact(
+        self, fact_id: int, *, space: str | None = None, restore: bool | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Forget a fact, with its history.
 
         The facts that it corrected are forgotten too; with `restore`, they become true again instead. Items of the
@@ -633,26 +706,59 @@ class Operations(ABC):
                 "DELETE",
                 "/api/facts/{fact_id}",
                 ids={"fact_id": fact_id},
-                query=given(restore=restore),
+                query=given(space=space, restore=restore),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def forget_facts(self, ids: Sequence[int], *, user_id: str | None = None) -> types.Receipt:
+    def forget_facts(
+        self, ids: Sequence[int], *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Forget up to 1,000 facts, with their history.
 
         Facts that do not exist are skipped, so a call can be repeated safely.
         """
         return self.send(
-            Call("POST", "/api/facts/forget", body={"ids": ids}, person="user_id", user_id=user_id, idempotent=True)
+            Call(
+                "POST",
+                "/api/facts/forget",
+                body={"ids": ids, **given(space=space)},
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
         )
 
-    def fact_history(self, fact_id: int, *, user_id: str | None = None) -> types.FactRevisionList:
+    def fact_history(
+        self, fact_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.FactRevisionList:
         """Read how a fact, and the facts that it corrected, changed."""
         return self.send(
-            Call("GET", "/api/facts/{fact_id}/history", ids={"fact_id": fact_id}, person="query", user_id=user_id)
+            Call(
+                "GET",
+                "/api/facts/{fact_id}/history",
+                ids={"fact_id": fact_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
+
+    def list_consolidations_of_space(self, space: str) -> types.ConsolidationRunList:
+        """List what jobs closed of a space's facts to bring them together, the newest run first.
+
+        Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
+        closed, and so are plans whose day is over.
+        """
+        return self.send(Call("GET", "/api/spaces/{space}/consolidation", ids={"space": space}))
+
+    def consolidate_of_space(self, space: str) -> None:
+        """Bring a space's facts together now, in a job.
+
+        Where words leave a doubt the mini model decides. It is asked once a day at most.
+        """
+        self.send(Call("POST", "/api/spaces/{space}/consolidation", ids={"space": space}))
 
     def list_consolidations(self, *, user_id: str | None = None) -> types.ConsolidationRunList:
         """List what jobs closed of a person's facts to bring them together, the newest run first.
@@ -669,6 +775,13 @@ class Operations(ABC):
         """
         self.send(Call("POST", "/api/users/{user_id}/consolidation", person="path", user_id=user_id))
 
+    def undo_consolidation_of_space(self, space: str) -> types.ConsolidationRun:
+        """Undo the newest run: the facts that it closed hold again.
+
+        Later runs leave these facts alone. Those that were corrected since stay closed.
+        """
+        return self.send(Call("POST", "/api/spaces/{space}/consolidation/undo", ids={"space": space}))
+
     def undo_consolidation(self, *, user_id: str | None = None) -> types.ConsolidationRun:
         """Undo the newest run: the facts that it closed hold again.
 
@@ -679,6 +792,7 @@ class Operations(ABC):
     def read_graph(
         self,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         entity: str | None = None,
         depth: int | None = None,
@@ -694,7 +808,7 @@ class Operations(ABC):
             Call(
                 "GET",
                 "/api/graph",
-                query=given(session_id=session_id, entity=entity, depth=depth, as_of=as_of),
+                query=given(space=space, session_id=session_id, entity=entity, depth=depth, as_of=as_of),
                 person="query",
                 user_id=user_id,
             )
@@ -704,6 +818,7 @@ class Operations(ABC):
         self,
         q: str,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         after: str | None = None,
         before: str | None = None,
@@ -726,6 +841,7 @@ class Operations(ABC):
                 query={
                     "q": q,
                     **given(
+                        space=space,
                         session_id=session_id,
                         after=after,
                         before=before,
@@ -745,6 +861,7 @@ class Operations(ABC):
         self,
         message: str,
         *,
+        space: str | None = None,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
         session_id: str | None = None,
@@ -765,7 +882,14 @@ class Operations(ABC):
                 "/api/recall",
                 body={
                     "message": message,
-                    **given(timezone=timezone, history=history, session_id=session_id, tokens=tokens, recall=recall),
+                    **given(
+                        space=space,
+                        timezone=timezone,
+                        history=history,
+                        session_id=session_id,
+                        tokens=tokens,
+                        recall=recall,
+                    ),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -774,7 +898,13 @@ class Operations(ABC):
         )
 
     def add_unhelpful(
-        self, session_id: str, message_id: int, hits: Sequence[int], *, user_id: str | None = None
+        self,
+        session_id: str,
+        message_id: int,
+        hits: Sequence[int],
+        *,
+        space: str | None = None,
+        user_id: str | None = None,
     ) -> types.Unhelpful:
         """Mark a recalled excerpt as not helpful.
 
@@ -786,30 +916,42 @@ class Operations(ABC):
             Call(
                 "POST",
                 "/api/recall/unhelpful",
-                body={"session_id": session_id, "message_id": message_id, "hits": hits},
+                body={"session_id": session_id, "message_id": message_id, "hits": hits, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
     def list_unhelpful(
-        self, *, session_id: str | None = None, message_id: int | None = None, user_id: str | None = None
+        self,
+        *,
+        space: str | None = None,
+        session_id: str | None = None,
+        message_id: int | None = None,
+        user_id: str | None = None,
     ) -> Iterator[types.Unhelpful]:
         """List the excerpts that a person marked as not helpful, newest first."""
         return self.each(
             Call(
                 "GET",
                 "/api/recall/unhelpful",
-                query=given(session_id=session_id, message_id=message_id),
+                query=given(space=space, session_id=session_id, message_id=message_id),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def delete_unhelpful(self, mark_id: int, *, user_id: str | None = None) -> types.Receipt:
+    def delete_unhelpful(self, mark_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Receipt:
         """Take a mark back: the excerpt counts as before."""
         return self.send(
-            Call("DELETE", "/api/recall/unhelpful/{mark_id}", ids={"mark_id": mark_id}, person="query", user_id=user_id)
+            Call(
+                "DELETE",
+                "/api/recall/unhelpful/{mark_id}",
+                ids={"mark_id": mark_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
 
     def put_item(
@@ -818,6 +960,7 @@ class Operations(ABC):
         key: str,
         value: Any,
         *,
+        space: str | None = None,
         version: int | None = None,
         ttl: float | None = None,
         refresh_on_read: bool | None = None,
@@ -837,7 +980,7 @@ class Operations(ABC):
                     "namespace": namespace,
                     "key": key,
                     "value": value,
-                    **given(version=version, ttl=ttl, refresh_on_read=refresh_on_read, index=index),
+                    **given(space=space, version=version, ttl=ttl, refresh_on_read=refresh_on_read, index=index),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -846,21 +989,33 @@ class Operations(ABC):
         )
 
     def get_item(
-        self, namespace: Any, key: str, *, refresh: bool | None = None, user_id: str | None = None
+        self,
+        namespace: Any,
+        key: str,
+        *,
+        space: str | None = None,
+        refresh: bool | None = None,
+        user_id: str | None = None,
     ) -> types.Item:
         """Read an item."""
         return self.send(
             Call(
                 "GET",
                 "/api/store/items",
-                query={"namespace": namespace, "key": key, **given(refresh=refresh)},
+                query={"namespace": namespace, "key": key, **given(space=space, refresh=refresh)},
                 person="query",
                 user_id=user_id,
             )
         )
 
     def delete_item(
-        self, namespace: Any, key: str, *, version: int | None = None, user_id: str | None = None
+        self,
+        namespace: Any,
+        key: str,
+        *,
+        space: str | None = None,
+        version: int | None = None,
+        user_id: str | None = None,
     ) -> types.Receipt:
         """Erase an item, for good.
 
@@ -870,7 +1025,7 @@ class Operations(ABC):
             Call(
                 "DELETE",
                 "/api/store/items",
-                query={"namespace": namespace, "key": key, **given(version=version)},
+                query={"namespace": namespace, "key": key, **given(space=space, version=version)},
                 person="query",
                 user_id=user_id,
             )
@@ -880,6 +1035,7 @@ class Operations(ABC):
         self,
         namespace_prefix: Sequence[str] | str = (),
         *,
+        space: str | None = None,
         filter: Mapping[str, Any] | None = None,
         query: str | None = None,
         fields: Sequence[str] | None = None,
@@ -898,7 +1054,15 @@ class Operations(ABC):
                 "/api/store/search",
                 body={
                     "namespace_prefix": namespace_prefix,
-                    **given(filter=filter, query=query, fields=fields, limit=limit, offset=offset, refresh=refresh),
+                    **given(
+                        space=space,
+                        filter=filter,
+                        query=query,
+                        fields=fields,
+                        limit=limit,
+                        offset=offset,
+                        refresh=refresh,
+                    ),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -909,6 +1073,7 @@ class Operations(ABC):
     def list_namespaces(
         self,
         *,
+        space: str | None = None,
         prefix: Any | None = None,
         suffix: Any | None = None,
         max_depth: int | None = None,
@@ -921,20 +1086,49 @@ class Operations(ABC):
             Call(
                 "GET",
                 "/api/store/namespaces",
-                query=given(prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset),
+                query=given(space=space, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def batch(self, operations: Sequence[Mapping[str, Any]], *, user_id: str | None = None) -> types.Results:
+    def batch(
+        self, operations: Sequence[Mapping[str, Any]], *, space: str | None = None, user_id: str | None = None
+    ) -> types.Results:
         """Run up to 1,000 operations in one transaction.
 
         Operations run in their order, all or none of them, and each sees the changes of earlier ones. A key needs the
         scope `read` too, unless every operation is put or delete.
         """
         return self.send(
-            Call("POST", "/api/store/batch", body={"operations": operations}, person="user_id", user_id=user_id)
+            Call(
+                "POST",
+                "/api/store/batch",
+                body={"operations": operations, **given(space=space)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def get_profile_of_space(self, space: str, *, as_of: str | None = None) -> types.Profile:
+        """Read the profile as it is, or as it was at `as_of`."""
+        return self.send(Call("GET", "/api/spaces/{space}/profile", ids={"space": space}, query=given(as_of=as_of)))
+
+    def edit_profile_of_space(
+        self, space: str, patch: Sequence[types.Operation], *, expected_version: int | Unset | None = UNSET
+    ) -> types.Profile:
+        """Edit the profile by a JSON Patch (RFC 6902).
+
+        All of its operations apply, or none. The next prompt shows the new version. The model changes what a space
+        wrote only when they say something else later.
+        """
+        return self.send(
+            Call(
+                "PATCH",
+                "/api/spaces/{space}/profile",
+                ids={"space": space},
+                body={"patch": patch, **changed(expected_version=expected_version)},
+            )
         )
 
     def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
@@ -965,9 +1159,19 @@ class Operations(ABC):
             )
         )
 
+    def list_profile_versions_of_space(self, space: str) -> Iterator[types.Profile]:
+        """List all versions of the profile, newest first."""
+        return self.each(Call("GET", "/api/spaces/{space}/profile/versions", ids={"space": space}))
+
     def list_profile_versions(self, *, user_id: str | None = None) -> Iterator[types.Profile]:
         """List all versions of the profile, newest first."""
         return self.each(Call("GET", "/api/users/{user_id}/profile/versions", person="path", user_id=user_id))
+
+    def roll_back_profile_of_space(self, space: str, version: int) -> types.Profile:
+        """Bring an earlier version of the profile back, as a new version."""
+        return self.send(
+            Call("POST", "/api/spaces/{space}/profile/rollback", ids={"space": space}, body={"version": version})
+        )
 
     def roll_back_profile(self, version: int, *, user_id: str | None = None) -> types.Profile:
         """Bring an earlier version of the profile back, as a new version."""
@@ -980,6 +1184,10 @@ class Operations(ABC):
                 user_id=user_id,
             )
         )
+
+    def refresh_profile_of_space(self, space: str) -> types.Profile:
+        """Have the mini model read the new facts about the space now, also after an update has failed."""
+        return self.send(Call("POST", "/api/spaces/{space}/profile/refresh", ids={"space": space}))
 
     def refresh_profile(self, *, user_id: str | None = None) -> types.Profile:
         """Have the mini model read the new facts about the person now, also after an update has failed."""
@@ -1000,6 +1208,7 @@ class Operations(ABC):
     def add_example(
         self,
         *,
+        space: str | None = None,
         input: str | None = None,
         output: str | None = None,
         messages: Sequence[types.ExampleMessage] | None = None,
@@ -1021,6 +1230,7 @@ class Operations(ABC):
                 "POST",
                 "/api/examples",
                 body=given(
+                    space=space,
                     input=input,
                     output=output,
                     messages=messages,
@@ -1034,19 +1244,44 @@ class Operations(ABC):
             )
         )
 
-    def list_examples(self, *, session_id: str | None = None, user_id: str | None = None) -> Iterator[types.Example]:
+    def list_examples(
+        self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
+    ) -> Iterator[types.Example]:
         """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first."""
         return self.each(
-            Call("GET", "/api/examples", query=given(session_id=session_id), person="query", user_id=user_id)
+            Call(
+                "GET", "/api/examples", query=given(space=space, session_id=session_id), person="query", user_id=user_id
+            )
         )
 
-    def delete_example(self, example_id: int, *, user_id: str | None = None) -> types.Receipt:
+    def delete_example(self, example_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Receipt:
         """Erase an example, for good."""
         return self.send(
             Call(
-                "DELETE", "/api/examples/{example_id}", ids={"example_id": example_id}, person="query", user_id=user_id
+                "DELETE",
+                "/api/examples/{example_id}",
+                ids={"example_id": example_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
             )
         )
+
+    def get_space(self, space: str) -> types.User:
+        """Read how much is stored of a space."""
+        return self.send(Call("GET", "/api/spaces/{space}", ids={"space": space}))
+
+    def change_space(self, space: str, *, remember: bool | None = None) -> types.User:
+        """Turn the memory of a space off, or on again."""
+        return self.send(Call("PATCH", "/api/spaces/{space}", ids={"space": space}, body=given(remember=remember)))
+
+    def erase_space(self, space: str) -> types.Receipt:
+        """Erase everything of a space, for good.
+
+        When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from
+        the database's files as well. A reply that is being written is not stored.
+        """
+        return self.send(Call("DELETE", "/api/spaces/{space}", ids={"space": space}))
 
     def get_user(self, *, user_id: str | None = None) -> types.User:
         """Read how much is stored of a person."""
@@ -1065,6 +1300,15 @@ class Operations(ABC):
         the database's files as well. A reply that is being written is not stored.
         """
         return self.send(Call("DELETE", "/api/users/{user_id}", person="path", user_id=user_id))
+
+    def export_space(
+        self, space: str, *, format: Literal["json", "markdown"] | None = None
+    ) -> types.ExportDocument | str:
+        """Export everything of a space as one JSON document, or as Markdown to read.
+
+        The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
+        """
+        return self.send(Call("GET", "/api/spaces/{space}/export", ids={"space": space}, query=given(format=format)))
 
     def export(
         self, *, format: Literal["json", "markdown"] | None = None, user_id: str | None = None
@@ -1088,6 +1332,28 @@ class Operations(ABC):
         called: `POST /api/users/{user_id}/summaries` has what was imported summarised.
         """
         return self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
+
+    def get_backlog_of_space(self, space: str) -> types.Backlog:
+        """Read how much of a space's sessions no summary covers.
+
+        After an import, no summary covers the imported messages.
+        """
+        return self.send(Call("GET", "/api/spaces/{space}/summaries", ids={"space": space}))
+
+    def summarise_backlog_of_space(self, space: str) -> types.Backlog:
+        """Summarise all of a space's sessions, and take facts from them.
+
+        The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as
+        many sessions are summarised as fit what is left of the space's day.
+        """
+        return self.send(Call("POST", "/api/spaces/{space}/summaries", ids={"space": space}))
+
+    def cancel_backlog_of_space(self, space: str) -> types.Backlog:
+        """Cancel the updates of summaries that have not begun.
+
+        Summaries that were made stay. A session that goes on is summarised as usual.
+        """
+        return self.send(Call("DELETE", "/api/spaces/{space}/summaries", ids={"space": space}))
 
     def get_backlog(self, *, user_id: str | None = None) -> types.Backlog:
         """Read how much of a person's sessions no summary covers.
@@ -1118,6 +1384,14 @@ class Operations(ABC):
         """
         return self.send(Call("GET", "/api/me"))
 
+    def list_spaces(self) -> Iterator[types.Space]:
+        """List the spaces that the key opens.
+
+        A key of a person, or of spaces alone, opens those that it names. A key of the whole tenant opens every space;
+        those are listed that something is stored of, the newest first.
+        """
+        return self.each(Call("GET", "/api/spaces"))
+
     def get_retention(self) -> types.RetentionPolicy:
         """Read which sessions of the tenant stay."""
         return self.send(Call("GET", "/api/retention"))
@@ -1132,30 +1406,50 @@ class Operations(ABC):
         """
         return self.send(Call("PUT", "/api/retention", body=given(days=days, sessions=sessions, archive=archive)))
 
-    def list_archives(self, *, session_id: str | None = None, user_id: str | None = None) -> Iterator[types.Archive]:
+    def list_archives(
+        self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
+    ) -> Iterator[types.Archive]:
         """List the archives of sessions that were taken out of memory, newest first.
 
         Archived sessions are neither searched nor recalled.
         """
         return self.each(
-            Call("GET", "/api/archives", query=given(session_id=session_id), person="query", user_id=user_id)
-        )
-
-    def get_archive(self, archive_id: int, *, user_id: str | None = None) -> types.ExportDocument:
-        """Read an archive, as a document that can be imported."""
-        return self.send(
-            Call("GET", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id)
-        )
-
-    def erase_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Receipt:
-        """Erase an archive, for good."""
-        return self.send(
             Call(
-                "DELETE", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id
+                "GET", "/api/archives", query=given(space=space, session_id=session_id), person="query", user_id=user_id
             )
         )
 
-    def restore_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Imported:
+    def get_archive(
+        self, archive_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.ExportDocument:
+        """Read an archive, as a document that can be imported."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/archives/{archive_id}",
+                ids={"archive_id": archive_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def erase_archive(self, archive_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Receipt:
+        """Erase an archive, for good."""
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/archives/{archive_id}",
+                ids={"archive_id": archive_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def restore_archive(
+        self, archive_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Imported:
         """Bring an archived session back into memory, and delete the archive.
 
         The session is imported like an export. If another session has its id by now, it gets a new one.
@@ -1165,32 +1459,42 @@ class Operations(ABC):
                 "POST",
                 "/api/archives/{archive_id}/restore",
                 ids={"archive_id": archive_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def list_instructions(self, *, user_id: str | None = None) -> types.InstructionList:
+    def list_instructions(self, *, space: str | None = None, user_id: str | None = None) -> types.InstructionList:
         """List the instructions that the person's prompts show, and those that have a proposal.
 
         A person's instruction takes the place of the tenant's instruction of the same name.
         """
-        return self.send(Call("GET", "/api/instructions", person="query", user_id=user_id))
+        return self.send(Call("GET", "/api/instructions", query=given(space=space), person="query", user_id=user_id))
 
-    def get_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Instruction:
+    def get_instruction(
+        self, instruction: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Instruction:
         """Read an instruction, and the proposal that waits for it."""
         return self.send(
             Call(
                 "GET",
                 "/api/instructions/{instruction}",
                 ids={"instruction": instruction},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def put_instruction(
-        self, instruction: str, text: str, *, expected_version: int | None = None, user_id: str | None = None
+        self,
+        instruction: str,
+        text: str,
+        *,
+        space: str | None = None,
+        expected_version: int | None = None,
+        user_id: str | None = None,
     ) -> types.Instruction:
         """Store a new version of an instruction.
 
@@ -1201,26 +1505,29 @@ class Operations(ABC):
                 "PUT",
                 "/api/instructions/{instruction}",
                 ids={"instruction": instruction},
-                body={"text": text, **given(expected_version=expected_version)},
+                body={"text": text, **given(space=space, expected_version=expected_version)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def delete_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Receipt:
+    def delete_instruction(
+        self, instruction: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase an instruction with all of its versions, for good."""
         return self.send(
             Call(
                 "DELETE",
                 "/api/instructions/{instruction}",
                 ids={"instruction": instruction},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def list_instruction_versions(
-        self, instruction: str, *, user_id: str | None = None
+        self, instruction: str, *, space: str | None = None, user_id: str | None = None
     ) -> types.InstructionVersionList:
         """List all versions, newest first, each with what it changed."""
         return self.send(
@@ -1228,48 +1535,60 @@ class Operations(ABC):
                 "GET",
                 "/api/instructions/{instruction}/versions",
                 ids={"instruction": instruction},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def roll_back_instruction(self, instruction: str, version: int, *, user_id: str | None = None) -> types.Instruction:
+    def roll_back_instruction(
+        self, instruction: str, version: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Instruction:
         """Bring an earlier version back, as a new version."""
         return self.send(
             Call(
                 "POST",
                 "/api/instructions/{instruction}/rollback",
                 ids={"instruction": instruction},
-                body={"version": version},
+                body={"version": version, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def decide_proposal(self, instruction: str, accept: bool, *, user_id: str | None = None) -> types.Instruction:
+    def decide_proposal(
+        self, instruction: str, accept: bool, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Instruction:
         """Accept the proposal, which makes it a new version, or refuse it."""
         return self.send(
             Call(
                 "POST",
                 "/api/instructions/{instruction}/proposal",
                 ids={"instruction": instruction},
-                body={"accept": accept},
+                body={"accept": accept, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def list_conversation_types(self, *, user_id: str | None = None) -> types.ConversationTypeList:
+    def list_conversation_types(
+        self, *, space: str | None = None, user_id: str | None = None
+    ) -> types.ConversationTypeList:
         """List the types that are built in, the tenant's, and the person's own, which come before the tenant's."""
-        return self.send(Call("GET", "/api/conversation-types", person="query", user_id=user_id))
+        return self.send(
+            Call("GET", "/api/conversation-types", query=given(space=space), person="query", user_id=user_id)
+        )
 
-    def get_conversation_type(self, conversation_type: str, *, user_id: str | None = None) -> types.ConversationType:
+    def get_conversation_type(
+        self, conversation_type: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.ConversationType:
         """Read a type."""
         return self.send(
             Call(
                 "GET",
                 "/api/conversation-types/{conversation_type}",
                 ids={"conversation_type": conversation_type},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -1289,6 +1608,7 @@ class Operations(ABC):
             Literal["topic", "requirements", "constraints", "excluded", "data", "open_questions", "discussed"]
         ]
         | None = None,
+        space: str | None = None,
         user_id: str | None = None,
     ) -> types.ConversationType:
         """Add a type, or say what one of the same name does instead, also one that is built in.
@@ -1308,19 +1628,23 @@ class Operations(ABC):
                     fact_tokens=fact_tokens,
                     example_tokens=example_tokens,
                     emphasis=emphasis,
+                    space=space,
                 ),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    def delete_conversation_type(self, conversation_type: str, *, user_id: str | None = None) -> types.Receipt:
+    def delete_conversation_type(
+        self, conversation_type: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase a type of one's own; one that is built in changes nothing from then on."""
         return self.send(
             Call(
                 "DELETE",
                 "/api/conversation-types/{conversation_type}",
                 ids={"conversation_type": conversation_type},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -1331,6 +1655,7 @@ class Operations(ABC):
         session_id: str,
         message_id: int,
         *,
+        space: str | None = None,
         thumbs: Literal["up", "down", "none"] | None = None,
         text: str | None = None,
         instruction: str | None = None,
@@ -1349,7 +1674,7 @@ class Operations(ABC):
                 body={
                     "session_id": session_id,
                     "message_id": message_id,
-                    **given(thumbs=thumbs, text=text, instruction=instruction),
+                    **given(space=space, thumbs=thumbs, text=text, instruction=instruction),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -1438,6 +1763,7 @@ class Operations(ABC):
     def jobs(
         self,
         *,
+        space: str | None = None,
         state: Literal["pending", "running", "failed"] | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
@@ -1447,22 +1773,45 @@ class Operations(ABC):
         With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
         """
         return self.each(
-            Call("GET", "/api/jobs", query=given(state=state, session_id=session_id), person="query", user_id=user_id)
+            Call(
+                "GET",
+                "/api/jobs",
+                query=given(space=space, state=state, session_id=session_id),
+                person="query",
+                user_id=user_id,
+            )
         )
 
-    def retry_job(self, job_id: int, *, user_id: str | None = None) -> types.Job:
+    def retry_job(self, job_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Job:
         """Retry a job now."""
         return self.send(
-            Call("POST", "/api/jobs/{job_id}/retry", ids={"job_id": job_id}, person="query", user_id=user_id)
+            Call(
+                "POST",
+                "/api/jobs/{job_id}/retry",
+                ids={"job_id": job_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
 
-    def cancel_job(self, job_id: int, *, user_id: str | None = None) -> None:
+    def cancel_job(self, job_id: int, *, space: str | None = None, user_id: str | None = None) -> None:
         """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then."""
-        self.send(Call("DELETE", "/api/jobs/{job_id}", ids={"job_id": job_id}, person="query", user_id=user_id))
+        self.send(
+            Call(
+                "DELETE",
+                "/api/jobs/{job_id}",
+                ids={"job_id": job_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
 
     def events(
         self,
         *,
+        space: str | None = None,
         after: str | None = None,
         types: str | None = None,
         words: bool | None = None,
@@ -1480,20 +1829,21 @@ class Operations(ABC):
             Call(
                 "GET",
                 "/api/events",
-                query=given(after=after, types=types, words=words, seconds=seconds),
+                query=given(space=space, after=after, types=types, words=words, seconds=seconds),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    def list_webhooks(self, *, user_id: str | None = None) -> types.WebhookList:
+    def list_webhooks(self, *, space: str | None = None, user_id: str | None = None) -> types.WebhookList:
         """List webhooks, each with its last deliveries."""
-        return self.send(Call("GET", "/api/webhooks", person="query", user_id=user_id))
+        return self.send(Call("GET", "/api/webhooks", query=given(space=space), person="query", user_id=user_id))
 
     def create_webhook(
         self,
         url: str,
         *,
+        space: str | None = None,
         types: Sequence[
             Literal[
                 "message.stored",
@@ -1504,6 +1854,7 @@ class Operations(ABC):
                 "profile.updated",
                 "job.failed",
                 "person.erased",
+                "space.erased",
             ]
         ]
         | None = None,
@@ -1520,7 +1871,7 @@ class Operations(ABC):
             Call(
                 "POST",
                 "/api/webhooks",
-                body={"url": url, **given(types=types, words=words)},
+                body={"url": url, **given(space=space, types=types, words=words)},
                 person="user_id",
                 user_id=user_id,
             )
@@ -1541,6 +1892,7 @@ class Operations(ABC):
                 "profile.updated",
                 "job.failed",
                 "person.erased",
+                "space.erased",
             ]
         ]
         | None = None,
@@ -1563,21 +1915,27 @@ class Operations(ABC):
             )
         )
 
-    def delete_webhook(self, webhook_id: int, *, user_id: str | None = None) -> None:
+    def delete_webhook(self, webhook_id: int, *, space: str | None = None, user_id: str | None = None) -> None:
         """Delete a webhook, with what waits for it."""
         self.send(
             Call(
-                "DELETE", "/api/webhooks/{webhook_id}", ids={"webhook_id": webhook_id}, person="query", user_id=user_id
+                "DELETE",
+                "/api/webhooks/{webhook_id}",
+                ids={"webhook_id": webhook_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
             )
         )
 
-    def test_webhook(self, webhook_id: int, *, user_id: str | None = None) -> types.Delivery:
+    def test_webhook(self, webhook_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Delivery:
         """Post an event of the type `webhook.test`, and see how it went."""
         return self.send(
             Call(
                 "POST",
                 "/api/webhooks/{webhook_id}/test",
                 ids={"webhook_id": webhook_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -1837,7 +2195,8 @@ class Operations(ABC):
         """Exchange one message of the Model Context Protocol.
 
         The revision 2026-07-28 is spoken, and the earlier ones that begin with `initialize`. A key that belongs to no
-        single person needs one named: by `user_id`, or by a header such as X-User-Id.
+        single person needs one named: by `user_id`, or by a header such as X-User-Id. With `space`, or X-Memory-
+        Space, it is the memory of that space.
         """
         return self.send(
             Call(
@@ -1881,6 +2240,7 @@ class AsyncOperations(ABC):
         self,
         message: str | Mapping[str, Any],
         *,
+        space: str | None = None,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
         session_id: str | None = None,
@@ -1909,6 +2269,7 @@ class AsyncOperations(ABC):
                 body={
                     "message": message,
                     **given(
+                        space=space,
                         timezone=timezone,
                         history=history,
                         session_id=session_id,
@@ -1933,6 +2294,7 @@ class AsyncOperations(ABC):
         self,
         message: str | Mapping[str, Any],
         *,
+        space: str | None = None,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
         session_id: str | None = None,
@@ -1956,6 +2318,7 @@ class AsyncOperations(ABC):
                     "stream": True,
                     "message": message,
                     **given(
+                        space=space,
                         timezone=timezone,
                         history=history,
                         session_id=session_id,
@@ -1979,6 +2342,7 @@ class AsyncOperations(ABC):
     def sessions(
         self,
         *,
+        space: str | None = None,
         q: str | None = None,
         pinned: bool | None = None,
         archived: bool | None = None,
@@ -1993,7 +2357,13 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/sessions",
                 query=given(
-                    q=q, pinned=pinned, archived=archived, before=before, after=after, except_user_id=except_user_id
+                    space=space,
+                    q=q,
+                    pinned=pinned,
+                    archived=archived,
+                    before=before,
+                    after=after,
+                    except_user_id=except_user_id,
                 ),
                 person="query",
                 user_id=user_id,
@@ -2003,6 +2373,7 @@ class AsyncOperations(ABC):
     async def create_session(
         self,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         title: str | None = None,
         system_prompt: str | None = None,
@@ -2014,16 +2385,25 @@ class AsyncOperations(ABC):
             Call(
                 "POST",
                 "/api/sessions",
-                body=given(session_id=session_id, title=title, system_prompt=system_prompt, remember=remember),
+                body=given(
+                    space=space, session_id=session_id, title=title, system_prompt=system_prompt, remember=remember
+                ),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def session(self, session_id: str, *, user_id: str | None = None) -> types.Session:
+    async def session(self, session_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Session:
         """Read a session."""
         return await self.send(
-            Call("GET", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id)
+            Call(
+                "GET",
+                "/api/sessions/{session_id}",
+                ids={"session_id": session_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
 
     async def change_session(
@@ -2054,7 +2434,9 @@ class AsyncOperations(ABC):
             )
         )
 
-    async def erase_session(self, session_id: str, *, user_id: str | None = None) -> types.Receipt:
+    async def erase_session(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase a session with its messages, summaries and facts, for good.
 
         When this call answers, they are gone from the database's files and the search index as well. A fact that was
@@ -2062,7 +2444,12 @@ class AsyncOperations(ABC):
         """
         return await self.send(
             Call(
-                "DELETE", "/api/sessions/{session_id}", ids={"session_id": session_id}, person="query", user_id=user_id
+                "DELETE",
+                "/api/sessions/{session_id}",
+                ids={"session_id": session_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
             )
         )
 
@@ -2070,6 +2457,7 @@ class AsyncOperations(ABC):
         self,
         session_id: str,
         *,
+        space: str | None = None,
         order: Literal["asc", "desc"] | None = None,
         around: int | None = None,
         branch: int | None = None,
@@ -2084,14 +2472,19 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/messages",
                 ids={"session_id": session_id},
-                query=given(order=order, around=around, branch=branch),
+                query=given(space=space, order=order, around=around, branch=branch),
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def add_messages(
-        self, session_id: str, messages: Sequence[types.MessageToAppend], *, user_id: str | None = None
+        self,
+        session_id: str,
+        messages: Sequence[types.MessageToAppend],
+        *,
+        space: str | None = None,
+        user_id: str | None = None,
     ) -> types.Appended:
         """Append or import messages without calling a model.
 
@@ -2103,14 +2496,16 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages",
                 ids={"session_id": session_id},
-                body={"messages": messages},
+                body={"messages": messages, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
                 idempotent=all("external_id" in message for message in messages),
             )
         )
 
-    async def erase_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Receipt:
+    async def erase_message(
+        self, session_id: str, message_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase a message, for good.
 
         Facts taken from the message are erased too, and so is every version of the summary that was made from it,
@@ -2123,6 +2518,7 @@ class AsyncOperations(ABC):
                 "DELETE",
                 "/api/sessions/{session_id}/messages/{message_id}",
                 ids={"session_id": session_id, "message_id": message_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -2132,6 +2528,7 @@ class AsyncOperations(ABC):
         self,
         session_id: str,
         *,
+        space: str | None = None,
         first: int | None = None,
         last: int | None = None,
         ids: Sequence[int] | None = None,
@@ -2151,7 +2548,7 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/hide",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last, ids=ids, keep=keep, tokens=tokens),
+                body=given(space=space, first=first, last=last, ids=ids, keep=keep, tokens=tokens),
                 person="user_id",
                 user_id=user_id,
             )
@@ -2161,6 +2558,7 @@ class AsyncOperations(ABC):
         self,
         session_id: str,
         *,
+        space: str | None = None,
         first: int | None = None,
         last: int | None = None,
         ids: Sequence[int] | None = None,
@@ -2175,13 +2573,15 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/show",
                 ids={"session_id": session_id},
-                body=given(first=first, last=last, ids=ids),
+                body=given(space=space, first=first, last=last, ids=ids),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def list_message_versions(self, session_id: str, *, user_id: str | None = None) -> types.VersionsList:
+    async def list_message_versions(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.VersionsList:
         """List the messages that have other versions.
 
         A replaced message stays as a version of the message in its place, together with all that followed it.
@@ -2191,12 +2591,15 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/messages/versions",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def restore_message(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.Session:
+    async def restore_message(
+        self, session_id: str, message_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Session:
         """Bring a version of a message back.
 
         The version takes the place of the one that the session shows now, together with all messages that followed
@@ -2207,13 +2610,14 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/messages/{message_id}/restore",
                 ids={"session_id": session_id, "message_id": message_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def list_related_sessions(
-        self, session_id: str, *, limit: int | None = None, user_id: str | None = None
+        self, session_id: str, *, space: str | None = None, limit: int | None = None, user_id: str | None = None
     ) -> types.RelatedSessionList:
         """List the person's conversations that belong together with this one, the closest first.
 
@@ -2224,13 +2628,15 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/related",
                 ids={"session_id": session_id},
-                query=given(limit=limit),
+                query=given(space=space, limit=limit),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def stop_reply(self, session_id: str, *, user_id: str | None = None) -> types.Stopping:
+    async def stop_reply(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Stopping:
         """Stop the reply that is being written.
 
         The call that waits for the reply returns the words so far, and they are stored with the finish_reason
@@ -2242,13 +2648,19 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/stop",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     def list_turns(
-        self, session_id: str, *, order: Literal["asc", "desc"] | None = None, user_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        space: str | None = None,
+        order: Literal["asc", "desc"] | None = None,
+        user_id: str | None = None,
     ) -> AsyncIterator[types.Turn]:
         """List a session's turns, newest first.
 
@@ -2259,31 +2671,35 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/turns",
                 ids={"session_id": session_id},
-                query=given(order=order),
+                query=given(space=space, order=order),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def get_turn(self, session_id: str, message_id: int, *, user_id: str | None = None) -> types.TurnWithMemory:
+    async def get_turn(
+        self, session_id: str, message_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.TurnWithMemory:
         """Read one turn, named by its message or its reply, with the memory its prompt showed."""
         return await self.send(
             Call(
                 "GET",
                 "/api/sessions/{session_id}/turns/{message_id}",
                 ids={"session_id": session_id, "message_id": message_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+    async def summary(self, session_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Summary:
         """Read the newest summary, and whether it is up to date."""
         return await self.send(
             Call(
                 "GET",
                 "/api/sessions/{session_id}/summary",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -2294,6 +2710,7 @@ class AsyncOperations(ABC):
         session_id: str,
         sections: types.Sections,
         *,
+        space: str | None = None,
         expected_version: int | None = None,
         user_id: str | None = None,
     ) -> types.Summary:
@@ -2306,14 +2723,14 @@ class AsyncOperations(ABC):
                 "PUT",
                 "/api/sessions/{session_id}/summary",
                 ids={"session_id": session_id},
-                body={"sections": sections, **given(expected_version=expected_version)},
+                body={"sections": sections, **given(space=space, expected_version=expected_version)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
     def list_summary_versions(
-        self, session_id: str, *, user_id: str | None = None
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
     ) -> AsyncIterator[types.SummaryVersion]:
         """List all versions, newest first."""
         return self.each(
@@ -2321,12 +2738,15 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/sessions/{session_id}/summary/versions",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def roll_back_summary(self, session_id: str, version: int, *, user_id: str | None = None) -> types.Summary:
+    async def roll_back_summary(
+        self, session_id: str, version: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Summary:
         """Bring an earlier version back, as a new version.
 
         Messages that it does not cover are sent word for word until the next update.
@@ -2336,26 +2756,35 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/summary/rollback",
                 ids={"session_id": session_id},
-                body={"version": version},
+                body={"version": version, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def refresh_summary(self, session_id: str, *, user_id: str | None = None) -> types.Summary:
+    async def refresh_summary(
+        self, session_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Summary:
         """Update the summary now, also after an update has failed."""
         return await self.send(
             Call(
                 "POST",
                 "/api/sessions/{session_id}/summary/refresh",
                 ids={"session_id": session_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def preview_summary(
-        self, session_id: str, *, prompt: str | None = None, text: str | None = None, user_id: str | None = None
+        self,
+        session_id: str,
+        *,
+        space: str | None = None,
+        prompt: str | None = None,
+        text: str | None = None,
+        user_id: str | None = None,
     ) -> types.SummaryPreview:
         """Try a summary prompt on this conversation, and store nothing.
 
@@ -2367,7 +2796,7 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions/{session_id}/summary/preview",
                 ids={"session_id": session_id},
-                body=given(prompt=prompt, text=text),
+                body=given(space=space, prompt=prompt, text=text),
                 person="user_id",
                 user_id=user_id,
             )
@@ -2376,6 +2805,7 @@ class AsyncOperations(ABC):
     def facts(
         self,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         q: str | None = None,
         category: Literal[
@@ -2393,7 +2823,7 @@ class AsyncOperations(ABC):
             Call(
                 "GET",
                 "/api/facts",
-                query=given(session_id=session_id, q=q, category=category, as_of=as_of),
+                query=given(space=space, session_id=session_id, q=q, category=category, as_of=as_of),
                 person="query",
                 user_id=user_id,
             )
@@ -2403,6 +2833,7 @@ class AsyncOperations(ABC):
         self,
         text: str,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         category: Literal[
             "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
@@ -2421,6 +2852,7 @@ class AsyncOperations(ABC):
                 body={
                     "text": text,
                     **given(
+                        space=space,
                         session_id=session_id,
                         category=category,
                         importance=importance,
@@ -2468,7 +2900,7 @@ class AsyncOperations(ABC):
         )
 
     async def forget_fact(
-        self, fact_id: int, *, restore: bool | None = None, user_id: str | None = None
+        self, fact_id: int, *, space: str | None = None, restore: bool | None = None, user_id: str | None = None
     ) -> types.Receipt:
         """Forget a fact, with its history.
 
@@ -2481,26 +2913,59 @@ class AsyncOperations(ABC):
                 "DELETE",
                 "/api/facts/{fact_id}",
                 ids={"fact_id": fact_id},
-                query=given(restore=restore),
+                query=given(space=space, restore=restore),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def forget_facts(self, ids: Sequence[int], *, user_id: str | None = None) -> types.Receipt:
+    async def forget_facts(
+        self, ids: Sequence[int], *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Forget up to 1,000 facts, with their history.
 
         Facts that do not exist are skipped, so a call can be repeated safely.
         """
         return await self.send(
-            Call("POST", "/api/facts/forget", body={"ids": ids}, person="user_id", user_id=user_id, idempotent=True)
+            Call(
+                "POST",
+                "/api/facts/forget",
+                body={"ids": ids, **given(space=space)},
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
+            )
         )
 
-    async def fact_history(self, fact_id: int, *, user_id: str | None = None) -> types.FactRevisionList:
+    async def fact_history(
+        self, fact_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.FactRevisionList:
         """Read how a fact, and the facts that it corrected, changed."""
         return await self.send(
-            Call("GET", "/api/facts/{fact_id}/history", ids={"fact_id": fact_id}, person="query", user_id=user_id)
+            Call(
+                "GET",
+                "/api/facts/{fact_id}/history",
+                ids={"fact_id": fact_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
+
+    async def list_consolidations_of_space(self, space: str) -> types.ConsolidationRunList:
+        """List what jobs closed of a space's facts to bring them together, the newest run first.
+
+        Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
+        closed, and so are plans whose day is over.
+        """
+        return await self.send(Call("GET", "/api/spaces/{space}/consolidation", ids={"space": space}))
+
+    async def consolidate_of_space(self, space: str) -> None:
+        """Bring a space's facts together now, in a job.
+
+        Where words leave a doubt the mini model decides. It is asked once a day at most.
+        """
+        await self.send(Call("POST", "/api/spaces/{space}/consolidation", ids={"space": space}))
 
     async def list_consolidations(self, *, user_id: str | None = None) -> types.ConsolidationRunList:
         """List what jobs closed of a person's facts to bring them together, the newest run first.
@@ -2517,6 +2982,13 @@ class AsyncOperations(ABC):
         """
         await self.send(Call("POST", "/api/users/{user_id}/consolidation", person="path", user_id=user_id))
 
+    async def undo_consolidation_of_space(self, space: str) -> types.ConsolidationRun:
+        """Undo the newest run: the facts that it closed hold again.
+
+        Later runs leave these facts alone. Those that were corrected since stay closed.
+        """
+        return await self.send(Call("POST", "/api/spaces/{space}/consolidation/undo", ids={"space": space}))
+
     async def undo_consolidation(self, *, user_id: str | None = None) -> types.ConsolidationRun:
         """Undo the newest run: the facts that it closed hold again.
 
@@ -2527,6 +2999,7 @@ class AsyncOperations(ABC):
     def read_graph(
         self,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         entity: str | None = None,
         depth: int | None = None,
@@ -2542,7 +3015,7 @@ class AsyncOperations(ABC):
             Call(
                 "GET",
                 "/api/graph",
-                query=given(session_id=session_id, entity=entity, depth=depth, as_of=as_of),
+                query=given(space=space, session_id=session_id, entity=entity, depth=depth, as_of=as_of),
                 person="query",
                 user_id=user_id,
             )
@@ -2552,6 +3025,7 @@ class AsyncOperations(ABC):
         self,
         q: str,
         *,
+        space: str | None = None,
         session_id: str | None = None,
         after: str | None = None,
         before: str | None = None,
@@ -2574,6 +3048,7 @@ class AsyncOperations(ABC):
                 query={
                     "q": q,
                     **given(
+                        space=space,
                         session_id=session_id,
                         after=after,
                         before=before,
@@ -2593,6 +3068,7 @@ class AsyncOperations(ABC):
         self,
         message: str,
         *,
+        space: str | None = None,
         timezone: str | None = None,
         history: Sequence[types.Said] | None = None,
         session_id: str | None = None,
@@ -2613,7 +3089,14 @@ class AsyncOperations(ABC):
                 "/api/recall",
                 body={
                     "message": message,
-                    **given(timezone=timezone, history=history, session_id=session_id, tokens=tokens, recall=recall),
+                    **given(
+                        space=space,
+                        timezone=timezone,
+                        history=history,
+                        session_id=session_id,
+                        tokens=tokens,
+                        recall=recall,
+                    ),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -2622,7 +3105,13 @@ class AsyncOperations(ABC):
         )
 
     async def add_unhelpful(
-        self, session_id: str, message_id: int, hits: Sequence[int], *, user_id: str | None = None
+        self,
+        session_id: str,
+        message_id: int,
+        hits: Sequence[int],
+        *,
+        space: str | None = None,
+        user_id: str | None = None,
     ) -> types.Unhelpful:
         """Mark a recalled excerpt as not helpful.
 
@@ -2634,30 +3123,44 @@ class AsyncOperations(ABC):
             Call(
                 "POST",
                 "/api/recall/unhelpful",
-                body={"session_id": session_id, "message_id": message_id, "hits": hits},
+                body={"session_id": session_id, "message_id": message_id, "hits": hits, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
     def list_unhelpful(
-        self, *, session_id: str | None = None, message_id: int | None = None, user_id: str | None = None
+        self,
+        *,
+        space: str | None = None,
+        session_id: str | None = None,
+        message_id: int | None = None,
+        user_id: str | None = None,
     ) -> AsyncIterator[types.Unhelpful]:
         """List the excerpts that a person marked as not helpful, newest first."""
         return self.each(
             Call(
                 "GET",
                 "/api/recall/unhelpful",
-                query=given(session_id=session_id, message_id=message_id),
+                query=given(space=space, session_id=session_id, message_id=message_id),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def delete_unhelpful(self, mark_id: int, *, user_id: str | None = None) -> types.Receipt:
+    async def delete_unhelpful(
+        self, mark_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Take a mark back: the excerpt counts as before."""
         return await self.send(
-            Call("DELETE", "/api/recall/unhelpful/{mark_id}", ids={"mark_id": mark_id}, person="query", user_id=user_id)
+            Call(
+                "DELETE",
+                "/api/recall/unhelpful/{mark_id}",
+                ids={"mark_id": mark_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
 
     async def put_item(
@@ -2666,6 +3169,7 @@ class AsyncOperations(ABC):
         key: str,
         value: Any,
         *,
+        space: str | None = None,
         version: int | None = None,
         ttl: float | None = None,
         refresh_on_read: bool | None = None,
@@ -2685,7 +3189,7 @@ class AsyncOperations(ABC):
                     "namespace": namespace,
                     "key": key,
                     "value": value,
-                    **given(version=version, ttl=ttl, refresh_on_read=refresh_on_read, index=index),
+                    **given(space=space, version=version, ttl=ttl, refresh_on_read=refresh_on_read, index=index),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -2694,21 +3198,33 @@ class AsyncOperations(ABC):
         )
 
     async def get_item(
-        self, namespace: Any, key: str, *, refresh: bool | None = None, user_id: str | None = None
+        self,
+        namespace: Any,
+        key: str,
+        *,
+        space: str | None = None,
+        refresh: bool | None = None,
+        user_id: str | None = None,
     ) -> types.Item:
         """Read an item."""
         return await self.send(
             Call(
                 "GET",
                 "/api/store/items",
-                query={"namespace": namespace, "key": key, **given(refresh=refresh)},
+                query={"namespace": namespace, "key": key, **given(space=space, refresh=refresh)},
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def delete_item(
-        self, namespace: Any, key: str, *, version: int | None = None, user_id: str | None = None
+        self,
+        namespace: Any,
+        key: str,
+        *,
+        space: str | None = None,
+        version: int | None = None,
+        user_id: str | None = None,
     ) -> types.Receipt:
         """Erase an item, for good.
 
@@ -2718,7 +3234,7 @@ class AsyncOperations(ABC):
             Call(
                 "DELETE",
                 "/api/store/items",
-                query={"namespace": namespace, "key": key, **given(version=version)},
+                query={"namespace": namespace, "key": key, **given(space=space, version=version)},
                 person="query",
                 user_id=user_id,
             )
@@ -2728,6 +3244,7 @@ class AsyncOperations(ABC):
         self,
         namespace_prefix: Sequence[str] | str = (),
         *,
+        space: str | None = None,
         filter: Mapping[str, Any] | None = None,
         query: str | None = None,
         fields: Sequence[str] | None = None,
@@ -2746,7 +3263,15 @@ class AsyncOperations(ABC):
                 "/api/store/search",
                 body={
                     "namespace_prefix": namespace_prefix,
-                    **given(filter=filter, query=query, fields=fields, limit=limit, offset=offset, refresh=refresh),
+                    **given(
+                        space=space,
+                        filter=filter,
+                        query=query,
+                        fields=fields,
+                        limit=limit,
+                        offset=offset,
+                        refresh=refresh,
+                    ),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -2757,6 +3282,7 @@ class AsyncOperations(ABC):
     async def list_namespaces(
         self,
         *,
+        space: str | None = None,
         prefix: Any | None = None,
         suffix: Any | None = None,
         max_depth: int | None = None,
@@ -2769,20 +3295,51 @@ class AsyncOperations(ABC):
             Call(
                 "GET",
                 "/api/store/namespaces",
-                query=given(prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset),
+                query=given(space=space, prefix=prefix, suffix=suffix, max_depth=max_depth, limit=limit, offset=offset),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def batch(self, operations: Sequence[Mapping[str, Any]], *, user_id: str | None = None) -> types.Results:
+    async def batch(
+        self, operations: Sequence[Mapping[str, Any]], *, space: str | None = None, user_id: str | None = None
+    ) -> types.Results:
         """Run up to 1,000 operations in one transaction.
 
         Operations run in their order, all or none of them, and each sees the changes of earlier ones. A key needs the
         scope `read` too, unless every operation is put or delete.
         """
         return await self.send(
-            Call("POST", "/api/store/batch", body={"operations": operations}, person="user_id", user_id=user_id)
+            Call(
+                "POST",
+                "/api/store/batch",
+                body={"operations": operations, **given(space=space)},
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def get_profile_of_space(self, space: str, *, as_of: str | None = None) -> types.Profile:
+        """Read the profile as it is, or as it was at `as_of`."""
+        return await self.send(
+            Call("GET", "/api/spaces/{space}/profile", ids={"space": space}, query=given(as_of=as_of))
+        )
+
+    async def edit_profile_of_space(
+        self, space: str, patch: Sequence[types.Operation], *, expected_version: int | Unset | None = UNSET
+    ) -> types.Profile:
+        """Edit the profile by a JSON Patch (RFC 6902).
+
+        All of its operations apply, or none. The next prompt shows the new version. The model changes what a space
+        wrote only when they say something else later.
+        """
+        return await self.send(
+            Call(
+                "PATCH",
+                "/api/spaces/{space}/profile",
+                ids={"space": space},
+                body={"patch": patch, **changed(expected_version=expected_version)},
+            )
         )
 
     async def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
@@ -2813,9 +3370,19 @@ class AsyncOperations(ABC):
             )
         )
 
+    def list_profile_versions_of_space(self, space: str) -> AsyncIterator[types.Profile]:
+        """List all versions of the profile, newest first."""
+        return self.each(Call("GET", "/api/spaces/{space}/profile/versions", ids={"space": space}))
+
     def list_profile_versions(self, *, user_id: str | None = None) -> AsyncIterator[types.Profile]:
         """List all versions of the profile, newest first."""
         return self.each(Call("GET", "/api/users/{user_id}/profile/versions", person="path", user_id=user_id))
+
+    async def roll_back_profile_of_space(self, space: str, version: int) -> types.Profile:
+        """Bring an earlier version of the profile back, as a new version."""
+        return await self.send(
+            Call("POST", "/api/spaces/{space}/profile/rollback", ids={"space": space}, body={"version": version})
+        )
 
     async def roll_back_profile(self, version: int, *, user_id: str | None = None) -> types.Profile:
         """Bring an earlier version of the profile back, as a new version."""
@@ -2828,6 +3395,10 @@ class AsyncOperations(ABC):
                 user_id=user_id,
             )
         )
+
+    async def refresh_profile_of_space(self, space: str) -> types.Profile:
+        """Have the mini model read the new facts about the space now, also after an update has failed."""
+        return await self.send(Call("POST", "/api/spaces/{space}/profile/refresh", ids={"space": space}))
 
     async def refresh_profile(self, *, user_id: str | None = None) -> types.Profile:
         """Have the mini model read the new facts about the person now, also after an update has failed."""
@@ -2848,6 +3419,7 @@ class AsyncOperations(ABC):
     async def add_example(
         self,
         *,
+        space: str | None = None,
         input: str | None = None,
         output: str | None = None,
         messages: Sequence[types.ExampleMessage] | None = None,
@@ -2869,6 +3441,7 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/examples",
                 body=given(
+                    space=space,
                     input=input,
                     output=output,
                     messages=messages,
@@ -2883,20 +3456,47 @@ class AsyncOperations(ABC):
         )
 
     def list_examples(
-        self, *, session_id: str | None = None, user_id: str | None = None
+        self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
     ) -> AsyncIterator[types.Example]:
         """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first."""
         return self.each(
-            Call("GET", "/api/examples", query=given(session_id=session_id), person="query", user_id=user_id)
+            Call(
+                "GET", "/api/examples", query=given(space=space, session_id=session_id), person="query", user_id=user_id
+            )
         )
 
-    async def delete_example(self, example_id: int, *, user_id: str | None = None) -> types.Receipt:
+    async def delete_example(
+        self, example_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase an example, for good."""
         return await self.send(
             Call(
-                "DELETE", "/api/examples/{example_id}", ids={"example_id": example_id}, person="query", user_id=user_id
+                "DELETE",
+                "/api/examples/{example_id}",
+                ids={"example_id": example_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
             )
         )
+
+    async def get_space(self, space: str) -> types.User:
+        """Read how much is stored of a space."""
+        return await self.send(Call("GET", "/api/spaces/{space}", ids={"space": space}))
+
+    async def change_space(self, space: str, *, remember: bool | None = None) -> types.User:
+        """Turn the memory of a space off, or on again."""
+        return await self.send(
+            Call("PATCH", "/api/spaces/{space}", ids={"space": space}, body=given(remember=remember))
+        )
+
+    async def erase_space(self, space: str) -> types.Receipt:
+        """Erase everything of a space, for good.
+
+        When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from
+        the database's files as well. A reply that is being written is not stored.
+        """
+        return await self.send(Call("DELETE", "/api/spaces/{space}", ids={"space": space}))
 
     async def get_user(self, *, user_id: str | None = None) -> types.User:
         """Read how much is stored of a person."""
@@ -2915,6 +3515,17 @@ class AsyncOperations(ABC):
         the database's files as well. A reply that is being written is not stored.
         """
         return await self.send(Call("DELETE", "/api/users/{user_id}", person="path", user_id=user_id))
+
+    async def export_space(
+        self, space: str, *, format: Literal["json", "markdown"] | None = None
+    ) -> types.ExportDocument | str:
+        """Export everything of a space as one JSON document, or as Markdown to read.
+
+        The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
+        """
+        return await self.send(
+            Call("GET", "/api/spaces/{space}/export", ids={"space": space}, query=given(format=format))
+        )
 
     async def export(
         self, *, format: Literal["json", "markdown"] | None = None, user_id: str | None = None
@@ -2938,6 +3549,28 @@ class AsyncOperations(ABC):
         called: `POST /api/users/{user_id}/summaries` has what was imported summarised.
         """
         return await self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
+
+    async def get_backlog_of_space(self, space: str) -> types.Backlog:
+        """Read how much of a space's sessions no summary covers.
+
+        After an import, no summary covers the imported messages.
+        """
+        return await self.send(Call("GET", "/api/spaces/{space}/summaries", ids={"space": space}))
+
+    async def summarise_backlog_of_space(self, space: str) -> types.Backlog:
+        """Summarise all of a space's sessions, and take facts from them.
+
+        The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as
+        many sessions are summarised as fit what is left of the space's day.
+        """
+        return await self.send(Call("POST", "/api/spaces/{space}/summaries", ids={"space": space}))
+
+    async def cancel_backlog_of_space(self, space: str) -> types.Backlog:
+        """Cancel the updates of summaries that have not begun.
+
+        Summaries that were made stay. A session that goes on is summarised as usual.
+        """
+        return await self.send(Call("DELETE", "/api/spaces/{space}/summaries", ids={"space": space}))
 
     async def get_backlog(self, *, user_id: str | None = None) -> types.Backlog:
         """Read how much of a person's sessions no summary covers.
@@ -2968,6 +3601,14 @@ class AsyncOperations(ABC):
         """
         return await self.send(Call("GET", "/api/me"))
 
+    def list_spaces(self) -> AsyncIterator[types.Space]:
+        """List the spaces that the key opens.
+
+        A key of a person, or of spaces alone, opens those that it names. A key of the whole tenant opens every space;
+        those are listed that something is stored of, the newest first.
+        """
+        return self.each(Call("GET", "/api/spaces"))
+
     async def get_retention(self) -> types.RetentionPolicy:
         """Read which sessions of the tenant stay."""
         return await self.send(Call("GET", "/api/retention"))
@@ -2983,31 +3624,51 @@ class AsyncOperations(ABC):
         return await self.send(Call("PUT", "/api/retention", body=given(days=days, sessions=sessions, archive=archive)))
 
     def list_archives(
-        self, *, session_id: str | None = None, user_id: str | None = None
+        self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
     ) -> AsyncIterator[types.Archive]:
         """List the archives of sessions that were taken out of memory, newest first.
 
         Archived sessions are neither searched nor recalled.
         """
         return self.each(
-            Call("GET", "/api/archives", query=given(session_id=session_id), person="query", user_id=user_id)
-        )
-
-    async def get_archive(self, archive_id: int, *, user_id: str | None = None) -> types.ExportDocument:
-        """Read an archive, as a document that can be imported."""
-        return await self.send(
-            Call("GET", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id)
-        )
-
-    async def erase_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Receipt:
-        """Erase an archive, for good."""
-        return await self.send(
             Call(
-                "DELETE", "/api/archives/{archive_id}", ids={"archive_id": archive_id}, person="query", user_id=user_id
+                "GET", "/api/archives", query=given(space=space, session_id=session_id), person="query", user_id=user_id
             )
         )
 
-    async def restore_archive(self, archive_id: int, *, user_id: str | None = None) -> types.Imported:
+    async def get_archive(
+        self, archive_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.ExportDocument:
+        """Read an archive, as a document that can be imported."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/archives/{archive_id}",
+                ids={"archive_id": archive_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def erase_archive(
+        self, archive_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
+        """Erase an archive, for good."""
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/archives/{archive_id}",
+                ids={"archive_id": archive_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def restore_archive(
+        self, archive_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Imported:
         """Bring an archived session back into memory, and delete the archive.
 
         The session is imported like an export. If another session has its id by now, it gets a new one.
@@ -3017,32 +3678,44 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/archives/{archive_id}/restore",
                 ids={"archive_id": archive_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def list_instructions(self, *, user_id: str | None = None) -> types.InstructionList:
+    async def list_instructions(self, *, space: str | None = None, user_id: str | None = None) -> types.InstructionList:
         """List the instructions that the person's prompts show, and those that have a proposal.
 
         A person's instruction takes the place of the tenant's instruction of the same name.
         """
-        return await self.send(Call("GET", "/api/instructions", person="query", user_id=user_id))
+        return await self.send(
+            Call("GET", "/api/instructions", query=given(space=space), person="query", user_id=user_id)
+        )
 
-    async def get_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Instruction:
+    async def get_instruction(
+        self, instruction: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Instruction:
         """Read an instruction, and the proposal that waits for it."""
         return await self.send(
             Call(
                 "GET",
                 "/api/instructions/{instruction}",
                 ids={"instruction": instruction},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def put_instruction(
-        self, instruction: str, text: str, *, expected_version: int | None = None, user_id: str | None = None
+        self,
+        instruction: str,
+        text: str,
+        *,
+        space: str | None = None,
+        expected_version: int | None = None,
+        user_id: str | None = None,
     ) -> types.Instruction:
         """Store a new version of an instruction.
 
@@ -3053,26 +3726,29 @@ class AsyncOperations(ABC):
                 "PUT",
                 "/api/instructions/{instruction}",
                 ids={"instruction": instruction},
-                body={"text": text, **given(expected_version=expected_version)},
+                body={"text": text, **given(space=space, expected_version=expected_version)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def delete_instruction(self, instruction: str, *, user_id: str | None = None) -> types.Receipt:
+    async def delete_instruction(
+        self, instruction: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase an instruction with all of its versions, for good."""
         return await self.send(
             Call(
                 "DELETE",
                 "/api/instructions/{instruction}",
                 ids={"instruction": instruction},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def list_instruction_versions(
-        self, instruction: str, *, user_id: str | None = None
+        self, instruction: str, *, space: str | None = None, user_id: str | None = None
     ) -> types.InstructionVersionList:
         """List all versions, newest first, each with what it changed."""
         return await self.send(
@@ -3080,13 +3756,14 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/instructions/{instruction}/versions",
                 ids={"instruction": instruction},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
         )
 
     async def roll_back_instruction(
-        self, instruction: str, version: int, *, user_id: str | None = None
+        self, instruction: str, version: int, *, space: str | None = None, user_id: str | None = None
     ) -> types.Instruction:
         """Bring an earlier version back, as a new version."""
         return await self.send(
@@ -3094,31 +3771,37 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/instructions/{instruction}/rollback",
                 ids={"instruction": instruction},
-                body={"version": version},
+                body={"version": version, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def decide_proposal(self, instruction: str, accept: bool, *, user_id: str | None = None) -> types.Instruction:
+    async def decide_proposal(
+        self, instruction: str, accept: bool, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Instruction:
         """Accept the proposal, which makes it a new version, or refuse it."""
         return await self.send(
             Call(
                 "POST",
                 "/api/instructions/{instruction}/proposal",
                 ids={"instruction": instruction},
-                body={"accept": accept},
+                body={"accept": accept, **given(space=space)},
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def list_conversation_types(self, *, user_id: str | None = None) -> types.ConversationTypeList:
+    async def list_conversation_types(
+        self, *, space: str | None = None, user_id: str | None = None
+    ) -> types.ConversationTypeList:
         """List the types that are built in, the tenant's, and the person's own, which come before the tenant's."""
-        return await self.send(Call("GET", "/api/conversation-types", person="query", user_id=user_id))
+        return await self.send(
+            Call("GET", "/api/conversation-types", query=given(space=space), person="query", user_id=user_id)
+        )
 
     async def get_conversation_type(
-        self, conversation_type: str, *, user_id: str | None = None
+        self, conversation_type: str, *, space: str | None = None, user_id: str | None = None
     ) -> types.ConversationType:
         """Read a type."""
         return await self.send(
@@ -3126,6 +3809,7 @@ class AsyncOperations(ABC):
                 "GET",
                 "/api/conversation-types/{conversation_type}",
                 ids={"conversation_type": conversation_type},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -3145,6 +3829,7 @@ class AsyncOperations(ABC):
             Literal["topic", "requirements", "constraints", "excluded", "data", "open_questions", "discussed"]
         ]
         | None = None,
+        space: str | None = None,
         user_id: str | None = None,
     ) -> types.ConversationType:
         """Add a type, or say what one of the same name does instead, also one that is built in.
@@ -3164,19 +3849,23 @@ class AsyncOperations(ABC):
                     fact_tokens=fact_tokens,
                     example_tokens=example_tokens,
                     emphasis=emphasis,
+                    space=space,
                 ),
                 person="user_id",
                 user_id=user_id,
             )
         )
 
-    async def delete_conversation_type(self, conversation_type: str, *, user_id: str | None = None) -> types.Receipt:
+    async def delete_conversation_type(
+        self, conversation_type: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
         """Erase a type of one's own; one that is built in changes nothing from then on."""
         return await self.send(
             Call(
                 "DELETE",
                 "/api/conversation-types/{conversation_type}",
                 ids={"conversation_type": conversation_type},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -3187,6 +3876,7 @@ class AsyncOperations(ABC):
         session_id: str,
         message_id: int,
         *,
+        space: str | None = None,
         thumbs: Literal["up", "down", "none"] | None = None,
         text: str | None = None,
         instruction: str | None = None,
@@ -3205,7 +3895,7 @@ class AsyncOperations(ABC):
                 body={
                     "session_id": session_id,
                     "message_id": message_id,
-                    **given(thumbs=thumbs, text=text, instruction=instruction),
+                    **given(space=space, thumbs=thumbs, text=text, instruction=instruction),
                 },
                 person="user_id",
                 user_id=user_id,
@@ -3294,6 +3984,7 @@ class AsyncOperations(ABC):
     def jobs(
         self,
         *,
+        space: str | None = None,
         state: Literal["pending", "running", "failed"] | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
@@ -3303,22 +3994,45 @@ class AsyncOperations(ABC):
         With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
         """
         return self.each(
-            Call("GET", "/api/jobs", query=given(state=state, session_id=session_id), person="query", user_id=user_id)
+            Call(
+                "GET",
+                "/api/jobs",
+                query=given(space=space, state=state, session_id=session_id),
+                person="query",
+                user_id=user_id,
+            )
         )
 
-    async def retry_job(self, job_id: int, *, user_id: str | None = None) -> types.Job:
+    async def retry_job(self, job_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Job:
         """Retry a job now."""
         return await self.send(
-            Call("POST", "/api/jobs/{job_id}/retry", ids={"job_id": job_id}, person="query", user_id=user_id)
+            Call(
+                "POST",
+                "/api/jobs/{job_id}/retry",
+                ids={"job_id": job_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
         )
 
-    async def cancel_job(self, job_id: int, *, user_id: str | None = None) -> None:
+    async def cancel_job(self, job_id: int, *, space: str | None = None, user_id: str | None = None) -> None:
         """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then."""
-        await self.send(Call("DELETE", "/api/jobs/{job_id}", ids={"job_id": job_id}, person="query", user_id=user_id))
+        await self.send(
+            Call(
+                "DELETE",
+                "/api/jobs/{job_id}",
+                ids={"job_id": job_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
 
     def events(
         self,
         *,
+        space: str | None = None,
         after: str | None = None,
         types: str | None = None,
         words: bool | None = None,
@@ -3336,20 +4050,21 @@ class AsyncOperations(ABC):
             Call(
                 "GET",
                 "/api/events",
-                query=given(after=after, types=types, words=words, seconds=seconds),
+                query=given(space=space, after=after, types=types, words=words, seconds=seconds),
                 person="query",
                 user_id=user_id,
             )
         )
 
-    async def list_webhooks(self, *, user_id: str | None = None) -> types.WebhookList:
+    async def list_webhooks(self, *, space: str | None = None, user_id: str | None = None) -> types.WebhookList:
         """List webhooks, each with its last deliveries."""
-        return await self.send(Call("GET", "/api/webhooks", person="query", user_id=user_id))
+        return await self.send(Call("GET", "/api/webhooks", query=given(space=space), person="query", user_id=user_id))
 
     async def create_webhook(
         self,
         url: str,
         *,
+        space: str | None = None,
         types: Sequence[
             Literal[
                 "message.stored",
@@ -3360,6 +4075,7 @@ class AsyncOperations(ABC):
                 "profile.updated",
                 "job.failed",
                 "person.erased",
+                "space.erased",
             ]
         ]
         | None = None,
@@ -3376,7 +4092,7 @@ class AsyncOperations(ABC):
             Call(
                 "POST",
                 "/api/webhooks",
-                body={"url": url, **given(types=types, words=words)},
+                body={"url": url, **given(space=space, types=types, words=words)},
                 person="user_id",
                 user_id=user_id,
             )
@@ -3397,6 +4113,7 @@ class AsyncOperations(ABC):
                 "profile.updated",
                 "job.failed",
                 "person.erased",
+                "space.erased",
             ]
         ]
         | None = None,
@@ -3419,21 +4136,29 @@ class AsyncOperations(ABC):
             )
         )
 
-    async def delete_webhook(self, webhook_id: int, *, user_id: str | None = None) -> None:
+    async def delete_webhook(self, webhook_id: int, *, space: str | None = None, user_id: str | None = None) -> None:
         """Delete a webhook, with what waits for it."""
         await self.send(
             Call(
-                "DELETE", "/api/webhooks/{webhook_id}", ids={"webhook_id": webhook_id}, person="query", user_id=user_id
+                "DELETE",
+                "/api/webhooks/{webhook_id}",
+                ids={"webhook_id": webhook_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
             )
         )
 
-    async def test_webhook(self, webhook_id: int, *, user_id: str | None = None) -> types.Delivery:
+    async def test_webhook(
+        self, webhook_id: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Delivery:
         """Post an event of the type `webhook.test`, and see how it went."""
         return await self.send(
             Call(
                 "POST",
                 "/api/webhooks/{webhook_id}/test",
                 ids={"webhook_id": webhook_id},
+                query=given(space=space),
                 person="query",
                 user_id=user_id,
             )
@@ -3693,7 +4418,8 @@ class AsyncOperations(ABC):
         """Exchange one message of the Model Context Protocol.
 
         The revision 2026-07-28 is spoken, and the earlier ones that begin with `initialize`. A key that belongs to no
-        single person needs one named: by `user_id`, or by a header such as X-User-Id.
+        single person needs one named: by `user_id`, or by a header such as X-User-Id. With `space`, or X-Memory-
+        Space, it is the memory of that space.
         """
         return await self.send(
             Call(

@@ -29,6 +29,7 @@ class Appended(TypedDict):
 class Archive(TypedDict):
     id: int
     user_id: str | None
+    space: str | None
     session_id: str
     title: str
     message_count: int
@@ -162,6 +163,7 @@ class Event(TypedDict):
 
 class EventData(TypedDict):
     user_id: str | None
+    space: str
     session_id: str | None
     message_id: int
     role: str
@@ -237,7 +239,8 @@ class ExportDocument(TypedDict):
     format: Any
     version: Any
     exported_at: str
-    user_id: str
+    user_id: str | None
+    space: str | None
     remember: bool
     sessions: list[ExportedSession]
     facts: list[ExportedFact]
@@ -542,6 +545,7 @@ class Me(TypedDict):
     tenant: str
     user_id: str | None
     scopes: list[str]
+    spaces: dict[str, str] | None
     may: dict[str, bool]
 
 
@@ -713,6 +717,7 @@ class Receipt(TypedDict):
     pending: list[str]
     erased_at: str
     user_id: NotRequired[str]
+    space: NotRequired[str]
     session_id: NotRequired[str]
     message_id: NotRequired[int]
     fact_id: NotRequired[int]
@@ -824,6 +829,7 @@ class Sections(TypedDict):
 class Session(TypedDict):
     id: str
     user_id: str | None
+    space: str | None
     title: str
     system_prompt: str | None
     pinned: bool
@@ -866,6 +872,17 @@ class ShownText(TypedDict):
     version: int
     text: str
     of_tenant: bool
+
+
+class Space(TypedDict):
+    name: str
+    right: Literal["read", "write"]
+    created_at: str | None
+
+
+class SpacePage(TypedDict):
+    items: list[Space]
+    next_cursor: str | None
 
 
 class Stopping(TypedDict):
@@ -968,7 +985,8 @@ class UnhelpfulPage(TypedDict):
 
 
 class User(TypedDict):
-    user_id: str
+    user_id: str | None
+    space: str | None
     remember: bool
     sessions: int
     messages: int
@@ -994,6 +1012,7 @@ class VersionsList(TypedDict):
 class Webhook(TypedDict):
     id: int
     user_id: str | None
+    space: str | None
     url: str
     types: list[str]
     words: bool
@@ -1012,6 +1031,7 @@ class WebhookList(TypedDict):
 class WebhookMade(TypedDict):
     id: int
     user_id: str | None
+    space: str | None
     url: str
     types: list[str]
     words: bool
