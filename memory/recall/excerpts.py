@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
-from sqlalchemy import Connection, and_, bindparam, or_, select, true
+from sqlalchemy import Connection, and_, bindparam, null, or_, select, true
 
 from memory import tokens
 from memory.quoting import GAP, attribute, escape, message_line, message_lines
@@ -30,7 +30,7 @@ _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _HITS = MessageRow.__table__.alias("hit")
 _HIT = _HITS.c
 _IN_WINDOWS = (
-    select(_M.session_id, _S.title, *COLUMNS)
+    select(_M.session_id, _S.title, *COLUMNS[:-1], null())  # none is refused
     .join(SessionRow.__table__, _S.id == _M.session_id)
     .join(
         _HITS,

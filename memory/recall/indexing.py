@@ -12,7 +12,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, String, and_, bindparam, case, cast, exists, func, null, or_, select, update
+from sqlalchemy import (
+    Connection,
+    String,
+    and_,
+    bindparam,
+    case,
+    cast,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from memory.knowledge.facts import Facts
 from memory.sessions.messages import INDEXED
@@ -67,9 +81,10 @@ _BATCH = (
 )
 _DOCUMENTS = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
 _ID = cast(_M.id, String)
+_COMMA: Any = literal_column("','")  # a value would be written into the statement's text again each time
 UNINDEXED = select(
-    func.aggregate_strings(case((_INDEXED, _ID)), ",").label("unindexed"),
-    func.aggregate_strings(case((_INDEXED, null()), else_=_ID), ",").label("deleted"),
+    func.aggregate_strings(case((_INDEXED, _ID)), _COMMA).label("unindexed"),
+    func.aggregate_strings(case((_INDEXED, null()), else_=_ID), _COMMA).label("deleted"),
     func.max(case((_M.indexed_in.is_not(None), 1), else_=0)).label("was_indexed"),
     exists().where(_J.kind == "index", _J.key == cast(bindparam("owner"), String)).label("has_index_job"),
 ).where(_IS_UNINDEXED)

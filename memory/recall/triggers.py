@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import NamedTuple
@@ -169,7 +169,7 @@ class MessageReading:
         text = self.message
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
-        return _is_vague(keywords(text, self.analysis))
+        return _is_vague(each_keyword(text, self.analysis))
 
 
 def about(question: str) -> str | None:
@@ -188,10 +188,10 @@ def stands_alone(question: str, analysis: Analysis) -> bool:
     if len(analysis.query_terms(question)) < ALONE_WORDS:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
-    return all(keywords(question[: pronoun.start()], analysis) for pronoun in pronouns)
+    return all(has_keyword(question[: pronoun.start()], analysis) for pronoun in pronouns)
 
 
-def _is_vague(words: Sequence[str]) -> bool:
+def _is_vague(words: Iterable[str]) -> bool:
     return all(word.casefold() in _VAGUE for word in words)
 
 
@@ -199,9 +199,10 @@ def _shows_a_topic(visible_texts: Sequence[str], analysis: Analysis) -> bool:
     """Return whether the visible texts have enough words to show what a message refers to."""
     words = 0
     for text in reversed(visible_texts):
-        words += len(keywords(text[-READ_CHARS:], analysis))
-        if words >= ALONE_WORDS:
-            return True
+        for _ in each_keyword(text[-READ_CHARS:], analysis):
+            words += 1
+            if words >= ALONE_WORDS:
+                return True
     return False
 
 
@@ -213,7 +214,7 @@ def _is_small_talk(text: str, analysis: Analysis) -> bool:
         return _EMOTICON.search(text) is not None or any(unicodedata.category(char) in ("So", "Sk") for char in text)
     if not _OPENING.match(text):
         return False
-    return all(word.casefold() in _COURTESIES for word in keywords(_SMALL_TALK.sub(" ", text), analysis))
+    return all(word.casefold() in _COURTESIES for word in each_keyword(_SMALL_TALK.sub(" ", text), analysis))
 
 
 def _pronouns(text: str, analysis: Analysis, *, is_small_talk: bool) -> Iterator[tuple[str, Callable[[str], bool]]]:
@@ -227,8 +228,8 @@ def _pronouns(text: str, analysis: Analysis, *, is_small_talk: bool) -> Iterator
     if person and not _PEOPLE.search(text[: person.start()]):
         yield person[0], lambda visible: _PEOPLE.search(visible) is not None
     thing = None if is_small_talk else _THING.search(text)
-    if thing and text.count(" ", thing.end()) <= 3 and not keywords(text[: thing.start()], analysis):
-        yield thing[0], lambda visible: bool(keywords(visible, analysis))
+    if thing and text.count(" ", thing.end()) <= 3 and not has_keyword(text[: thing.start()], analysis):
+        yield thing[0], lambda visible: has_keyword(visible, analysis)
 
 
 # -- keywords
@@ -253,20 +254,32 @@ _ENGLISH = analysis_in("en")
 
 
 def keywords(text: str, analysis: Analysis) -> list[str]:
-    """Return the words worth searching for, in the order of the text, each once, as they stand in it (after NFKC).
+    """Return all words worth searching for (see `each_keyword`)."""
+    return list(each_keyword(text, analysis))
+
+
+def has_keyword(text: str, analysis: Analysis) -> bool:
+    """Return whether the text has a word worth searching for."""
+    return any(True for _ in each_keyword(text, analysis))
+
+
+def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
+    """Yield the words worth searching for, in the order of the text, each once, as they stand in it (after NFKC).
 
     They are nouns, names, technical terms and numbers that have terms in the index, whose `analysis` this is.  A run of
     Chinese gives its pairs of characters, as in the index.
     """
     text = _NOISE.sub(" ", text) if _MARKS.search(text) else text
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    words: dict[str, str] = {}
+    seen: set[str] = set()
     shouting, determined, end = text.isupper(), False, 0
     for match in _TOKEN.finditer(text):
-        between, end = text[end : match.start()], match.end()
+        before, (start, end) = end, match.span()
         if match["unspaced"]:
             for pair in _unspaced(match[0]):
-                words.setdefault(pair.casefold(), pair)
+                if (lower := pair.casefold()) not in seen and _has_terms(pair, analysis):
+                    yield pair
+                seen.add(lower)
             determined = False
             continue
         word = match[0][:MAX_TERM]
@@ -274,15 +287,25 @@ def keywords(text: str, analysis: Analysis) -> list[str]:
         if not is_plain:
             word = _CONTRACTION.sub("", match[0])[:MAX_TERM]
         lower = word.casefold()
-        opens = match.start() == 0 or (between != " " and _SENTENCE_END.search(between) is not None)
-        is_name = word[0].isupper() and not opens and not shouting and word != "I"
+        is_name = word[0].isupper() and not shouting and word != "I" and not _opens(text, before, start)
         name = is_name or (not is_plain and _TECHNICAL.search(word) is not None)
         idle = lower in _IDLE_WORDS or (lower in _GENERIC_VERBS and not determined)
         determined = lower in _DETERMINERS
-        if lower not in _TIME_WORDS and (name or not idle):
-            words.setdefault(lower, word)
-    # English stop words are left out of texts in any language, since people mix it into theirs.
-    return [word for word in words.values() if analysis.terms(word) and (analysis is _ENGLISH or _ENGLISH.terms(word))]
+        if lower not in _TIME_WORDS and (name or not idle) and lower not in seen:
+            seen.add(lower)
+            if _has_terms(word, analysis):
+                yield word
+
+
+def _has_terms(word: str, analysis: Analysis) -> bool:
+    """Return whether the index has the word: English stop words are left out of texts in any language."""
+    return bool(analysis.terms(word)) and (analysis is _ENGLISH or bool(_ENGLISH.terms(word)))
+
+
+def _opens(text: str, before: int, start: int) -> bool:
+    """Return whether a word opens a sentence: it begins at `start`, and the word before it ends at `before`."""
+    between = text[before:start]
+    return start == 0 or (between != " " and _SENTENCE_END.search(between) is not None)
 
 
 def _unspaced(run: str) -> Iterator[str]:

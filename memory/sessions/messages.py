@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, or_, select
+from sqlalchemy import Connection, Select, bindparam, func, insert, null, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -74,9 +74,12 @@ MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 LISTED = MESSAGES.add_columns(_THUMBS)
 """The same with what the person thinks of a reply: `listed` reads them."""
 
-RECENT_MESSAGES = MESSAGES.where(
-    _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
-).order_by(_M.position)
+RECENT_MESSAGES = (
+    select(*COLUMNS[:-2], null(), null())  # none is hidden or refused
+    .join(SessionRow.__table__, _S.id == _M.session_id)
+    .where(_M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE)
+    .order_by(_M.position)
+)
 """The visible messages of a session's active branch after a position."""
 
 TITLE_CHARS = 60

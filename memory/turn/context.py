@@ -12,10 +12,10 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true, union_all
 
@@ -49,6 +49,7 @@ from models.messages import Message
 from models.sections import Sections
 from models.sessions import SessionState
 from models.store import MODEL
+from search_index.caches import ByteLRU
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
@@ -61,6 +62,8 @@ CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 
 _INSTRUCTIONS, _PROFILE = join_namespace(instructions.NAMESPACE), join_namespace(profile.NAMESPACE)
 _TYPES = conversation_types.STORED_NAMESPACE
+
+_SUMMARY_TEXTS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
 
 _S, _J = SummaryRow.__table__.c, JobRow.__table__.c
 _I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
@@ -298,7 +301,7 @@ def _read_prefix(
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", shown_profile.lines)] if shown_profile.lines else ()),
-        summary_block(Sections.from_dict(first.sections), settings.emphasis) if first.sections else "",
+        _summary_text(session.id, first.sections, settings.emphasis) if first.sections else "",
         block("facts", map(fact_line, facts)),
     ]
     system, is_explained = _system_prompt(engine, request, session, first.system_text)
@@ -323,6 +326,15 @@ def _read_prefix(
         has_unshown=first.unshown,
     )
     return prefix, settings
+
+
+def _summary_text(session_id: int, sections: Mapping[str, Any], emphasis: Sequence[str]) -> str:
+    """Return the summary of a session as a prefix shows it; one like the last of its session is not written anew."""
+    kept, text = _SUMMARY_TEXTS.get(session_id) or (None, "")
+    if kept != (sections, emphasis):
+        text = summary_block(Sections.from_dict(sections), emphasis)
+        _SUMMARY_TEXTS.put(session_id, ((sections, emphasis), text), 8 * len(text))
+    return text
 
 
 def _paragraphs(*texts: str) -> str:
