@@ -16,17 +16,20 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from functools import lru_cache
+from typing import Any
 
 from models.facts import Fact
 from models.messages import Message
 from models.sections import Sections
+from search_index.caches import ByteLRU
 
 GAP = "..."  # stands for messages that are left out
 BLOCKS = ("memory", "chat", "message", "summary", "facts", "profile", "examples")
 
+_SUMMARY_BLOCKS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
 _MVS, _ZWNJ, _ZWJ = "\u180e\u200c\u200d"  # Mongolian's vowel separator, zero-width non-joiner and joiner
 _USELESS = re.compile(f"[^{_MVS}{_ZWNJ}{_ZWJ}\u180b-\u180d\u180f\ufe0e\ufe0f]+")  # for the shape of anything
@@ -232,6 +235,15 @@ def example_lines(messages: Iterable[tuple[str, str]]) -> str:
 def summary_block(summary: Sections, first: Collection[str] = ()) -> str:
     """Return a summary as the main model reads it, with these sections `first`."""
     return block("summary", map(escape, summary.lines(first)))
+
+
+def kept_summary_block(session_id: int, stored: Mapping[str, Any], first: Collection[str]) -> str:
+    """Return the block of a session's stored summary; one like the last of this session is not written anew."""
+    made_from, text = _SUMMARY_BLOCKS.get(session_id) or (None, "")
+    if made_from != (stored, first):
+        text = summary_block(Sections.from_dict(stored), first)
+        _SUMMARY_BLOCKS.put(session_id, ((stored, first), text), 8 * len(text))
+    return text
 
 
 def summary_json(summary: Sections) -> str:

@@ -26,7 +26,6 @@ def talker(
 ) -> FlaskClient:
     """A client of an application for which it is always `now`; the scripted server answers for its models."""
     monkeypatch.setattr("app.Engine", partial(Engine, now=lambda: now))
-    monkeypatch.setattr("api.recall.utc_now", lambda: now)
     return make_app(**at(server, **changes)).test_client()
 
 

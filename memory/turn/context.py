@@ -12,10 +12,10 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true, union_all
 
@@ -32,7 +32,7 @@ from memory.knowledge.graph import LINKED
 from memory.knowledge.profile import ProfileBlock
 from memory.llm import LanguageModel
 from memory.prompts.prompts import SYSTEM_TEXT
-from memory.quoting import block, fact_line, summary_block, to_prompt_message
+from memory.quoting import block, fact_line, kept_summary_block, to_prompt_message
 from memory.recall import unhelpful
 from memory.recall.indexing import UNINDEXED, to_unindexed
 from memory.recall.recall import QUERY_CHARS, Findings, PreparedPlan, RecallResult
@@ -46,10 +46,8 @@ from memory.turn.request import MemoryReport, ShownText, Turn, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
 from models.messages import Message
-from models.sections import Sections
 from models.sessions import SessionState
 from models.store import MODEL
-from search_index.caches import ByteLRU
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
 ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
@@ -62,8 +60,6 @@ CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 
 _INSTRUCTIONS, _PROFILE = join_namespace(instructions.NAMESPACE), join_namespace(profile.NAMESPACE)
 _TYPES = conversation_types.STORED_NAMESPACE
-
-_SUMMARY_TEXTS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
 
 _S, _J = SummaryRow.__table__.c, JobRow.__table__.c
 _I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
@@ -301,7 +297,7 @@ def _read_prefix(
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)
     remembered = [
         *([PROFILE, block("profile", shown_profile.lines)] if shown_profile.lines else ()),
-        _summary_text(session.id, first.sections, settings.emphasis) if first.sections else "",
+        kept_summary_block(session.id, first.sections, settings.emphasis) if first.sections else "",
         block("facts", map(fact_line, facts)),
     ]
     system, is_explained = _system_prompt(engine, request, session, first.system_text)
@@ -326,15 +322,6 @@ def _read_prefix(
         has_unshown=first.unshown,
     )
     return prefix, settings
-
-
-def _summary_text(session_id: int, sections: Mapping[str, Any], emphasis: Sequence[str]) -> str:
-    """Return the summary of a session as a prefix shows it; one like the last of its session is not written anew."""
-    kept, text = _SUMMARY_TEXTS.get(session_id) or (None, "")
-    if kept != (sections, emphasis):
-        text = summary_block(Sections.from_dict(sections), emphasis)
-        _SUMMARY_TEXTS.put(session_id, ((sections, emphasis), text), 8 * len(text))
-    return text
 
 
 def _paragraphs(*texts: str) -> str:
