@@ -17,6 +17,7 @@ from api import (
     anthropic,
     chat,
     conversation_types,
+    documents,
     errors,
     events,
     examples,
@@ -54,8 +55,9 @@ _SCHEME = {
 }
 _RESOURCES = (
     *(chat.blueprint, sessions.blueprint, sessions.turns_blueprint, summaries.blueprint, facts.blueprint),
-    *(facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint, profile.blueprint),
-    *(examples.blueprint, users.blueprint, spaces.blueprint, retention.blueprint, instructions.blueprint),
+    *(documents.blueprint, facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint),
+    *(profile.blueprint, examples.blueprint, users.blueprint, spaces.blueprint, retention.blueprint),
+    instructions.blueprint,
     *(conversation_types.blueprint, feedback.blueprint, prompts.blueprint, model_server.blueprint, jobs.blueprint),
     *(events.blueprint, webhooks.blueprint),
     *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),

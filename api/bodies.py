@@ -10,15 +10,17 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from flask import Request
+from flask import Request, request
 from marshmallow import RAISE, Schema
 from webargs.flaskparser import FlaskParser
+from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge
 
 from memory.errors import InvalidRequest, TooLarge
 from schemas.fields import Input
 
 SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
+FORM_BYTES = 100_000  # of the other fields beside a file, and of what separates them
 JSON_DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the deepest, have about twenty
 MARKS_MAX = 350_000  # brackets, quotes and commas: those of 300,000 tokens to embed, the most that OpenAI takes
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
@@ -56,6 +58,22 @@ class BodyParser(FlaskParser):
             return super().load_json(req, schema)
         except ValueError as error:  # a number with more digits than Python reads
             raise BadRequest from error
+
+
+def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tuple[dict[str, Any], FileStorage | None]:
+    """Return the fields of a request that has a text as JSON, or a file in a form, and the file.
+
+    most: bytes of the file, or of the JSON.
+    """
+    parser = BodyParser()
+    if request.mimetype != "multipart/form-data":
+        request.max_content_length = most
+        return parser.parse(in_json(), request), None
+    request.max_content_length = most + FORM_BYTES
+    file = request.files.get("file")
+    if file is None:
+        raise InvalidRequest("file_missing", "Send the file in the field `file` of the form.", param="file")
+    return {**parser.parse(in_form(exclude=["file"]), request, location="form")}, file
 
 
 def check_values(body: bytes) -> None:

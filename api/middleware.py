@@ -24,8 +24,10 @@ import logging
 import random
 import re
 import time
+from collections.abc import Collection
 from contextlib import ExitStack, nullcontext
 from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Flask, Response, current_app, g, request
 from flask_cors import CORS
@@ -38,6 +40,7 @@ from api.identity import ANTHROPIC_KEY, authenticate
 from api.limits import AT_END, CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter, with_end
 from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
+from memory.errors import Forbidden
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 
@@ -89,7 +92,7 @@ def register(app: Flask, engine: Engine) -> None:
         view = current_app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
         if not (OPEN.fullmatch(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
             _admit(view, engine, limits, concurrency)
-        _require_json(view)
+        _require_json(view, settings.cors_origins)
 
     @app.after_request
     def after_request(response: Response) -> Response:
@@ -143,14 +146,23 @@ def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: Concurre
         concurrency.acquire(counted_as, slow=slow)
 
 
-def _require_json(view: Any) -> None:
+def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
     """Raise UnsupportedMediaType for a body that is neither JSON nor, where that is taken, a file or a form.
 
-    A form of another site can send neither JSON nor a file without asking first.
+    A form of another site can send neither JSON nor bytes without asking first. It could send a form with a file: that
+    is taken only from pages of this site, from those that CORS_ORIGINS lists, and from what is no browser.
     """
     has_body = request.content_length or "Transfer-Encoding" in request.headers
     is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
     is_form = getattr(view, "forms", False) and request.mimetype == "application/x-www-form-urlencoded"
+    if getattr(view, "uploads", False) and request.mimetype == "multipart/form-data":
+        is_form, origin = True, request.origin
+        if origin is not None and origin not in allowed_origins and urlsplit(origin).netloc != request.host:
+            raise Forbidden(
+                "other_site",
+                "A page of another site sent this form. Nothing was done. If the page is yours, list its address in "
+                "CORS_ORIGINS.",
+            )
     if has_body and request.method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file or is_form):
         raise UnsupportedMediaType
 

@@ -89,6 +89,7 @@ class ApiBlueprint(Blueprint):
         turn: bool = False,
         slow: bool = False,
         files: bool = False,
+        uploads: bool = False,
         error_schema: type[Schema] = Error,
         **options: Any,
     ) -> None:
@@ -99,7 +100,7 @@ class ApiBlueprint(Blueprint):
         errors: descriptions by status, beside those of every call.
         turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
-        files: its body may be bytes instead of JSON.
+        files: its body may be bytes instead of JSON. uploads: it may be a form with a file.
         """
         if rule.startswith(OF_USER):
             said: dict[str, Any] = {
@@ -134,7 +135,8 @@ class ApiBlueprint(Blueprint):
         if query is not None:
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
         view = self.doc(**described)(view)
-        view.scope, view.own, view.slow, view.files = scope, own, turn or slow, files  # for the middleware
+        view.scope, view.own, view.slow = scope, own, turn or slow  # for the middleware
+        view.files, view.uploads = files, uploads
         super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
 
 

@@ -163,6 +163,10 @@ class Settings(BaseModel):
     """Bytes of a request that appends messages, begins a turn or goes to `/v1`: a photo, or 1,000 messages of 4,000
     characters. Raise it for clients that send more images. Refusing a request may take ten times its size in memory."""
 
+    max_document_bytes: int = Field(10_000_000, ge=100_000)
+    """Bytes of a document: a handbook of some hundred pages as PDF, with pictures. Its text is limited to 2,000,000
+    characters in any case. Reading a file takes up to 20 seconds of a processor, in a process of its own."""
+
     model_timeout: Seconds = 120.0
     """Seconds that a model may be silent within a stream, which may last ten times as long in all; and that a call
     that is not streamed may take, retries included."""

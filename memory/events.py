@@ -71,6 +71,7 @@ from models import (
 from models.base import UTCDateTime
 from models.events import EVENT_TYPES, Event, Position
 from models.jobs import Job
+from models.messages import PASSAGE
 from models.owners import Caller
 from models.store import OWN
 
@@ -110,7 +111,7 @@ class _Source:
 _OF_SESSION = {"session_id": _SESSION.public_id}
 _SOURCES = (
     _Source(
-        *("m", ("message.stored",), select(_M.id).join(SessionRow).where(_M.erased_at.is_(None))),
+        *("m", ("message.stored",), select(_M.id).join(SessionRow).where(_M.erased_at.is_(None), _M.role != PASSAGE)),
         *(_M.id, _M.created_at, _M.owner_id, literal("message.stored")),
         {**_OF_SESSION, "message_id": _M.id, "role": _M.role, "position": _M.position, "created_at": _M.created_at},
         {"content": _M.content, "name": _M.name},
@@ -145,7 +146,8 @@ _SOURCES = (
         {"profile": _V.value},
     ),
     _Source(
-        *("e", ("fact.forgotten", "job.failed", "person.erased", "space.erased"), select(_E.id)),
+        *("e", ("fact.forgotten", "document.stored", "document.erased", "job.failed", "person.erased", "space.erased")),
+        select(_E.id),
         *(_E.id, _E.at, _E.owner_id, _E.type),
         {"more": _E.data},
         {},

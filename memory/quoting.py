@@ -27,7 +27,7 @@ from models.sections import Sections
 from search_index.caches import ByteLRU
 
 GAP = "..."  # stands for messages that are left out
-BLOCKS = ("memory", "chat", "message", "summary", "facts", "profile", "examples")
+BLOCKS = ("memory", "chat", "document", "message", "summary", "facts", "profile", "examples")
 
 _SUMMARY_BLOCKS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
@@ -174,6 +174,9 @@ def format_time(time: datetime) -> str:
 
 def message_line(message: Message) -> str:
     """Return a message as a line without its day.  Quotes tell a name from the role and from the words."""
+    if message.is_passage:
+        page = (message.extra or {}).get("page")
+        return f"{f'page {page}' if page else 'text'}: {escape(message.content)}"
     name = f' "{attribute(message.name)}"' if message.name else ""
     return f"{message.created_at:%H:%M} {message.role}{name}: {escape(message.content)}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, func, select
+from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from memory.access.budgets import spent_today
 from memory.access.owners import find_or_make_owner, find_owner, get_user
@@ -16,7 +16,8 @@ from memory.errors import Forbidden
 from memory.knowledge.fact_writes import valid_at
 from memory.sessions.messages import CURRENT
 from memory.store.documents import unexpired
-from models import ArchiveRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import ArchiveRow, DocumentRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models.messages import PASSAGE
 from models.owners import Caller
 
 
@@ -35,6 +36,7 @@ class UserInfo:
     messages: int
     facts: int
     items: int
+    documents: int
     archives: int
     summaries: int
     created_at: datetime
@@ -56,9 +58,9 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
     now = engine.now()
     with engine.database.read() as tx:
         owner = get_user(tx, caller)
-        sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id)
+        sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id, SessionRow.is_document.is_(False))
         valid = select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None, now))
-        count, first, last = message_span(tx, MessageRow.owner_id == owner.id)
+        count, first, last = message_span(tx, and_(MessageRow.owner_id == owner.id, MessageRow.role != PASSAGE))
         return UserInfo(
             user_id=owner.user_id,
             space=owner.space,
@@ -67,6 +69,7 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
             messages=count,
             facts=count_of(tx, valid),
             items=count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, unexpired(now))),
+            documents=count_of(tx, select(DocumentRow.session_id).where(DocumentRow.owner_id == owner.id)),
             archives=count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id)),
             summaries=count_of(tx, select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))),
             created_at=owner.created_at,

@@ -2,6 +2,7 @@
 
 from models.base import Base, Refusal, UTCDateTime
 from models.database import Database, Transaction, Upsert, engine_options, for_update, has_row_locks, retry_on_conflict
+from models.documents import DocumentRow
 from models.events import EventRow
 from models.facts import FactRevisionRow, FactRow
 from models.jobs import JobRow, QueueRow

@@ -19,6 +19,8 @@ EVENT_TYPES = {
     "fact.corrected": "a fact was edited, superseded, merged, closed or reopened",
     "fact.forgotten": "a fact was deleted, by itself or with its message or session",
     "profile.updated": "a person's profile has a new version",
+    "document.stored": "a document was added or replaced",
+    "document.erased": "a document was deleted",
     "job.failed": "a job failed for the last time, until somebody retries it",
     "person.erased": "everything of a person was erased; only those who listen to the whole tenant get this",
     "space.erased": "everything of a space was erased; told as `person.erased` is",

@@ -64,6 +64,7 @@ class MessageRow(Base):
     refused: Mapped[Refusal | None]
 
 
+PASSAGE = "document"  # the role of a passage of a document (see `models.documents`)
 UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that its chat alone remembers
 KEPT_OUT = {"memory": "never"}  # of one that the person asked not to remember: no summary and no index has it either
 
@@ -93,6 +94,11 @@ class Message(NamedTuple):
     def remembered(self) -> bool:
         """Return whether it may be recalled in other sessions, and read for facts."""
         return "memory" not in (self.extra or {})
+
+    @property
+    def is_passage(self) -> bool:
+        """Return whether nobody said it: it is of a document."""
+        return self.role == PASSAGE
 
     @property
     def is_kept_out(self) -> bool:
@@ -159,6 +165,11 @@ class Excerpt:
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
     gist: Gist | None = None
+
+    @property
+    def is_document(self) -> bool:
+        """Return whether it is of a document, whose id and title stand in place of the session's."""
+        return bool(self.messages) and self.messages[0].is_passage
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint, true
+from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint, false, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -39,6 +39,7 @@ class SessionRow(Base):
     pinned: Mapped[bool] = mapped_column(default=False)
     archived: Mapped[bool] = mapped_column(default=False)
     remember: Mapped[bool] = mapped_column(default=True, server_default=true())  # if not, its turns use no memory
+    is_document: Mapped[bool] = mapped_column(default=False, server_default=false())  # its messages are passages
     type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was given
     recognised_type: Mapped[str | None] = mapped_column(String(64))  # by the mini model; "": none fits, None: not asked
     created_at: Mapped[datetime]

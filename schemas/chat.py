@@ -181,7 +181,12 @@ class ExcerptMessage(Message):
     """Message within an excerpt."""
 
     class Meta:
-        fields = ("id", "position", "role", "name", "content", "created_at")
+        fields = ("id", "position", "role", "name", "content", "created_at", "page")
+
+    page = fields.Integer(allow_none=True, metadata=describe("Of a passage: its page in a PDF.", **SOMETIMES))
+
+
+_SAID = ("id", "position", "role", "name", "content", "created_at")
 
 
 class Gist(Schema):
@@ -191,11 +196,23 @@ class Gist(Schema):
     updated_at = UtcDateTime(metadata=describe("When the conversation was last talked in."))
 
 
-class Excerpt(Schema):
-    """Part of an earlier conversation that was recalled: messages, its summary, or both."""
+class DocumentPlace(Schema):
+    """Document that passages are of."""
 
-    session_id = fields.String()
+    id = fields.String()
     title = fields.String()
+    uri = fields.String(allow_none=True)
+    page = fields.Integer(metadata=describe("The page of a PDF that the best passage is on.", **SOMETIMES))
+
+
+class Excerpt(Schema):
+    """Part of an earlier conversation that was recalled: messages, its summary, or both; or passages of a document."""
+
+    session_id = fields.String(allow_none=True, metadata=describe("Null for a document."))
+    document = fields.Nested(
+        DocumentPlace, metadata=describe("The document that the passages are of, in place of a session.", **SOMETIMES)
+    )
+    title = fields.String(metadata=describe("The title of the session or document."))
     messages = fields.List(fields.Nested(ExcerptMessage))
     hits = fields.List(fields.Integer(), metadata=describe("The ids of the messages that the search found."))
     score = fields.Float()
@@ -206,14 +223,20 @@ class Excerpt(Schema):
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
         messages = [
-            {name: getattr(message, name) for name in ExcerptMessage.Meta.fields}
-            | {"created_at": message.created_at.isoformat()}
+            {name: getattr(message, name) for name in _SAID} | {"created_at": message.created_at.isoformat()}
             for message in obj.messages
         ]
         values = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
         gist = obj.gist
         summary = gist and {"text": "\n".join(gist.lines), "updated_at": gist.updated_at.isoformat()}
-        return {**values, "messages": messages, "summary": summary}
+        shown = {**values, "messages": messages, "summary": summary}
+        if obj.is_document:
+            extras = {message.id: message.extra or {} for message in obj.messages}
+            for message in messages:
+                message |= {"page": extras[message["id"]].get("page")}
+            place = {"id": obj.session_id, "title": obj.title, "uri": None, **extras[obj.hits[0]]}
+            shown |= {"session_id": None, "document": place}
+        return shown
 
 
 class RecallCall(Schema):

@@ -225,8 +225,8 @@ class Receipt(Schema):
     erased = counts(
         "How many of each, including replaced messages and corrected facts. `turns` are records of how messages were "
         "answered, `summaries` versions, `edited_summaries` those that the person wrote, `item_versions` earlier "
-        "values of items in the store, `archives` sessions that were taken out of memory, `index_documents` "
-        "messages in the search index."
+        "values of items in the store, `documents` files and texts that were added, `archives` sessions that were "
+        "taken out of memory, `index_documents` messages and passages in the search index."
     )
     pending = fields.List(
         fields.String(),
@@ -242,6 +242,7 @@ class Receipt(Schema):
     session_id = fields.String(attribute="named.session_id", metadata=SOMETIMES)
     message_id = fields.Integer(attribute="named.message_id", metadata=SOMETIMES)
     fact_id = fields.Integer(attribute="named.fact_id", metadata=SOMETIMES)
+    document_id = fields.String(attribute="named.document_id", metadata=SOMETIMES)
     example_id = fields.Integer(attribute="named.example_id", metadata=SOMETIMES)
     mark_id = fields.Integer(attribute="named.mark_id", metadata=SOMETIMES)
     archive_id = fields.Integer(attribute="named.archive_id", metadata=SOMETIMES)

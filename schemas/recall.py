@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from schemas.chat import ExcerptMessage, Memory, Question
+from schemas.chat import DocumentPlace, ExcerptMessage, Memory, Question
 from schemas.fields import (
     OPTIONAL,
     CallerQuery,
@@ -89,8 +89,8 @@ _WORDS = describe(
 
 
 _KIND = describe(
-    "What is searched: messages; or the summaries of sessions, or facts, which come with the messages that they were "
-    "taken from."
+    "What is searched: messages, and the passages of documents beside them; passages alone (`document`); or the "
+    "summaries of sessions, or facts, which come with the messages that they were taken from."
 )
 
 
@@ -100,7 +100,7 @@ class SearchQuery(CallerQuery):
     after = UtcDateTime(load_default=None, metadata=describe("Said at this time or later."))
     before = UtcDateTime(load_default=None, metadata=describe("Said before this time."))
     role = one_of(*ROLES, load_default=None)
-    kind = one_of("message", "summary", "fact", load_default="message", metadata=_KIND)
+    kind = one_of("message", "document", "summary", "fact", load_default="message", metadata=_KIND)
     limit = limit(10)
     window = number(0, 10, load_default=0, metadata=describe("Messages around each result."))
     zone = TimeZone(
@@ -116,14 +116,17 @@ def _of_message(field: Callable[..., fields.Field[Any]], name: str) -> fields.Fi
 
 
 class SearchResult(Schema):
-    """Message. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
+    """Message or passage. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
 
-    kind = fields.String()
+    kind = fields.String(metadata=describe("`message`, `document`, `summary` or `fact`."))
+    document = fields.Nested(
+        DocumentPlace, allow_none=True, metadata=describe("Of a passage: the document that it is of; else null.")
+    )
     text = fields.String(allow_none=True, metadata=describe("The fact or the summary; null for a message."))
     message_id = _of_message(fields.Integer, "id")
     external_id = _of_message(fields.String, "external_id")
-    session_id = fields.String(allow_none=True)
-    title = fields.String(allow_none=True, metadata=describe("The title of its session."))
+    session_id = fields.String(allow_none=True, metadata=describe("Null for a passage."))
+    title = fields.String(allow_none=True, metadata=describe("The title of its session or document."))
     position = _of_message(fields.Integer, "position")
     role = _of_message(fields.String, "role")
     name = _of_message(fields.String, "name")

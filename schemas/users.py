@@ -23,6 +23,7 @@ class User(Schema):
     messages = fields.Integer(metadata=describe("Messages that were not replaced or erased."))
     facts = fields.Integer(metadata=describe("Facts that are true now."))
     items = fields.Integer(metadata=describe("Items of the store that have not expired."))
+    documents = fields.Integer(metadata=describe("Files and texts that were added."))
     archives = fields.Integer(metadata=describe("Sessions that were taken out of memory."))
     summaries = fields.Integer(metadata=describe("Versions of summaries, of all sessions."))
     created_at = UtcDateTime()

@@ -473,6 +473,7 @@ def test_not_a_byte_of_an_erased_session_is_left(
         "fact_revisions": 3,
         "items": 1 if user else 0,
         "item_versions": 1 if user else 0,
+        "documents": 0,
         "archives": 0,
         "jobs": receipt["erased"]["jobs"],
         "index_documents": 3,

@@ -46,8 +46,8 @@ class Id:
     of: str
 
 
-OF = ("session", "message", "fact", "example", "mark", "archive", "job", "webhook", "user", "prompt")
-SESSION, MESSAGE, FACT, EXAMPLE, MARK, ARCHIVE, JOB, WEBHOOK, USER, PROMPT = map(Id, OF)
+OF = ("session", "message", "fact", "document", "example", "mark", "archive", "job", "webhook", "user", "prompt")
+SESSION, MESSAGE, FACT, DOCUMENT, EXAMPLE, MARK, ARCHIVE, JOB, WEBHOOK, USER, PROMPT = map(Id, OF)
 HIT = Id("hit")  # a message that was said before
 RESPONSE = Id("response")
 
@@ -178,6 +178,14 @@ TABLE: dict[str, tuple[Request, ...]] = {
         sends(lists="ids", ids=[FACT]),
     ),
     "GET /api/facts/{fact_id}/history": (BY_USER,),
+    "GET /api/documents": (listing("user_id", user_id=USER), Request(query={"user_id": USER, "session_id": SESSION})),
+    "POST /api/documents": (
+        sends("user_id", user_id=USER, text="Mine now"),
+        sends(user_id=USER, session_id=SESSION, text="Mine now"),
+    ),
+    "GET /api/documents/{document_id}": (BY_USER,),
+    "GET /api/documents/{document_id}/passages": (BY_USER,),
+    "DELETE /api/documents/{document_id}": (BY_USER,),
     "GET /api/users/{user_id}/profile": (NO_IDS,),
     "PATCH /api/users/{user_id}/profile": (
         sends("user_id", patch=[{"op": "add", "path": "/home", "value": "Mine now"}]),
@@ -323,6 +331,7 @@ class Owner:
         """All that is stored of them, but for what is read from the clock."""
         jobs = [{**job, "run_at": "", "updated_at": "", "age": 0} for job in read_all(self.client, "/api/jobs")]
         user = self.ids["user"]
+        documents = read_all(self.client, "/api/documents", user_id=user)
         sessions = [{**one, "updated_at": ""} for one in read_all(self.client, "/api/sessions", user_id=user)]
         exported = good(self.client.get(f"/api/users/{user}/export"))
         turns = good(self.client.get(f"/api/sessions/{self.ids['session']}/turns"))
@@ -331,6 +340,7 @@ class Owner:
             "webhooks": webhooks,
             "jobs": jobs,
             "sessions": sessions,
+            "documents": documents,
             "turns": turns,
             "export": {**exported, "exported_at": ""},
         }
@@ -355,6 +365,12 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     hit, _ = append(client, session, messages, user_id=user)["message_ids"]
     good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": drink}}))
     fact = good(client.post("/api/facts", json={"user_id": user, "text": f"Likes {drink}"}))
+    document = good(
+        client.post(
+            "/api/documents",
+            json={"user_id": user, "text": f"# Tea\n\nHow to make {drink}.\n\n# End\n\nDrink {drink}."},
+        )
+    )
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
     likes = [{"op": "add", "path": "/likes/-", "value": drink}]
     good(client.patch(f"/api/users/{user}/profile", json={"patch": likes}))
@@ -386,6 +402,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "new session": session,
         "message": turn["user_message_id"],
         "fact": fact["id"],
+        "document": document["id"],
         "example": example["id"],
         "hit": hit,
         "mark": mark["id"],
@@ -408,10 +425,13 @@ def make_world(app: Flask, case: str) -> World:
         opens = [{}, {}] if tenants else [{"user_id": "bob"}, {"user_id": "ada"}]
     bob = with_key(app, keys.create("globex" if tenants else "acme", **opens[0])[0])
     ada = with_key(app, keys.create("acme", **opens[1])[0])
+    # So that messages have ids of two digits, and nobody has those of `nobodys`.
+    append(with_key(app, keys.create("initech")[0]), "first", [said("Hello")] * 10, user_id="zoe")
     his = fill(bob, "bob", session.format("bob"), "brief" if tenants else None, SECRET)
     hers = fill(ada, "ada", session.format("ada"), "terse" if tenants else None, "coffee")
     hers["new session"] = "adas-new"
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
+    nobodys["document"] = his["document"][::-1]
     nobodys["response"] = his["response"][:-1] + "x"
     for of in ("message", "fact", "example", "hit", "mark", "archive", "job", "webhook"):
         same_length = (int(digit * len(str(his[of]))) for digit in "987")
@@ -610,6 +630,7 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         client, session = owner.client, owner.ids["session"]
         append(client, f"{session}-2", [said(f"More of {owner.ids['user']}")], user_id=owner.ids["user"])
         good(client.post("/api/facts", json={"user_id": owner.ids["user"], "text": "Drinks"}))
+        good(client.post("/api/documents", json={"user_id": owner.ids["user"], "text": owner.ids["user"]}))
         good(client.post(f"/api/users/{owner.ids['user']}/profile/rollback", json={"version": 1}))
         for answered in ("Tea", "Juice"):
             good(client.post("/api/examples", json={"input": "What to drink?", "output": answered}))
@@ -629,7 +650,8 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
             {"session_id": owner.ids["session"]} if path in OF_A_PERSON else {} for owner in (here.bob, here.ada)
         )
         of_bob, of_ada = (
-            path.format(session_id=owner.ids["session"], user_id=owner.ids["user"]) for owner in (here.bob, here.ada)
+            path.format(**{f"{of}_id": owner.ids[of] for of in ("session", "user", "document")})
+            for owner in (here.bob, here.ada)
         )
         his = good(here.bob.client.get(of_bob, query_string={"limit": 1, **of_his}))
         assert his["next_cursor"], f"{path} has one page only"

@@ -79,6 +79,7 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient
     assert first.pop("highlights") == ["steeps", "tea"]
     assert first == {
         "kind": "message",
+        "document": None,
         "text": None,
         "message_id": stored["id"],
         "external_id": "t1",

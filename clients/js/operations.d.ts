@@ -111,6 +111,32 @@ export interface Delivery {
   error: string | null;
   seconds: number;
 }
+export interface Document {
+  id: string;
+  user_id: string | null;
+  space: string | null;
+  title: string;
+  uri: string | null;
+  external_id: string | null;
+  media_type: string;
+  size: number;
+  pages: number | null;
+  passages: number;
+  tokens: number;
+  created_at: string;
+  updated_at: string;
+  state: string | null;
+}
+export interface DocumentPage {
+  items: Document[];
+  next_cursor: string | null;
+}
+export interface DocumentPlace {
+  id: string;
+  title: string;
+  uri: string | null;
+  page?: number;
+}
 export interface Edge {
   subject: Entity;
   relation: string;
@@ -184,7 +210,8 @@ export interface ExamplePage {
   next_cursor: string | null;
 }
 export interface Excerpt {
-  session_id: string;
+  session_id: string | null;
+  document?: DocumentPlace;
   title: string;
   messages: ExcerptMessage[];
   hits: number[];
@@ -199,6 +226,7 @@ export interface ExcerptMessage {
   name: string | null;
   content: string;
   created_at: string;
+  page?: number | null;
 }
 export interface Excluded {
   option: string;
@@ -560,6 +588,16 @@ export interface Operation {
   value?: any;
   from?: string;
 }
+export interface Passage {
+  message_id: number;
+  position: number;
+  page: number | null;
+  text: string;
+}
+export interface PassagePage {
+  items: Passage[];
+  next_cursor: string | null;
+}
 export interface Profile {
   version: number;
   document: Record<string, any>;
@@ -628,6 +666,7 @@ export interface Receipt {
   session_id?: string;
   message_id?: number;
   fact_id?: number;
+  document_id?: string;
   example_id?: number;
   mark_id?: number;
   archive_id?: number;
@@ -691,6 +730,7 @@ export interface SchemaOfProfiles {
 }
 export interface SearchResult {
   kind: string;
+  document: DocumentPlace | null;
   text: string | null;
   message_id: number | null;
   external_id: string | null;
@@ -866,6 +906,7 @@ export interface User {
   messages: number;
   facts: number;
   items: number;
+  documents: number;
   archives: number;
   summaries: number;
   created_at: string;
@@ -993,10 +1034,20 @@ export declare class Operations {
   undoConsolidationOfSpace(space: string): Promise<ConsolidationRun>;
   /** Undo the newest run: the facts that it closed hold again. */
   undoConsolidation(options?: { user_id?: string }): Promise<ConsolidationRun>;
+  /** Add a document, as text or as a file, to what is known of a person. */
+  addDocument(text: string, options?: { space?: string | null; session_id?: string | null; title?: string | null; uri?: string | null; external_id?: string | null; media_type?: "text/plain" | "text/markdown" | "text/html"; user_id?: string }): Promise<Document>;
+  /** List a person's documents, newest first. */
+  listDocuments(options?: { space?: string | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Document>;
+  /** Read what is known of a document. */
+  getDocument(document_id: string, options?: { space?: string | null; user_id?: string }): Promise<Document>;
+  /** Delete a document with all its passages, for good. */
+  deleteDocument(document_id: string, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
+  /** Read a document's text, passage by passage. */
+  listPassages(document_id: string, options?: { space?: string | null; user_id?: string }): AsyncGenerator<Passage>;
   /** Read the links around a person, place or thing, the nearest first. */
   readGraph(options?: { space?: string | null; session_id?: string | null; entity?: string; depth?: number; as_of?: string | null; user_id?: string }): AsyncGenerator<Edge>;
   /** Search a person's past messages, or one session's. */
-  search(q: string, options?: { space?: string | null; session_id?: string | null; after?: string | null; before?: string | null; role?: "user" | "assistant" | "system" | "tool" | null; kind?: "message" | "summary" | "fact"; limit?: number; window?: number; timezone?: string; user_id?: string }): Promise<SearchResults>;
+  search(q: string, options?: { space?: string | null; session_id?: string | null; after?: string | null; before?: string | null; role?: "user" | "assistant" | "system" | "tool" | null; kind?: "message" | "document" | "summary" | "fact"; limit?: number; window?: number; timezone?: string; user_id?: string }): Promise<SearchResults>;
   /** Get what a prompt for a message would show of the memory. */
   recall(message: string, options?: { space?: string | null; timezone?: string; history?: Said[]; session_id?: string | null; tokens?: number; recall?: "auto" | "always" | "off" | null; user_id?: string }): Promise<RecallBlock>;
   /** Mark a recalled excerpt as not helpful. */
@@ -1146,9 +1197,9 @@ export declare class Operations {
   /** List webhooks, each with its last deliveries. */
   listWebhooks(options?: { space?: string | null; user_id?: string }): Promise<WebhookList>;
   /** Make a webhook for the events of a person or, without a `user_id`, of the whole tenant. */
-  createWebhook(url: string, options?: { space?: string | null; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; user_id?: string }): Promise<WebhookMade>;
+  createWebhook(url: string, options?: { space?: string | null; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; user_id?: string }): Promise<WebhookMade>;
   /** Change, disable or enable a webhook. */
-  changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
+  changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
   /** Delete a webhook, with what waits for it. */
   deleteWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<undefined>;
   /** Post an event of the type `webhook.test`, and see how it went. */

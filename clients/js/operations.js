@@ -110,6 +110,21 @@ export class Operations {
   undoConsolidation(options) {
     return this._send({ method: "POST", path: "/api/users/{user_id}/consolidation/undo", query: { ...options }, person: "path" });
   }
+  addDocument(text, options) {
+    return this._send({ method: "POST", path: "/api/documents", body: { text, ...options }, person: "user_id" });
+  }
+  listDocuments(options) {
+    return this._each({ method: "GET", path: "/api/documents", query: { ...options }, person: "query" });
+  }
+  getDocument(document_id, options) {
+    return this._send({ method: "GET", path: "/api/documents/{document_id}", ids: { document_id }, query: { ...options }, person: "query" });
+  }
+  deleteDocument(document_id, options) {
+    return this._send({ method: "DELETE", path: "/api/documents/{document_id}", ids: { document_id }, query: { ...options }, person: "query" });
+  }
+  listPassages(document_id, options) {
+    return this._each({ method: "GET", path: "/api/documents/{document_id}/passages", ids: { document_id }, query: { ...options }, person: "query" });
+  }
   readGraph(options) {
     return this._each({ method: "GET", path: "/api/graph", query: { ...options }, person: "query" });
   }

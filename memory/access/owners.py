@@ -21,7 +21,12 @@ from memory.errors import InvalidRequest, NotFound, space_not_found, user_not_fo
 from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
-_SESSIONS = select(SessionRow).join(SessionRow.owner).options(contains_eager(SessionRow.owner))
+_SESSIONS = (  # of documents nothing but `memory.passages` knows them
+    select(SessionRow)
+    .where(SessionRow.is_document.is_(False))
+    .join(SessionRow.owner)
+    .options(contains_eager(SessionRow.owner))
+)
 _BY_PUBLIC_ID = _SESSIONS.where(OwnerRow.tenant == bindparam("tenant"), SessionRow.public_id == bindparam("id"))
 _OWN = _BY_PUBLIC_ID.where(OwnerRow.kind == bindparam("kind"), OwnerRow.name == bindparam("name"))
 _ANYBODYS = (  # a session of nobody first: `session` comes before `user`

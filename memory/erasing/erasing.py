@@ -35,6 +35,7 @@ from memory.store.store import item_not_found
 from memory.users import count_of
 from models import (
     ArchiveRow,
+    DocumentRow,
     FactRevisionRow,
     FactRow,
     ItemRow,
@@ -58,7 +59,7 @@ KILLED_SECONDS = 30.0  # until another process does the jobs that this one is ab
 SEARCH_INDEX, DATABASE_FILES, EVENTS = "search_index", "database_files", "events"  # what may be `pending`
 RECEIPT = (
     *("sessions", "messages", "turns", "summaries", "edited_summaries", "facts", "fact_revisions"),
-    *("items", "item_versions", "archives", "jobs", "index_documents"),
+    *("items", "item_versions", "documents", "archives", "jobs", "index_documents"),
 )
 """The names that a receipt counts by."""
 
@@ -89,7 +90,7 @@ def erase_user(engine: Engine, caller: Caller) -> Receipt:
     """Erase everything of a person or a space. Raises NotFound."""
     erased = _write(engine, lambda tx: erase_owner(engine, tx, get_user(tx, caller)))
     kind, name = caller.owner or ("user", "")
-    return _finish_now(engine, erased, **{"space" if kind == "space" else "user_id": name})
+    return finish_now(engine, erased, **{"space" if kind == "space" else "user_id": name})
 
 
 def erase_session(engine: Engine, caller: Caller, session_id: str) -> Receipt:
@@ -99,7 +100,7 @@ def erase_session(engine: Engine, caller: Caller, session_id: str) -> Receipt:
         row = get_session(tx, caller, session_id)
         return erase_owner(engine, tx, row.owner) if row.owner.kind == "session" else erase_rows(engine, tx, row)
 
-    return _finish_now(engine, _write(engine, erase), session_id=session_id)
+    return finish_now(engine, _write(engine, erase), session_id=session_id)
 
 
 def erase_fact(engine: Engine, caller: Caller, fact_id: int, *, restore: bool = False) -> Receipt:
@@ -212,7 +213,8 @@ def _tell(engine: Engine, tx: Transaction, owner: OwnerRow) -> bool:
 
 def erase_empty_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
     """Erase an owner that was a session, once neither the session nor an archive of it is left."""
-    left = (select(kind.id).where(kind.owner_id == owner.id).exists() for kind in (SessionRow, ArchiveRow))
+    sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id, SessionRow.is_document.is_(False))
+    left = sessions.exists(), select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id).exists()
     if owner.kind == "session" and not tx.scalar(select(or_(*left))):
         erase_owner(engine, tx, owner)
 
@@ -250,7 +252,7 @@ def _enqueue_clearing(engine: Engine, tx: Transaction, tenant: str, key: str, **
     engine.job_queue.enqueue(tx, unindex, vacuum_job(tenant, KILLED_SECONDS))
 
 
-def _finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
+def finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
     """Run the enqueued jobs in this thread, and return the receipt."""
     engine.index.clear_caches()
     jobs = {("unindex", erased.index_key): SEARCH_INDEX, ("scrub", erased.tenant): DATABASE_FILES}
@@ -270,13 +272,15 @@ def _count_cascade(
     A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here or in
     `erase_owner`.
     """
-    session_ids, fact_ids = select(SessionRow.id).where(sessions), select(FactRow.id).where(facts)
-    messages = select(MessageRow.id).where(MessageRow.session_id.in_(session_ids), MessageRow.erased_at.is_(None))
+    every, fact_ids = select(SessionRow.id).where(sessions), select(FactRow.id).where(facts)
+    session_ids = every.where(SessionRow.is_document.is_(False))
+    indexed = MessageRow.erased_at.is_(None), MessageRow.branch == 0, MessageRow.indexed_in.is_not(None)
     summaries = select(SummaryRow.id).where(SummaryRow.session_id.in_(session_ids))
     kinds: dict[str, Select[int]] = {
         "sessions": session_ids,
-        "messages": messages,
-        "index_documents": messages.where(MessageRow.branch == 0, MessageRow.indexed_in.is_not(None)),
+        "messages": select(MessageRow.id).where(MessageRow.session_id.in_(session_ids), MessageRow.erased_at.is_(None)),
+        "documents": select(DocumentRow.session_id).where(DocumentRow.session_id.in_(every)),
+        "index_documents": select(MessageRow.id).where(MessageRow.session_id.in_(every), *indexed),
         "turns": select(TurnRow.id).where(TurnRow.session_id.in_(session_ids)),
         "summaries": summaries,
         "edited_summaries": summaries.where(SummaryRow.author == "person"),

@@ -130,7 +130,8 @@ def _policy(engine: Engine, tx: Transaction, tenant_id: int | None) -> Policy:
 def _due(engine: Engine, policy: Policy, condition: ColumnElement[bool]) -> Select[int]:
     """Return the query of session ids that the policy takes out, those used longest ago first."""
     columns = SessionRow.id, _LAST_USED.label("used"), _NEWEST_FIRST.label("place")
-    may_go = select(*columns).where(condition, ~(SessionRow.pinned | _HAS_PINNED_FACT)).subquery()
+    stays = SessionRow.pinned | _HAS_PINNED_FACT | SessionRow.is_document
+    may_go = select(*columns).where(condition, ~stays).subquery()
     beyond: list[ColumnElement[bool]] = [false()]
     if policy.days is not None:
         beyond.append(may_go.c.used < engine.now() - timedelta(days=policy.days))

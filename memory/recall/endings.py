@@ -36,7 +36,7 @@ NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summ
 COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
 _LATEST = (
     select(_S.id)
-    .where(_S.owner_id == bindparam("owner"), _S.id != bindparam("session"))
+    .where(_S.owner_id == bindparam("owner"), _S.id != bindparam("session"), _S.is_document.is_(False))
     .order_by(_S.updated_at.desc(), _S.id.desc())
     .limit(CONSIDERED)
 )

@@ -17,10 +17,11 @@ from memory import tokens
 from memory.quoting import GAP, attribute, escape, message_line, message_lines
 from memory.sessions.messages import COLUMNS, INDEXED, QUOTABLE
 from models import MessageRow, SessionRow
-from models.messages import Excerpt, Message
+from models.messages import PASSAGE, Excerpt, Message
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 _FRAME = '<chat updated_at="2024-03-01">\n\n</chat>'  # what stands around the lines of a session
@@ -75,7 +76,7 @@ def find_latest(
         and_(true() if after is None else _M.created_at >= after, true() if before is None else _M.created_at < before)
         for after, before in spans
     ]
-    query = select(_M.id).where(_M.owner_id == owner_id, *INDEXED, or_(*within))
+    query = select(_M.id).where(_M.owner_id == owner_id, *INDEXED, _M.role != PASSAGE, or_(*within))
     if session_id is not None:
         query = query.where(_M.session_id == session_id)
     newest = tx.scalars(query.order_by(_M.created_at.desc(), _M.id.desc()).limit(limit + len(exclude)))
@@ -176,7 +177,16 @@ def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
     gist_lines = list(map(escape, gist.lines)) if gist is not None else []
     message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
     lines = "\n".join([*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)])
+    if excerpt.is_document:
+        named = f'title="{attribute(tokens.truncate(excerpt.title, TITLE_TOKENS))}" uri="{attribute(uri_of(excerpt))}"'
+        return f'<document {named} added="{updated}">\n{lines}\n</document>'
     return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
+
+
+def uri_of(excerpt: Excerpt) -> str:
+    """Return where a document is from; without that, or where it is very long, its name in Recap."""
+    own = (excerpt.messages[0].extra or {}).get("uri", "")
+    return own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
 
 
 def address(session_id: str, message_id: int | None, page: str) -> str:

@@ -288,9 +288,10 @@ class Recall:
             return judged or hits
         if judged is not None:
             return judged
-        if unasked == VAGUE:
+        if unasked == VAGUE or not hits:
             return hits if BY_MEANING.is_open(hits) else []
-        is_personal = query.about is not None or unasked in POINTING
+        # Who adds a document means to ask about it.
+        is_personal = query.about is not None or unasked in POINTING or window[hits[0].message_id].message.is_passage
         return hits if gate_for(hits, is_personal=is_personal).is_open(hits) else []
 
     def _demote_unhelpful(

@@ -26,7 +26,7 @@ from memory.recall.indexing import Unindexed, find_unindexed
 from memory.recall.times import time_ranges
 from models import Database, FactRow, OwnerRow, SessionRow, SummaryRow
 from models.jobs import JobRequest
-from models.messages import Message
+from models.messages import PASSAGE, Message
 from models.owners import Caller
 from models.sections import Sections
 from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex
@@ -65,6 +65,13 @@ class SearchResult(NamedTuple):
     title: str | None  # of the session
     kind: str = "message"
     text: str | None = None
+
+    @property
+    def document(self) -> Mapping[str, Any] | None:
+        """Return which document a passage is of, and where it stands there."""
+        if self.message is None or not self.message.is_passage:
+            return None
+        return {"id": self.message.session_id, "title": self.title, "uri": None, **(self.message.extra or {})}
 
 
 class SearchFlags(NamedTuple):
@@ -197,7 +204,8 @@ class Search:
 
         text: times that it names are understood in `zone`; messages of these times are preferred, not demanded.
         window: messages on either side of a result.
-        kind: "message", or "fact" or "summary", found with the messages that they come from.
+        kind: "message", with passages of documents; "document", these alone, in whatever session; or "fact" or
+        "summary", found with the messages that they come from.
         filters: other fields of a `Query`.
 
         Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
@@ -211,15 +219,17 @@ class Search:
             operators=True,
             nearest=True,
             alone=kind == "fact",
-            session_id=session.id if session is not None else None,
+            session_id=session.id if session is not None and kind != "document" else None,
             times=[(time.after, time.before) for time in time_ranges(text, now, zone)],
             about=triggers.about(text),
         )
+        if kind == "document":
+            filters["role"] = PASSAGE
         prepared = self.index.prepare(replace(query, **filters), owner.index_key)
         scope = SearchScope(owner.id, owner.index_key)
         generation = self.index.generation(owner.index_key)
         with self.database.connect() as tx:
-            if kind != "message":
+            if kind in _KINDS:
                 return self._find_derived(tx, scope, prepared, kind, generation, now)
             matches = find_matches(tx, self.index, scope, prepared, generation, window)
         if matches.index_lost:
@@ -232,8 +242,9 @@ class Search:
                 message = located[0].message
                 beside = sorted((near.message for near in located), key=lambda near: near.position) if window else []
                 highlights = self.index.highlights(prepared, message.content)
-                session_title = message.session_id, located[0].title
-                results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *session_title))
+                session_id, kind = (None, "document") if message.is_passage else (message.session_id, "message")
+                places = session_id, located[0].title, kind
+                results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *places))
         return results
 
     def _find_derived(

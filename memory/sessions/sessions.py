@@ -139,6 +139,7 @@ class Sessions:
             "after": updated_at.__ge__,
             "except_user_id": lambda user_id: or_(OwnerRow.kind != "user", OwnerRow.name != user_id),
         }
+        query = query.where(SessionRow.is_document.is_(False))
         query = query.where(*(conditions[name](value) for name, value in filters.items() if value not in (None, "")))
         if cursor is not None:
             last, row_id = decode_cursor(cursor, datetime, int)

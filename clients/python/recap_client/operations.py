@@ -789,6 +789,102 @@ class Operations(ABC):
         """
         return self.send(Call("POST", "/api/users/{user_id}/consolidation/undo", person="path", user_id=user_id))
 
+    def add_document(
+        self,
+        text: str,
+        *,
+        space: str | None = None,
+        session_id: str | None = None,
+        title: str | None = None,
+        uri: str | None = None,
+        external_id: str | None = None,
+        media_type: Literal["text/plain", "text/markdown", "text/html"] | None = None,
+        user_id: str | None = None,
+    ) -> types.Document:
+        """Add a document, as text or as a file, to what is known of a person.
+
+        Send JSON with the `text`, or a form (`multipart/form-data`) with the `file`: text, Markdown, HTML or PDF. It
+        is cut into passages, by headings and pages, which searches and turns find beside messages, from now on. Where
+        they are quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document
+        again changes nothing; another with the same `external_id` takes its place and keeps its `id`.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/documents",
+                body={
+                    "text": text,
+                    **given(
+                        space=space,
+                        session_id=session_id,
+                        title=title,
+                        uri=uri,
+                        external_id=external_id,
+                        media_type=media_type,
+                    ),
+                },
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_documents(
+        self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
+    ) -> Iterator[types.Document]:
+        """List a person's documents, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/documents",
+                query=given(space=space, session_id=session_id),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def get_document(self, document_id: str, *, space: str | None = None, user_id: str | None = None) -> types.Document:
+        """Read what is known of a document."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/documents/{document_id}",
+                ids={"document_id": document_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def delete_document(
+        self, document_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
+        """Delete a document with all its passages, for good."""
+        return self.send(
+            Call(
+                "DELETE",
+                "/api/documents/{document_id}",
+                ids={"document_id": document_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_passages(
+        self, document_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> Iterator[types.Passage]:
+        """Read a document's text, passage by passage."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/documents/{document_id}/passages",
+                ids={"document_id": document_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
     def read_graph(
         self,
         *,
@@ -823,7 +919,7 @@ class Operations(ABC):
         after: str | None = None,
         before: str | None = None,
         role: Literal["user", "assistant", "system", "tool"] | None = None,
-        kind: Literal["message", "summary", "fact"] | None = None,
+        kind: Literal["message", "document", "summary", "fact"] | None = None,
         limit: int | None = None,
         window: int | None = None,
         timezone: str | None = None,
@@ -1852,6 +1948,8 @@ class Operations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "document.stored",
+                "document.erased",
                 "job.failed",
                 "person.erased",
                 "space.erased",
@@ -1890,6 +1988,8 @@ class Operations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "document.stored",
+                "document.erased",
                 "job.failed",
                 "person.erased",
                 "space.erased",
@@ -2996,6 +3096,104 @@ class AsyncOperations(ABC):
         """
         return await self.send(Call("POST", "/api/users/{user_id}/consolidation/undo", person="path", user_id=user_id))
 
+    async def add_document(
+        self,
+        text: str,
+        *,
+        space: str | None = None,
+        session_id: str | None = None,
+        title: str | None = None,
+        uri: str | None = None,
+        external_id: str | None = None,
+        media_type: Literal["text/plain", "text/markdown", "text/html"] | None = None,
+        user_id: str | None = None,
+    ) -> types.Document:
+        """Add a document, as text or as a file, to what is known of a person.
+
+        Send JSON with the `text`, or a form (`multipart/form-data`) with the `file`: text, Markdown, HTML or PDF. It
+        is cut into passages, by headings and pages, which searches and turns find beside messages, from now on. Where
+        they are quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document
+        again changes nothing; another with the same `external_id` takes its place and keeps its `id`.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/documents",
+                body={
+                    "text": text,
+                    **given(
+                        space=space,
+                        session_id=session_id,
+                        title=title,
+                        uri=uri,
+                        external_id=external_id,
+                        media_type=media_type,
+                    ),
+                },
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_documents(
+        self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
+    ) -> AsyncIterator[types.Document]:
+        """List a person's documents, newest first."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/documents",
+                query=given(space=space, session_id=session_id),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def get_document(
+        self, document_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Document:
+        """Read what is known of a document."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/documents/{document_id}",
+                ids={"document_id": document_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_document(
+        self, document_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> types.Receipt:
+        """Delete a document with all its passages, for good."""
+        return await self.send(
+            Call(
+                "DELETE",
+                "/api/documents/{document_id}",
+                ids={"document_id": document_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    def list_passages(
+        self, document_id: str, *, space: str | None = None, user_id: str | None = None
+    ) -> AsyncIterator[types.Passage]:
+        """Read a document's text, passage by passage."""
+        return self.each(
+            Call(
+                "GET",
+                "/api/documents/{document_id}/passages",
+                ids={"document_id": document_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
     def read_graph(
         self,
         *,
@@ -3030,7 +3228,7 @@ class AsyncOperations(ABC):
         after: str | None = None,
         before: str | None = None,
         role: Literal["user", "assistant", "system", "tool"] | None = None,
-        kind: Literal["message", "summary", "fact"] | None = None,
+        kind: Literal["message", "document", "summary", "fact"] | None = None,
         limit: int | None = None,
         window: int | None = None,
         timezone: str | None = None,
@@ -4073,6 +4271,8 @@ class AsyncOperations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "document.stored",
+                "document.erased",
                 "job.failed",
                 "person.erased",
                 "space.erased",
@@ -4111,6 +4311,8 @@ class AsyncOperations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "document.stored",
+                "document.erased",
                 "job.failed",
                 "person.erased",
                 "space.erased",

@@ -131,6 +131,35 @@ class Delivery(TypedDict):
     seconds: float
 
 
+class Document(TypedDict):
+    id: str
+    user_id: str | None
+    space: str | None
+    title: str
+    uri: str | None
+    external_id: str | None
+    media_type: str
+    size: int
+    pages: int | None
+    passages: int
+    tokens: int
+    created_at: str
+    updated_at: str
+    state: str | None
+
+
+class DocumentPage(TypedDict):
+    items: list[Document]
+    next_cursor: str | None
+
+
+class DocumentPlace(TypedDict):
+    id: str
+    title: str
+    uri: str | None
+    page: NotRequired[int]
+
+
 class Edge(TypedDict):
     subject: Entity
     relation: str
@@ -212,7 +241,8 @@ class ExamplePage(TypedDict):
 
 
 class Excerpt(TypedDict):
-    session_id: str
+    session_id: str | None
+    document: NotRequired[DocumentPlace]
     title: str
     messages: list[ExcerptMessage]
     hits: list[int]
@@ -228,6 +258,7 @@ class ExcerptMessage(TypedDict):
     name: str | None
     content: str
     created_at: str
+    page: NotRequired[int | None]
 
 
 class Excluded(TypedDict):
@@ -644,6 +675,18 @@ Operation = TypedDict(
 )
 
 
+class Passage(TypedDict):
+    message_id: int
+    position: int
+    page: int | None
+    text: str
+
+
+class PassagePage(TypedDict):
+    items: list[Passage]
+    next_cursor: str | None
+
+
 class Profile(TypedDict):
     version: int
     document: dict[str, Any]
@@ -721,6 +764,7 @@ class Receipt(TypedDict):
     session_id: NotRequired[str]
     message_id: NotRequired[int]
     fact_id: NotRequired[int]
+    document_id: NotRequired[str]
     example_id: NotRequired[int]
     mark_id: NotRequired[int]
     archive_id: NotRequired[int]
@@ -795,6 +839,7 @@ class SchemaOfProfiles(TypedDict):
 
 class SearchResult(TypedDict):
     kind: str
+    document: DocumentPlace | None
     text: str | None
     message_id: int | None
     external_id: str | None
@@ -992,6 +1037,7 @@ class User(TypedDict):
     messages: int
     facts: int
     items: int
+    documents: int
     archives: int
     summaries: int
     created_at: str

@@ -1,0 +1,79 @@
+"""Documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.bodies import read_upload
+from api.identity import caller
+from api.resource import ApiBlueprint, current_engine
+from memory import documents
+from memory.passages import passages
+from schemas import documents as schema
+from schemas.fields import CallerQuery, PageQuery, Receipt
+
+blueprint = ApiBlueprint("documents", "Files and texts that are added to what is known.")
+_BODY = {
+    "required": True,
+    "content": {
+        "application/json": {"schema": schema.DocumentCreate},
+        "multipart/form-data": {"schema": schema.DocumentUpload},
+    },
+}
+
+
+@blueprint.post(
+    "/documents",
+    returns=schema.Document,
+    status=201,
+    slow=True,
+    uploads=True,
+    errors={
+        413: "It is larger than MAX_DOCUMENT_BYTES, or has too many pages or characters. Nothing was stored.",
+        415: "The file is of a kind that can't be read. Nothing was stored.",
+        422: "Some fields are wrong, or no text could be read in the document. Nothing was stored.",
+        503: "Too many documents are being read right now. Nothing was stored.",
+    },
+)
+@blueprint.doc(requestBody=_BODY)
+def add_document() -> Any:
+    """Add a document, as text or as a file, to what is known of a person
+
+    Send JSON with the `text`, or a form (`multipart/form-data`) with the `file`: text, Markdown, HTML or PDF. It is cut
+    into passages, by headings and pages, which searches and turns find beside messages, from now on. Where they are
+    quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document again changes
+    nothing; another with the same `external_id` takes its place and keeps its `id`.
+    """
+    most = current_engine().settings.max_document_bytes
+    body, file = read_upload(schema.DocumentCreate, schema.DocumentUpload, most)
+    owner, session_id, text = caller(body.pop("user_id")), body.pop("session_id"), body.pop("text", None)
+    if file is None:
+        upload = documents.Upload(text.encode(), charset="utf-8", **body)
+    else:
+        data, charset = file.read(), file.mimetype_params.get("charset", "")
+        upload = documents.Upload(data, file.mimetype, file.filename or "", charset, **body)
+    return documents.add_document(current_engine(), owner, upload, session_id)
+
+
+@blueprint.get("/documents", query=schema.DocumentQuery, returns=schema.DocumentPage)
+def list_documents(query: dict[str, Any]) -> Any:
+    """List a person's documents, newest first"""
+    return passages.list_documents(current_engine(), caller(query.pop("user_id")), **query)
+
+
+@blueprint.get("/documents/<document_id>", query=CallerQuery, returns=schema.Document)
+def get_document(query: dict[str, Any], document_id: str) -> Any:
+    """Read what is known of a document"""
+    return passages.get_document(current_engine(), caller(query["user_id"]), document_id)
+
+
+@blueprint.get("/documents/<document_id>/passages", query=PageQuery, returns=schema.PassagePage)
+def list_passages(query: dict[str, Any], document_id: str) -> Any:
+    """Read a document's text, passage by passage"""
+    return passages.read_passages(current_engine(), caller(query.pop("user_id")), document_id, **query)
+
+
+@blueprint.delete("/documents/<document_id>", query=CallerQuery, returns=Receipt, slow=True)
+def delete_document(query: dict[str, Any], document_id: str) -> Any:
+    """Delete a document with all its passages, for good"""
+    return documents.erase_document(current_engine(), caller(query["user_id"]), document_id)

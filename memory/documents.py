@@ -1,0 +1,124 @@
+"""Documents: add, replace and erase them.
+
+What a document says is quoted as such wherever it is recalled.  Nobody said it, so no fact, summary or profile comes of
+it: it has passages, and no turn is ever taken in it.
+
+Invariants:
+- The same document sent again changes nothing, and one with the same `external_id` replaces the other whole, in one
+  transaction (test_documents).
+- A document is read before anything is stored; no transaction is open meanwhile (test_documents).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from memory.access.owners import find_or_make_owner, owner_and_session
+from memory.engine import Engine
+from memory.erasing import erasing
+from memory.events import tell
+from memory.passages import passages
+from memory.passages.extraction import extract, media_type_of
+from memory.quoting import one_line
+from models import OwnerRow, Transaction, retry_on_conflict
+from models.documents import TITLE_CHARS, Document, DocumentRecord
+from models.owners import Caller
+from schemas.documents import PDF, PLAIN
+
+UNTITLED = "Document"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Document as it was sent: its bytes, what they are said to be, and what is known of it."""
+
+    data: bytes
+    media_type: str = ""
+    filename: str = ""
+    charset: str = ""
+    title: str | None = None
+    uri: str | None = None
+    external_id: str | None = None
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of all that would change what is stored."""
+        named = [self.title, self.uri, self.external_id, self.media_type, self.charset]
+        return hashlib.sha256(json.dumps(named).encode() + b"\0" + self.data).hexdigest()
+
+
+def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str | None = None) -> Document:
+    """Store a document, or replace the one of its `external_id`. Raises NotFound, InvalidRequest.
+
+    Its passages are found as soon as this returns.
+    """
+    digest, media_type = upload.digest, media_type_of(upload.data, upload.media_type, upload.filename)
+    with engine.database.read() as tx:
+        owner = owner_and_session(tx, caller, session_id)[0]
+        known = passages.find(tx, owner.id, upload.external_id, digest) if owner is not None else None
+        if known is not None and known[1].digest == digest:
+            return passages.as_document(*known, state="unchanged")
+    text = extract(upload.data, media_type, upload.charset)
+    parts = passages.split(text.pages, markdown=media_type not in (PDF, PLAIN), numbered=media_type == PDF)
+    now = engine.now()
+    record = DocumentRecord(
+        title=_title(upload, text.title, parts[0].text),
+        uri=upload.uri,
+        external_id=upload.external_id,
+        media_type=media_type,
+        digest=digest,
+        size=len(upload.data),
+        pages=len(text.pages) if media_type == PDF else None,
+        passages=parts,
+        created_at=now,
+        updated_at=now,
+    )
+    return _store(engine, caller, session_id, record)
+
+
+@retry_on_conflict
+def _store(engine: Engine, caller: Caller, session_id: str | None, record: DocumentRecord) -> Document:
+    with engine.database.write() as tx:
+        owner = _owner(engine, tx, caller, session_id)
+        known, id, erased = passages.find(tx, owner.id, record.external_id, record.digest), None, None
+        if known is not None:
+            row, document = known
+            if document.digest == record.digest:  # another request has just stored it
+                return passages.as_document(row, document, state="unchanged")
+            id, record = row.public_id, replace(record, created_at=row.created_at)
+            erased = erasing.erase_rows(engine, tx, row)
+        stored = passages.store(engine, tx, owner, record, id)
+        tell(tx, "document.stored", [(owner.id, {"document_id": stored[0].public_id})], record.updated_at)
+        shown = passages.as_document(*stored, state="created" if erased is None else "replaced")
+    if erased is not None:
+        engine.job_queue.run_now("unindex", erased.index_key)
+        engine.index.clear_caches()
+    return shown
+
+
+def _owner(engine: Engine, tx: Transaction, caller: Caller, session_id: str | None) -> OwnerRow:
+    owner, _ = owner_and_session(tx, caller, session_id)
+    return owner or find_or_make_owner(tx, caller, engine.now())
+
+
+def _title(upload: Upload, own: str, text: str) -> str:
+    """Return the title: the given one, the document's own, its first heading, or the file's name."""
+    first = text.partition("\n")[0].partition(" > ")[0] if not upload.filename else ""
+    names = (upload.title or "", own, PurePath(upload.filename).stem, first, UNTITLED)
+    return next(filter(None, (one_line(name)[:TITLE_CHARS].strip() for name in names)))
+
+
+@retry_on_conflict
+def _erase(engine: Engine, caller: Caller, document_id: str) -> erasing.Erased:
+    with engine.database.write() as tx:
+        row, _ = passages.get(tx, caller, document_id)
+        tell(tx, "document.erased", [(row.owner_id, {"document_id": row.public_id})], engine.now())
+        return erasing.erase_rows(engine, tx, row)
+
+
+def erase_document(engine: Engine, caller: Caller, document_id: str) -> erasing.Receipt:
+    """Erase a document with its passages. Raises NotFound."""
+    return erasing.finish_now(engine, _erase(engine, caller, document_id), document_id=document_id)

@@ -1,0 +1,1 @@
+"""From files to passages, and from passages to rows."""

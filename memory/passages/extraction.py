@@ -1,0 +1,125 @@
+"""From a file to its text: plain text and Markdown here, HTML and PDF in a process of their own.
+
+Invariant: whatever a file holds, its text is read within SECONDS and BYTES_MAX, or a sentence says why not; other
+requests go on meanwhile (test_documents).
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, NamedTuple
+
+from memory.errors import InvalidRequest, RecapError, TooLarge
+from memory.quoting import normalize, one_line
+from schemas.documents import MARKDOWN, PDF, PLAIN, SUFFIXES
+
+SECONDS = 20  # for one file: some 1,000 pages
+BYTES_MAX = 1 << 30  # of memory for one file
+CHARS_MAX = 2_000_000  # of text: a book of 700 pages; 3,000 passages, which are ranked with each search
+PAGES_MAX = 2_000
+AT_ONCE = 2  # files that a process has read at a time; others wait
+PYTHON = sys.executable
+
+_ROOM = BoundedSemaphore(AT_ONCE)
+_BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_PROBLEMS = {
+    "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
+    "too_long": f"The document has more than {CHARS_MAX:,} characters or {PAGES_MAX:,} pages. Nothing was stored. Send "
+    "it in parts.",
+    "unreadable": "No text could be read in this file: it is damaged, or reading it took too much time or memory. "
+    "Nothing was stored. Save it again with another program, or send its text.",
+    "empty": "There is no text in this document; a scan has to go through text recognition first. Nothing was stored.",
+    "not_text": "The file is no text in a known encoding. Nothing was stored. Save it as UTF-8.",
+    "busy": "Too many documents are being read right now. Nothing was stored. Send it again later.",
+}
+
+
+class Extracted(NamedTuple):
+    """Text of a document: one for each page of a PDF, else a single one. title: what the file itself says."""
+
+    title: str
+    pages: list[str]
+
+
+def media_type_of(data: bytes, named: str, filename: str) -> str:
+    """Return what a file is, by its first bytes, its ending, or what it was sent as. Raises InvalidRequest (415)."""
+    if data.startswith(b"%PDF-") and (filename or named not in SUFFIXES.values()):
+        return PDF
+    by_name = SUFFIXES.get(Path(filename).suffix.lower())
+    if by_name is not None or named in SUFFIXES.values():
+        return by_name or named
+    if not filename and named in ("", "application/octet-stream"):
+        return PLAIN
+    raise InvalidRequest(
+        "document_type_unknown",
+        f"This is none of the files that can be read: {', '.join(sorted(SUFFIXES))}. Nothing was stored. Save it as "
+        "one of these, or send its text.",
+        param="file",
+        status=415,
+    )
+
+
+def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
+    """Return the text of a file. Raises InvalidRequest and TooLarge, with a sentence that says why it can't be read.
+
+    charset: as the request names it. May wait for other documents, and takes up to SECONDS; no transaction is open.
+    """
+    if media_type in (PLAIN, MARKDOWN):
+        found = Extracted("", [_decode(data, charset)])
+    else:
+        result = _read_apart(data, "pdf" if media_type == PDF else "html")
+        if "error" in result:
+            raise _problem(result["error"])
+        found = Extracted(one_line(result["title"] or ""), result["pages"])
+    if sum(map(len, found.pages)) > CHARS_MAX:
+        raise _problem("too_long")
+    pages = list(map(normalize, found.pages))
+    if not any(page.strip() for page in pages):
+        raise _problem("empty")
+    return found._replace(pages=pages)
+
+
+def _decode(data: bytes, charset: str) -> str:
+    """Return text in the encoding that it says, in UTF-8, or in that of western Windows."""
+    marked = next((name for mark, name in _BOMS.items() if data.startswith(mark)), None)
+    for name in filter(None, (marked, charset, "utf-8", "cp1252")):
+        try:
+            text = data.decode(name)
+        except (LookupError, UnicodeError):
+            continue
+        if _BINARY.search(text):
+            break
+        return text
+    raise _problem("not_text")
+
+
+def _read_apart(data: bytes, kind: str) -> dict[str, Any]:
+    """Return what `reader.py` prints of a file."""
+    reader, limits = Path(__file__).with_name("reader.py"), (SECONDS, BYTES_MAX, CHARS_MAX, PAGES_MAX)
+    if not _ROOM.acquire(timeout=SECONDS):
+        raise _problem("busy")
+    try:
+        command = [PYTHON, "-I", str(reader), kind, *map(str, limits)]
+        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS + 5, env={}, check=False)  # nosec B603
+    except subprocess.TimeoutExpired:
+        raise _problem("unreadable") from None
+    finally:
+        _ROOM.release()
+    if done.returncode:
+        raise _problem("unreadable")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _problem(name: str) -> RecapError:
+    if name == "busy":
+        return RecapError("documents_busy", _PROBLEMS[name], status=503, retry_after=float(SECONDS))
+    kind = TooLarge if name == "too_long" else InvalidRequest
+    return kind(f"document_{name}", _PROBLEMS[name], param="file")

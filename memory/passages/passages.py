@@ -1,0 +1,210 @@
+"""Cut documents into passages, by headings and pages; store, list and read them.
+
+A passage is what an excerpt shows of it: longer ones would be cut there.  It begins with the headings that it stands
+under, so that it is found by their words and understood without its neighbours.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import contains_eager
+
+from memory.access.owners import get_session, visible_to
+from memory.engine import Engine
+from memory.errors import NotFound
+from memory.paging import Page, encode_cursor, page_of, rows_of_page
+from memory.sessions.messages import CURRENT, MESSAGES, append
+from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, for_update
+from models.documents import Document, DocumentRecord, Passage
+from models.messages import PASSAGE, Message, MessageDraft
+from models.owners import Caller
+
+PASSAGE_BYTES = 680  # about 170 tokens; an excerpt shows up to 200 of a hit
+HEADINGS_CHARS = 120  # of the headings before a passage
+
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*")
+_FENCE = re.compile(r" {0,3}(```|~~~)")
+_RULE = re.compile(r"[\s|:=-]*")  # between the head and the body of a table, and under a heading
+_ENDS = re.compile(r"[.!?;。！？；…]['\"”»)\]]*\s|[。！？；]|\n")
+
+
+DOCUMENTS = (
+    select(SessionRow, DocumentRow)
+    .join(DocumentRow, DocumentRow.session_id == SessionRow.id)
+    .join(SessionRow.owner)
+    .options(contains_eager(SessionRow.owner))
+)
+ORDER = SessionRow.id
+Stored = tuple[SessionRow, DocumentRow]
+
+
+def split(pages: Sequence[str], *, markdown: bool, numbered: bool) -> list[Passage]:
+    """Return the passages of a text, in their order. numbered: of a PDF, whose pages count."""
+    passages = []
+    for number, page in enumerate(pages, 1):
+        for headings, body in _sections(page) if markdown else [((), page)]:
+            above = " > ".join(headings)[-HEADINGS_CHARS:]
+            for text in _pieces(body, PASSAGE_BYTES - len(above.encode())):
+                passages.append(Passage(f"{above}\n{text}" if above else text, number if numbered else None))
+    return passages
+
+
+def _sections(text: str) -> Iterator[tuple[Sequence[str], str]]:
+    """Yield the parts of a Markdown text, each with the headings that it stands under."""
+    headings: dict[int, str] = {}
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        if mark := _FENCE.match(line):
+            fence = "" if fence == mark[1] else fence or mark[1]
+        heading = None if fence else _HEADING.fullmatch(line)
+        if heading is None:
+            lines.append(line)
+            continue
+        yield tuple(headings.values()), "\n".join(lines)
+        lines, level = [], len(heading[1])
+        headings = {**{above: title for above, title in headings.items() if above < level}, level: heading[2]}
+    yield tuple(headings.values()), "\n".join(lines)
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
+    """Yield paragraphs, joined as long as they take at most `size` bytes; longer ones in parts."""
+    joined = ""
+    for paragraph in re.split(r"\n\s*\n", text):
+        for part in _parts(paragraph.strip("\n"), size):
+            together = f"{joined}\n{part}" if joined else part
+            if joined and len(together.encode("utf-8", "surrogatepass")) > size:
+                yield joined
+                together = part
+            joined = together
+    if joined:
+        yield joined
+
+
+def _parts(paragraph: str, size: int) -> Iterator[str]:
+    """Yield a paragraph without the rules of tables: whole, or cut at the ends of sentences, lines or words."""
+    rest = "\n".join(line.rstrip() for line in paragraph.split("\n") if not _RULE.fullmatch(line))
+    while len(data := rest[:size].encode("utf-8", "surrogatepass")) > size or len(rest) > size:
+        most = len(data[:size].decode("utf-8", "ignore")) or 1
+        ends = [end.end() for end in _ENDS.finditer(rest, most // 3, most)]
+        cut = ends[-1] if ends else rest.rfind(" ", most // 3, most) + 1 or most
+        yield rest[:cut].strip()
+        rest = rest[cut:]
+    if rest.strip():
+        yield rest.strip()
+
+
+def find(tx: Transaction, owner_id: int, external_id: str | None, digest: str) -> Stored | None:
+    """Return the owner's document of this external id or, without one, of the same content."""
+    same = DocumentRow.external_id == external_id if external_id else DocumentRow.digest == digest
+    row = tx.execute(DOCUMENTS.where(DocumentRow.owner_id == owner_id, same).order_by(ORDER).limit(1)).first()
+    return None if row is None else (row[0], row[1])
+
+
+def get(tx: Transaction, caller: Caller, document_id: str) -> Stored:
+    """Return a document of the caller's. Raises NotFound."""
+    query = visible_to(DOCUMENTS.where(SessionRow.public_id == document_id), caller)
+    row = tx.execute(for_update(tx, query, OwnerRow, SessionRow)).first()
+    if row is None:
+        raise NotFound("document_not_found", f"There is no document {document_id!r}.", param="document_id")
+    return row[0], row[1]
+
+
+def as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:
+    return Document(
+        id=row.public_id,
+        user_id=row.owner.user_id,
+        space=row.owner.space,
+        title=row.title,
+        uri=document.uri,
+        external_id=document.external_id,
+        media_type=document.media_type,
+        size=document.size,
+        pages=document.pages,
+        passages=row.message_count,
+        tokens=row.tokens,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        state=state,
+    )
+
+
+def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentRecord, id: str | None = None) -> Stored:
+    """Store a document, and ask for its passages to be indexed. id: of the one that it replaces."""
+    row = SessionRow(
+        tenant=owner.tenant,
+        public_id=id or uuid.uuid4().hex,
+        owner=owner,
+        title=record.title,
+        is_document=True,
+        message_count=0,
+        tokens=0,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+    )
+    tx.add(row)
+    tx.flush()
+    known = ("external_id", "uri", "media_type", "digest", "size", "pages")
+    document = DocumentRow(session_id=row.id, owner_id=owner.id, **{name: getattr(record, name) for name in known})
+    tx.add(document)
+    drafts = [
+        MessageDraft(PASSAGE, passage.text, extra=_extra(passage, record), created_at=record.updated_at)
+        for passage in record.passages
+    ]
+    append(tx, row, drafts, record.updated_at)
+    row.created_at = record.created_at
+    row.summary_through = row.facts_through = row.message_count  # nothing of it is ever summarised
+    engine.sessions.enqueue_follow_ups(tx, row, index_delay=0.0, summarise=False)
+    return row, document
+
+
+def _extra(passage: Passage, record: DocumentRecord) -> dict[str, object] | None:
+    named = {"page": passage.page, "uri": record.uri}
+    return {name: value for name, value in named.items() if value is not None} or None
+
+
+# -- for callers
+
+
+def list_documents(
+    engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
+) -> Page[Document]:
+    """Return the caller's documents, or those of a session's owner, the newest first."""
+    query = visible_to(DOCUMENTS, caller)
+    with engine.database.read() as tx:
+        if session_id is not None:
+            query = query.where(OwnerRow.id == get_session(tx, caller, session_id).owner_id)
+        rows = tx.execute(rows_of_page(query, ORDER, cursor, limit)).all()
+        page = page_of(rows, limit, lambda row: (row[0].id,))
+        return Page(tuple(as_document(*row) for row in page.items), page.next_cursor)
+
+
+def get_document(engine: Engine, caller: Caller, document_id: str) -> Document:
+    """Return a document. Raises NotFound."""
+    with engine.database.read() as tx:
+        return as_document(*get(tx, caller, document_id))
+
+
+def read_passages(
+    engine: Engine, caller: Caller, document_id: str, cursor: str | None = None, limit: int = 50
+) -> Page[Message]:
+    """Return the passages of a document, in their order. Raises NotFound."""
+    with engine.database.read() as tx:
+        row, _ = get(tx, caller, document_id)
+        query = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT)
+        query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=False)
+        found: Sequence[Message] = [Message._make(columns) for columns in tx.execute(query)]
+    return page_of(found, limit, lambda message: (message.position,))
+
+
+def passages_around(engine: Engine, caller: Caller, document_id: str, message_id: int, limit: int) -> Page[Message]:
+    """Return the passages from just before one of a document on. Raises NotFound."""
+    with engine.database.read() as tx:
+        row, _ = get(tx, caller, document_id)
+        message = tx.get(MessageRow, message_id)
+        before = message.position - 2 if message is not None and message.session_id == row.id else 0
+    return read_passages(engine, caller, document_id, encode_cursor(max(0, before)), limit)

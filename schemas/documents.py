@@ -1,0 +1,101 @@
+"""Documents that are added to what is known."""
+
+from __future__ import annotations
+
+from marshmallow import Schema, fields, validate
+
+from models.documents import EXTERNAL_ID_CHARS, TITLE_CHARS, URI_CHARS
+from schemas.fields import (
+    CallerQuery,
+    PageQuery,
+    SessionId,
+    Text,
+    UtcDateTime,
+    describe,
+    one_of,
+    optional_text,
+    page_of,
+)
+
+PLAIN, MARKDOWN, HTML, PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
+SUFFIXES = {".txt": PLAIN, ".md": MARKDOWN, ".markdown": MARKDOWN, ".html": HTML, ".htm": HTML, ".pdf": PDF}
+"""What can be read, by the endings of files."""
+
+_SESSION = describe("The document is of the owner of this session: of its person, or of the session itself.")
+
+
+class _DocumentFields(CallerQuery):
+    """Whose document it is, and what is said of it."""
+
+    session_id = SessionId(load_default=None, metadata=_SESSION)
+    title = optional_text(TITLE_CHARS, metadata=describe("Without it, Recap takes the one that the document has."))
+    uri = optional_text(URI_CHARS, metadata=describe("Where it is from; shown wherever it is quoted."))
+    external_id = optional_text(
+        EXTERNAL_ID_CHARS,
+        metadata=describe("The application's own name for it. A document sent with the same one replaces it."),
+    )
+
+
+class DocumentCreate(_DocumentFields):
+    """Document as text."""
+
+    long = True
+
+    text = Text(required=True, validate=validate.Length(1))
+    media_type = one_of(PLAIN, MARKDOWN, HTML, load_default=MARKDOWN)
+
+
+class DocumentUpload(_DocumentFields):
+    """Document as a file: text, Markdown, HTML or PDF, by its ending or its `Content-Type`."""
+
+    file = fields.Raw(load_default=None, metadata=describe("The file.", type="string", format="binary"))
+
+
+class DocumentQuery(PageQuery):
+    session_id = SessionId(load_default=None, metadata=describe("Documents of this session's owner."))
+
+
+class Document(Schema):
+    """Document that was added to what is known."""
+
+    id = fields.String()
+    user_id = fields.String(
+        allow_none=True, metadata=describe("Null for one of a space, or of a session without a person.")
+    )
+    space = fields.String(allow_none=True)
+    title = fields.String()
+    uri = fields.String(allow_none=True)
+    external_id = fields.String(allow_none=True)
+    media_type = fields.String()
+    size = fields.Integer(metadata=describe("Bytes of the file, or of the text."))
+    pages = fields.Integer(allow_none=True, metadata=describe("Of a PDF; null for any other document."))
+    passages = fields.Integer(metadata=describe("Parts that are found one by one."))
+    tokens = fields.Integer(metadata=describe("An estimate for all of its text."))
+    created_at = UtcDateTime()
+    updated_at = UtcDateTime(metadata=describe("When it was last replaced."))
+    state = fields.Function(
+        lambda document: document.state,
+        metadata=describe(
+            "Of one that was just sent: `created`, `replaced`, or `unchanged`, where the same was stored before.",
+            type="string",
+            nullable=True,
+        ),
+    )
+
+
+DocumentPage = page_of(Document)
+
+
+class Passage(Schema):
+    """Part of a document, as it is found and quoted."""
+
+    message_id = fields.Integer(attribute="id", metadata=describe("Its id in results of a search."))
+    position = fields.Integer(metadata=describe("Its number within the document, from 1."))
+    page = fields.Function(
+        lambda passage: (passage.extra or {}).get("page"),
+        metadata=describe("Its page in a PDF, from 1.", type="integer", nullable=True),
+    )
+    text = fields.String(attribute="content", metadata=describe("With the headings that it stands under."))
+
+
+PassagePage = page_of(Passage)
