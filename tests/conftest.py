@@ -18,7 +18,8 @@ from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine as DatabaseEngine
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy.dialects import sqlite
 
 from app import build_app, engine_of, upgrade_schema
 from benchmarks.serving import start_postgres
@@ -72,6 +73,22 @@ def _rules_compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Flask, "url_rule_class", CompiledRule)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_compiled_once() -> Iterator[None]:
+    """Compile each statement once a run: every application has an engine, and each would compile it again."""
+    compiled: dict[Any, Any] = {}
+
+    def share(connection: Connection) -> None:
+        connection.execution_options(compiled_cache=compiled)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite.dialect, "__hash__", lambda self: hash(type(self)))
+        patch.setattr(sqlite.dialect, "__eq__", lambda self, other: type(self) is type(other))
+        event.listen(DatabaseEngine, "engine_connect", share)
+        yield
+        event.remove(DatabaseEngine, "engine_connect", share)
 
 
 @pytest.fixture(scope="session")
