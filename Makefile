@@ -103,7 +103,7 @@ clients: $(VENV)/.dev  ## Write what the clients for Python and JavaScript have 
 	$(BIN)/python -m clients.generate
 
 plots: $(VENV)/.dev  ## Draw the tables of docs/performance.md anew, after a figure changed
-	$(BIN)/python -m benchmarks.plots
+	$(BIN)/python docs/draw_plots.py
 
 setup: $(VENV)/.dev  ## Only create the virtual environment
 

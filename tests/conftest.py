@@ -17,8 +17,8 @@ import trustme
 from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy import Connection, create_engine, event, text
+from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy.dialects import sqlite
 
 from app import build_app, engine_of, upgrade_schema

@@ -57,6 +57,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
             "kind": "plain",
         },
         "tail": {"messages": 0, "dropped": 0},
+        "written": [],
     }
     usage = answer["usage"]
     sent = sum(len(message["content"].split()) for message in prompts(model_server)[0])

@@ -14,10 +14,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
 import web
-from benchmarks import plots, scale
+from benchmarks import scale
 from cli import register_commands
 from config import Settings
-from docs import reference
+from docs import draw_plots, reference
 from models import Base
 from search_index.postgres_tables import TABLES
 from tests.http import error, good
@@ -145,7 +145,7 @@ def test_links_within_the_documents_lead_somewhere() -> None:
 
 
 def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None:
-    plots.main(["--folder", str(tmp_path)])
+    draw_plots.main(["--folder", str(tmp_path)])
     drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     stored = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/plots").iterdir()}
     assert drawn == stored, "a figure of docs/performance.md has changed: run `make plots`"

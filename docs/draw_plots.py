@@ -14,10 +14,8 @@ from pathlib import Path
 from matplotlib import rcParams
 from matplotlib.figure import Figure
 
-from benchmarks.serving import ROOT
-
-PAGE = ROOT / "docs" / "performance.md"
-FOLDER = ROOT / "docs" / "plots"
+PAGE = Path(__file__).with_name("performance.md")
+FOLDER = PAGE.with_name("plots")
 BLUE, ORANGE = ("#283593", "#5c6bc0", "#9fa8da"), ("#e65100", "#fb8c00", "#ffcc80")  # from dark to light
 
 
