@@ -71,7 +71,7 @@ from models import (
 from models.base import UTCDateTime
 from models.events import EVENT_TYPES, Event, Position
 from models.jobs import Job
-from models.messages import PASSAGE
+from models.messages import KEPT_OUT, PASSAGE
 from models.owners import Caller
 from models.store import OWN
 
@@ -108,13 +108,14 @@ class _Source:
     words: Mapping[str, Any]
 
 
+_IS_REMEMBERED = func.coalesce(_M.extra["memory"].as_string(), "") != KEPT_OUT["memory"]
 _OF_SESSION = {"session_id": _SESSION.public_id}
 _SOURCES = (
     _Source(
         *("m", ("message.stored",), select(_M.id).join(SessionRow).where(_M.erased_at.is_(None), _M.role != PASSAGE)),
         *(_M.id, _M.created_at, _M.owner_id, literal("message.stored")),
         {**_OF_SESSION, "message_id": _M.id, "role": _M.role, "position": _M.position, "created_at": _M.created_at},
-        {"content": _M.content, "name": _M.name},
+        {"content": case((_IS_REMEMBERED, _M.content)), "name": _M.name},
     ),
     _Source(
         *("s", ("summary.updated",), select(_S.id).join(SessionRow)),

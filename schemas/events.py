@@ -24,7 +24,9 @@ class EventData(Schema):
     role = fields.String()
     position = fields.Integer(metadata=describe("Of a message: its place in the session."))
     created_at = UtcDateTime(metadata=describe("Of a message: when it was said."))
-    content = fields.String(metadata=describe(_WORDS))
+    content = fields.String(
+        allow_none=True, metadata=describe(f"{_WORDS} Null where the person asked not to remember the message.")
+    )
     name = fields.String(allow_none=True, metadata=describe(_WORDS))
     version = fields.Integer(metadata=describe("Of a summary or a profile."))
     through = fields.Integer(metadata=describe("The last position that the summary covers."))

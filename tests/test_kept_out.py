@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from memory.sessions.kept_out import KEPT_OUT_TEXT, asks_to_forget, asks_to_keep_out
+from memory.sessions.kept_out import KEPT_OUT_TEXT, asks_to_forget, asks_to_keep_out, requests_to_remember
 from tests.http import append, chat, find, good, said
 from tests.jobs import jobs_done
 from tests.knowledge import Talk, digest_of, fact
@@ -101,6 +101,27 @@ def test_messages_that_are_appended_are_kept_out_too(model_app: Flask, model_ser
     assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
 
 
+def test_a_reply_that_is_appended_later_is_kept_out_with_its_message(
+    model_app: Flask, model_server: ModelServer
+) -> None:
+    client = model_app.test_client()
+    append(client, "s", [said("Off the record: my aunt owns a llama.")], **ADA)
+    append(client, "s", [said("A llama for an aunt!", "assistant"), said("My uncle owns a goose.")], **ADA)
+    append(client, "s", [said("A goose for an uncle!", "assistant")], **ADA)
+    append(client, "t", [said("Off the record: aunt."), said("For an aunt!", "assistant")], **ADA)
+    jobs_done(client, "index")
+    found = {one["content"] for one in find(client, "aunt uncle llama goose owns", **ADA)}
+    assert found == {"My uncle owns a goose.", "A goose for an uncle!"}
+
+
+def test_events_with_words_do_not_quote_it(model_app: Flask) -> None:
+    client = model_app.test_client()
+    start = client.get("/api/events?seconds=0").text.partition("id: ")[2].split("\n")[0]
+    append(client, "s", [said("Off the record: my aunt owns a llama."), said("My uncle owns a goose.")], **ADA)
+    text = client.get("/api/events", query_string={"seconds": 0, "after": start, "words": "true"}).text
+    assert "goose" in text and "llama" not in text and '"content": null' in text
+
+
 def told(talk: Talk) -> dict[str, int]:
     return {one["text"]: one["id"] for one in talk.facts()}
 
@@ -150,3 +171,50 @@ def test_the_built_in_model_forgets_and_keeps_out(app: Flask) -> None:
     jobs_done(client, "summary", "index")
     assert "4711" not in json.dumps(good(client.get("/api/sessions/s/summary"))["latest"]["sections"])
     assert "4711" not in json.dumps(find(client, "pin 4711", **ADA))
+
+
+REMEMBER = """
+Please remember that I work nights
+Keep in mind that my son is called Leo
+Merk dir bitte, dass ich nachts arbeite
+Denk dran, dass mein Sohn Leo heißt
+N'oublie pas que je déteste la coriandre
+Ten presente que mi hijo se llama Leo
+Ricordati che lavoro di notte
+请记住我上夜班
+Запомни, что я работаю ночью
+"""
+NO_REQUEST = """
+Do you remember that I told you about my boss?
+I never forget that day
+remember to water the plants
+Ich merke mir das nie.
+Je me souviens que tu l'as dit.
+no recuerdo que lo dijeras
+我记得我说过
+"""
+
+
+def test_what_follows_a_request_to_remember_is_read() -> None:
+    lines = REMEMBER.strip().splitlines()
+    assert all(requests_to_remember(line) for line in lines)
+    assert requests_to_remember(lines[0]) == ["I work nights"] and requests_to_remember(lines[7]) == ["我上夜班"]
+    assert [line for line in NO_REQUEST.strip().splitlines() if requests_to_remember(line)] == []
+
+
+@pytest.mark.parametrize("line", REMEMBER.strip().splitlines())
+def test_what_the_person_asks_to_remember_is_a_fact_with_any_mini_model(
+    model_app: Flask, model_server: ModelServer, line: str
+) -> None:
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("Hello.", said("Remember that I am an assistant.", "assistant"), f"{line}. What else?")
+    digested(talk)
+    (item,) = talk.facts()
+    assert (item["quote"], item["scope"]) == (requests_to_remember(line)[0] + ".", "user")
+
+
+def test_what_the_mini_model_has_taken_is_not_taken_twice(model_app: Flask, model_server: ModelServer) -> None:
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("Please remember that I work nights.")
+    digested(talk, fact("Works nights", 1, "I work nights", scope="user"))
+    assert talk.texts() == ["Works nights"]

@@ -171,7 +171,7 @@ export interface EventData {
   role: string;
   position: number;
   created_at: string;
-  content: string;
+  content: string | null;
   name: string | null;
   version: number;
   through: number;

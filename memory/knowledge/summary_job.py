@@ -61,6 +61,7 @@ from memory.knowledge.summary_update import (
     CUT_OFF,
     SummaryInput,
     SummaryUpdate,
+    asked_for,
     shortened,
     update_summary,
 )
@@ -401,7 +402,8 @@ class SummaryJob:
             if row is None:
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
-            drafts = result.facts if source.links else [replace(draft, links=()) for draft in result.facts]
+            drafts = [*(result.facts if source.links else [replace(draft, links=()) for draft in result.facts])]
+            drafts += asked_for(source.messages, drafts)
             known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
             grounding = source.grounding(session.facts_through)
             counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, now)

@@ -109,6 +109,7 @@ class Language(_Data):
     refusals: Pattern = ""  # how a model begins that declines a task
     keep_out: Pattern = ""  # asks not to remember the message that says it
     forget: Pattern = ""  # asks to forget what was said before
+    remember: Pattern = ""  # asks to remember what follows in the sentence
 
     cardinals: Numbers = {}  # in a fact, each must have been said
     numbers: Numbers = {}  # other words that say a number, or may

@@ -1,4 +1,4 @@
-"""Tell which messages the person wants kept out of memory, and which ask to forget something said before.
+"""Tell which messages the person wants kept out of memory, and which ask to forget or remember something.
 
 A message that says "don't remember this" is answered, and stays in its chat until it leaves the prompt.  No summary,
 fact, index or other chat has it, nor its reply (tests/test_kept_out.py).  Of requests to forget, the mini model says
@@ -20,6 +20,7 @@ from models.messages import KEPT_OUT, Message
 KEPT_OUT_TEXT = "[The person asked not to remember this message.]"
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
 
+_REMEMBER = TextPattern(alternatives(lambda language: language.remember))
 _KEEP_OUT = TextPattern(alternatives(lambda language: language.keep_out))
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
@@ -43,6 +44,16 @@ def requests_to_forget(text: str) -> list[str]:
         if match := _FORGET.search(sentence):
             before, rest = sentence[: match.start()], sentence[match.end() :]
             found += _PARTS.split(rest if any(map(str.isalnum, rest)) else before)
+    return found
+
+
+def requests_to_remember(text: str) -> list[str]:
+    """Return what a person's message asks to remember: what follows in the sentence that asks for it."""
+    found = []
+    for sentence in filter(None, _SENTENCE_END.split(_ends(text))):
+        match = _REMEMBER.search(sentence) if sentence.rstrip()[-1:] not in "?？" else None
+        if match and any(map(str.isalnum, sentence[match.end() :])):
+            found.append(sentence[match.end() :].strip(" ,:，：\n"))
     return found
 
 

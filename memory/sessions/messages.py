@@ -98,9 +98,11 @@ def require_message_size(content: str, param: str) -> None:
 
 def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now: datetime) -> list[Message]:
     """Store the next messages of a session.  Its figures count them from now on."""
-    new = []
+    new, keeps_out = [], bool(drafts) and drafts[0].role != "user" and _is_last_kept_out(tx, row)
     for draft in drafts:
-        values = message_values(draft, now)
+        keeps_out = keeps_out and draft.role != "user"  # with a message that is kept out goes the reply to it
+        values = message_values(draft.kept_out() if keeps_out else draft, now)
+        keeps_out = is_kept_out(values["extra"])
         created_at = values["created_at"]
         row.updated_at = created_at if row.message_count == 0 else max(row.updated_at, created_at)
         row.created_at = min(row.created_at, created_at)
@@ -114,6 +116,11 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
         Message(id, row.public_id, **{name: values[name] for name in Message._fields[2:]})
         for id, values in zip(ids, new, strict=True)
     ]
+
+
+def _is_last_kept_out(tx: Transaction, row: SessionRow) -> bool:
+    last = (_M.session_id == row.id, _M.position == row.message_count, _M.branch == 0)
+    return is_kept_out(tx.scalar(select(_M.extra).where(*last)))
 
 
 def find(tx: Transaction | Connection, message_id: int) -> Message | None:

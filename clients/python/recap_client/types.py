@@ -198,7 +198,7 @@ class EventData(TypedDict):
     role: str
     position: int
     created_at: str
-    content: str
+    content: str | None
     name: str | None
     version: int
     through: int
