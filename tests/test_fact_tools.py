@@ -285,6 +285,20 @@ def test_a_session_of_nobody_has_memory_of_its_own(client: FlaskClient, model_se
     assert [one["text"] for one in good(client.get("/api/facts?session_id=n"))["items"]] == ["I keep bees"]
 
 
+def test_a_space_has_facts_of_its_own(client: FlaskClient, model_server: ModelServer) -> None:
+    known(client, "Keeps bees")
+    there = {"session_id": "w", "space": "team"}
+    (written,) = says(client, model_server, "We ship on Fridays.", remember("We ship on Fridays"), key="k", **there)
+    assert facts(client) == ["Keeps bees"] and facts(client, space="team") == ["We ship on Fridays"]
+    again = chat(client, "We ship on Fridays.", **{**ASKED, **there}, key="k")["memory"]["written"]
+    assert again == [written] and written["undo"]["path"].endswith("&space=team")
+    message, quote = "Forget that we ship on Fridays.", "Forget that we ship on Fridays"
+    (gone,) = says(client, model_server, message, forget("We ship on Fridays", quote), **there)
+    assert facts(client, space="team") == []
+    undo(client, gone)
+    assert facts(client, space="team") == ["We ship on Fridays"] and facts(client) == ["Keeps bees"]
+
+
 def test_the_mini_model_repeats_nothing_that_was_written(client: FlaskClient, model_server: ModelServer) -> None:
     says(client, model_server, "I keep bees.", remember("I keep bees"))
     again = {

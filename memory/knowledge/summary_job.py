@@ -61,7 +61,6 @@ from memory.knowledge.summary_update import (
     CUT_OFF,
     SummaryInput,
     SummaryUpdate,
-    asked_for,
     shortened,
     update_summary,
 )
@@ -70,7 +69,7 @@ from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.kept_out import asks_to_forget, keep_out, without_kept_out
+from memory.sessions.kept_out import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import Sessions
@@ -403,7 +402,7 @@ class SummaryJob:
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
             drafts = [*(result.facts if source.links else [replace(draft, links=()) for draft in result.facts])]
-            drafts += asked_for(source.messages, drafts)
+            drafts += drafts_asked_for(source.messages, drafts)
             known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
             grounding = source.grounding(session.facts_through)
             counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, now)

@@ -16,7 +16,7 @@ from typing import Any
 from memory import tokens
 from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Grounding, find_quotes, plain_apostrophes
-from memory.languages import content_terms, pattern, shared
+from memory.languages import pattern
 from memory.llm import ModelRequest
 from memory.llm.json_answers import (
     INTEGER,
@@ -31,8 +31,7 @@ from memory.llm.json_answers import (
 )
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
-from memory.quoting import GAP, block, fact_line, message_lines, one_line, own_words, summary_json
-from memory.sessions.kept_out import requests_to_remember
+from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
 from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -220,20 +219,6 @@ def read(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
     return update
-
-
-def asked_for(messages: Sequence[Message], drafts: Sequence[FactDraft]) -> list[FactDraft]:
-    """Return drafts of what the person asks to remember, where the model has drafted nothing of it."""
-    asked = []
-    for message in messages:
-        for quote in requests_to_remember(own_words(message.content)) if message.role == "user" else ():
-            words = content_terms(quote)
-            others = (content_terms(f"{one.text} {one.quote}") for one in drafts if one.source == message.position)
-            if not any(2 * shared(words, other) >= len(words) for other in others):
-                text = one_line_item(quote.rstrip(".!。"))
-                draft = FactDraft(text[:1].upper() + text[1:], message.position, quote, importance=4, scope="user")
-                asked.append(draft)
-    return asked
 
 
 def _unescaped(answer: str, texts: Sequence[str]) -> str:

@@ -13,8 +13,10 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import TextPattern, alternatives
+from memory.languages import TextPattern, alternatives, content_terms, shared
+from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, Transaction
+from models.facts import FactDraft
 from models.messages import KEPT_OUT, Message
 
 KEPT_OUT_TEXT = "[The person asked not to remember this message.]"
@@ -55,6 +57,20 @@ def requests_to_remember(text: str) -> list[str]:
         if match and any(map(str.isalnum, sentence[match.end() :])):
             found.append(sentence[match.end() :].strip(" ,:，：\n"))
     return found
+
+
+def drafts_asked_for(messages: Iterable[Message], drafts: Collection[FactDraft]) -> list[FactDraft]:
+    """Return drafts of what the person asks to remember, where the mini model has drafted nothing of it."""
+    asked = []
+    for message in messages:
+        for quote in requests_to_remember(own_words(message.content)) if message.role == "user" else ():
+            words = content_terms(quote)
+            others = (content_terms(f"{one.text} {one.quote}") for one in drafts if one.source == message.position)
+            if not any(2 * shared(words, other) >= len(words) for other in others):
+                text = one_line(quote).rstrip(".!。")
+                draft = FactDraft(text[:1].upper() + text[1:], message.position, quote, importance=4, scope="user")
+                asked.append(draft)
+    return asked
 
 
 def without_kept_out(messages: Iterable[Message]) -> list[Message]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import case, or_, select
 
 from memory.examples import shown
 from memory.knowledge.fact_writes import FACTS
@@ -121,12 +121,13 @@ def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
 def _written(tx: Transaction, stored: Sequence[tuple[str, int]]) -> tuple[WrittenFact, ...]:
     """Return the facts that a turn wrote, with the words of those that are still there."""
     ids = [fact_id for _, fact_id in stored]
-    rows = tx.execute(FACTS.where(or_(FactRow.id.in_(ids), FactRow.superseded_by.in_(ids)))) if ids else ()
-    facts = [Fact(*row) for row in rows]
-    there = {fact.id: fact for fact in facts}
-    replaced = {fact.superseded_by: fact.text for fact in facts if fact.superseded_by is not None and not fact.merged}
+    columns = case((OwnerRow.kind == "space", OwnerRow.name))
+    query = FACTS.add_columns(columns).join(OwnerRow, OwnerRow.id == FactRow.owner_id)
+    rows = tx.execute(query.where(or_(FactRow.id.in_(ids), FactRow.superseded_by.in_(ids)))).all() if ids else ()
+    facts = {fact.id: (fact, space) for *values, space in rows if (fact := Fact(*values))}
+    old = {fact.superseded_by: fact.text for fact, _ in facts.values() if fact.superseded_by and not fact.merged}
     return tuple(
-        WrittenFact.of(action, fact, replaced.get(id)) if (fact := there.get(id)) else WrittenFact(action, id)
+        WrittenFact.of(action, facts[id][0], old.get(id), facts[id][1]) if id in facts else WrittenFact(action, id)
         for action, id in stored
     )
 

@@ -128,7 +128,7 @@ class FactTools:
         if old is not None and old not in replaced:
             raise ToolError("that fact was stated later than these words, or in the same message.")
         action, replaces = (REMEMBER, None) if old is None else (CORRECT, old.text)
-        return WrittenFact.of(action, new, replaces), "Written."
+        return WrittenFact.of(action, new, replaces, self._turn.request.caller.space), "Written."
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
         """Forget a fact as summaries do: its message, and the one that asks for it, are kept out of memory."""
@@ -145,8 +145,13 @@ class FactTools:
         self._engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         again = {name: getattr(fact, name) for name in ("text", "category", "importance", "pinned")}
         again |= {"expires_at": fact.expires_at.isoformat()} if fact.expires_at is not None else {}
-        is_persons = fact.scope == "user" and caller.user_id is not None
-        again |= {"user_id": caller.user_id} if is_persons else {"session_id": fact.session_id or row.public_id}
+        whose = {"user_id": caller.user_id, "space": caller.space}
+        again |= {name: value for name, value in whose.items() if value is not None}
+        again |= (
+            {"session_id": fact.session_id or row.public_id}
+            if fact.scope == "session" or not any(whose.values())
+            else {}
+        )
         undo = {"method": "POST", "path": "/api/facts", "body": again}
         return WrittenFact(FORGET, fact.id, fact.text, arguments.quote, None, undo), "Forgotten."
 

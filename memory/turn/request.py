@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Literal
+from urllib.parse import quote
 
 from memory.errors import ModelError
 from memory.examples import Example
@@ -117,9 +118,10 @@ class WrittenFact:
     undo: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, action: str, fact: Fact, replaces: str | None) -> WrittenFact:
-        """Return a fact that is there, whose deletion undoes what was written."""
-        undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true"}
+    def of(cls, action: str, fact: Fact, replaces: str | None, space: str | None) -> WrittenFact:
+        """Return a fact of a person or a space that is there, whose deletion undoes what was written."""
+        where = f"&space={quote(space, safe='')}" if space is not None else ""
+        undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true{where}"}
         return cls(action, fact.id, fact.text, fact.quote, replaces, undo)
 
 
