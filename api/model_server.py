@@ -77,3 +77,19 @@ def test_model_server(draft: ServerDraft) -> Any:
     checks = current_engine().model_server.try_out(draft)
     main = checks[0]
     return {"model": main.model, "reply": main.reply, "seconds": main.seconds, "checks": checks}
+
+
+@blueprint.post(
+    "/model-server/models",
+    body=schema.ModelServerDraft,
+    returns=schema.ModelsListed,
+    slow=True,
+    errors={502: "The model server failed, or could not be reached; the message says what to check."},
+)
+def list_models_of_server(draft: ServerDraft) -> dict[str, Any]:
+    """List the models of a model server, to choose from before it is stored
+
+    Those whose names tell that they answer no chat are left out. Nothing is stored.
+    """
+    whole_server()
+    return {"items": current_engine().model_server.list_models(draft)}

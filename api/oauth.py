@@ -40,7 +40,7 @@ BODY_BYTES = 64_000
 GRANTS = ["authorization_code", "refresh_token"]
 _HOST = re.compile(r"[\w.:\[\]-]+")
 
-blueprint = Blueprint("oauth", __name__, template_folder="templates")
+blueprint = Blueprint("oauth", __name__)
 
 View = Callable[[], Any]
 
@@ -240,14 +240,15 @@ def _decide(address: str, client: OAuthClient, wanted: Authorization, limits: Ra
 def _page(client: OAuthClient | None, wanted: Authorization | None, error: RecapError | None = None) -> Response:
     target = urlsplit(wanted.redirect_uri) if client is not None and wanted is not None else None
     page = render_template(
-        "authorize.html",
+        "authorize.html",  # in web/templates, with the texts of web/texts
         client=client,
         target=target and (target.hostname or target.scheme),
         is_local=target is not None and target.scheme == "http",
         can_change=wanted is not None and ADMIN in wanted.scopes,
-        problem=error and error.message,
+        problem=error,
     )
     response = make_response(page, 200 if error is None else error.status)
+    response.vary.add("Accept-Language")
     if error is not None:
         failed(error.code)
     return _guarded(response, wanted if client is not None else None)

@@ -15,6 +15,10 @@ class ModelNames(Schema):
     items = fields.List(fields.String(), metadata=describe("What `model` of `POST /api/chat` can name, `main` first."))
 
 
+class ModelsListed(Schema):
+    items = fields.List(fields.String(), metadata=describe("None where the server lists none."))
+
+
 class ModelServerDraft(ValueSchema):
     """Model server to try or to store."""
 

@@ -219,6 +219,7 @@ FOR_EVERYONE = {
     "GET /api/model-server",
     "PUT /api/model-server",
     "DELETE /api/model-server",
+    "POST /api/model-server/models",
     "POST /api/model-server/test",
 }
 MAY = dict.fromkeys(("chat", "read", "change", "tenant", "server"), True)

@@ -57,6 +57,33 @@ def test_the_names_of_the_files_are_the_revisions() -> None:
     assert revisions() == tuple(script.revision for script in scripts)
 
 
+def session(number: int, title: str = "") -> str:
+    return (
+        "INSERT INTO sessions (id, tenant, public_id, owner_id, title, message_count, tokens, summary_version, "
+        "summary_through, facts_through, head_version, head_through, head_tokens, created_at, updated_at) "
+        f"VALUES ({number}, 'default', 's{number}', 1, '{title}', 0, 0, 0, 0, 0, 0, 0, 0, {TIME}, {TIME})"
+    )
+
+
+def test_titles_of_before_show_signs_and_not_their_escapes(tmp_path: Path) -> None:
+    with an_app(tmp_path) as app:
+        add_migrations(app)
+        with app.app_context():
+            upgrade(revision="0029")
+        execute(
+            tmp_path,
+            f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
+            session(1, "Tea &amp; &lt;cake&gt;"),
+            session(2, "What does &amp; mean?"),
+            "INSERT INTO messages (session_id, owner_id, position, role, content, created_at, tokens) "
+            f"VALUES (2, 1, 1, 'user', 'What does &amp; mean?', {TIME}, 5)",
+        )
+        upgrade_schema(app)
+        with engine_of(app).database.engine.connect() as connection:
+            titles = connection.exec_driver_sql("SELECT title FROM sessions ORDER BY id").scalars().all()
+    assert titles == ["Tea & <cake>", "What does &amp; mean?"]  # the person's own words stay
+
+
 def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_path: Path) -> None:
     with an_app(tmp_path) as app:
         add_migrations(app)
@@ -65,12 +92,7 @@ def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_
         execute(
             tmp_path,
             f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
-            *(
-                "INSERT INTO sessions (id, tenant, public_id, owner_id, title, message_count, tokens, summary_version, "
-                "summary_through, facts_through, head_version, head_through, head_tokens, created_at, updated_at) "
-                f"VALUES ({number}, 'default', 's{number}', 1, '', 0, 0, 0, 0, 0, 0, 0, 0, {TIME}, {TIME})"
-                for number in (1, 7)
-            ),
+            *(session(number) for number in (1, 7)),
             "DELETE FROM sessions WHERE id = 7",
         )
         upgrade_schema(app)

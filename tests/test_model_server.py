@@ -133,6 +133,24 @@ def test_what_the_environment_names_holds(
     assert model_server.keys == {"test-key"}
 
 
+def test_the_models_of_a_typed_address_are_listed_before_it_is_stored(app: Flask, other: ModelServer) -> None:
+    client, before = app.test_client(), rows_of(engine_of(app))
+    assert good(client.post(f"{PATH}/models", json=draft(other, main="")))["items"] == ["gpt-4o", "gpt-4o-mini"]
+    assert other.keys == {KEY} and rows_of(engine_of(app)) == before
+    for address in ("http://ada:secret@127.0.0.1:9/v1", "no address", ""):
+        wrong = {"base_url": address, "api_key": ""}
+        failed(client.post(f"{PATH}/models", json=wrong), 422, "bad_model_server")
+        failed(client.put(PATH, json=wrong), 422, "bad_model_server")
+    good(client.put(PATH, json=draft(other)))
+    failed(
+        client.post(f"{PATH}/models", json={"base_url": "http://127.0.0.1:9/v1", "api_key": None}),
+        422,
+        "api_key_needed",
+    )
+    other.close()
+    failed(client.post(f"{PATH}/models", json=draft(other)), 502, "model_unreachable")
+
+
 def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, other: ModelServer) -> None:
     client, before = app.test_client(), rows_of(engine_of(app))
     tried = good(client.post(f"{PATH}/test", json=draft(other)))

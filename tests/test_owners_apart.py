@@ -244,6 +244,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/model-server": (NO_IDS,),
     "PUT /api/model-server": (NO_IDS,),
     "DELETE /api/model-server": (NO_IDS,),
+    "POST /api/model-server/models": (NO_IDS,),
     "POST /api/model-server/test": (NO_IDS,),
     "GET /api/me": (NO_IDS,),
     "GET /api/spaces": (NO_IDS,),

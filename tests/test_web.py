@@ -23,7 +23,7 @@ _LATER = re.compile(r'\bimport\("(?P<path>[^"]+)"\)')  # a module that is loaded
 ROOMS = "|".join(TEXTS["en"])
 # In modules a key is a string, or a template that begins with the path of a group: `page.errors.${code}`.
 _IN_MODULES = re.compile(rf"""["'`](?P<key>(?:{ROOMS})\.[\w.]+)(?:["'`]|(?P<group>\$\{{))""")
-_IN_TEMPLATES = re.compile(rf"texts\.(?P<key>(?:{ROOMS})\.[\w.]+)(?P<group>)")
+_IN_TEMPLATES = re.compile(rf"texts\.(?P<key>(?:{ROOMS})\.[\w.]+)(?P<group>\[?)")
 
 
 @pytest.fixture(scope="module")

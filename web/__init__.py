@@ -19,6 +19,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from flask import Blueprint, Response, make_response, render_template, request, send_from_directory
 from flask_swagger_ui import get_swaggerui_blueprint
@@ -54,14 +55,20 @@ docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=_SWAGGER)
 blueprint = Blueprint("web", __name__, template_folder="templates", static_folder="static")
 
 
-@blueprint.route("/")
-def page() -> Response:
-    """Serve the page in the language that the browser prefers."""
+@blueprint.app_context_processor
+def language() -> dict[str, Any]:
+    """Give each page its texts, in the language that the browser prefers."""
     # Not `best_match`: for en-GB,de;q=0.5 it finds de, because an exact match counts above a language with a region.
     preferred = [tag.partition("-")[0].lower() for tag in request.accept_languages.values()]
-    language = next((name for name in preferred if name in LANGUAGES), LANGUAGES[0])
+    name = next((name for name in preferred if name in LANGUAGES), LANGUAGES[0])
+    return {"language": name, "texts": TEXTS[name]}
+
+
+@blueprint.route("/")
+def page() -> Response:
+    """Serve the page."""
     sections = [(part.name, part.kind) for part in SECTIONS]
-    response = make_response(render_template("page.html", language=language, texts=TEXTS[language], sections=sections))
+    response = make_response(render_template("page.html", sections=sections))
     response.vary.add("Accept-Language")
     return response
 

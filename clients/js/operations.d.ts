@@ -579,6 +579,9 @@ export interface ModelTried {
   seconds: number;
   checks: ModelCheck[];
 }
+export interface ModelsListed {
+  items: string[];
+}
 export interface NamespaceList {
   namespaces: string[][];
 }
@@ -1186,6 +1189,8 @@ export declare class Operations {
   deleteModelServer(): Promise<ModelServer>;
   /** Ask the models of a model server one short question. */
   testModelServer(options?: { base_url?: string; api_key?: string | null; main?: string; mini?: string }): Promise<ModelTried>;
+  /** List the models of a model server, to choose from before it is stored. */
+  listModelsOfServer(options?: { base_url?: string; api_key?: string | null; main?: string; mini?: string }): Promise<ModelsListed>;
   /** List jobs that wait, run or failed. */
   jobs(options?: { space?: string | null; state?: "pending" | "running" | "failed" | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Job>;
   /** Retry a job now. */

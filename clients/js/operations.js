@@ -338,6 +338,9 @@ export class Operations {
   testModelServer(options) {
     return this._send({ method: "POST", path: "/api/model-server/test", body: { ...options } });
   }
+  listModelsOfServer(options) {
+    return this._send({ method: "POST", path: "/api/model-server/models", body: { ...options } });
+  }
   jobs(options) {
     return this._each({ method: "GET", path: "/api/jobs", query: { ...options }, person: "query" });
   }

@@ -199,6 +199,14 @@ class ModelServer:
             raise main.error
         return [main, *checks]
 
+    def list_models(self, draft: ServerDraft) -> list[str]:
+        """Return the models that a draft's server lists.  Nothing is stored.  Raises InvalidRequest, ModelError."""
+        models = self._checked(self._drafted(draft))
+        try:
+            return models.on_server()
+        finally:
+            models.close()
+
     # -- inside
 
     def _read(self) -> ServerDraft | None:

@@ -93,12 +93,19 @@ class ModelRegistry:
         return list(dict.fromkeys([self.main.name, *(self.listed or self._of_server())]))
 
     def _fetch(self) -> list[str]:
+        try:
+            return self.on_server()
+        except ModelError:
+            return []
+
+    def on_server(self) -> list[str]:
+        """Return what the server lists, without those that answer no chat; none if it lists none. Raises ModelError."""
         if self.provider is None:
             return []
         try:
             answer = json.loads(self.provider.get("/models", seconds=LIST_TIMEOUT))
             names = sorted(str(model["id"]) for model in answer["data"])
-        except (ModelError, ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError):
             return []
         return [name for name in names if not _NO_CHAT.search(name)]
 

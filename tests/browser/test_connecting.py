@@ -71,6 +71,27 @@ def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str,
     assert re.fullmatch(r"/callback\?code=recapt_[\w-]+&iss=[^&]+&state=a\+state", asked[0]), asked
 
 
+@pytest.mark.parametrize("page", [PHONE.in_german], indirect=True, ids=str)
+def test_the_sign_in_page_speaks_the_language_of_the_browser(page: Page, live: Live) -> None:
+    engine_of(live.app).keys.create("default", "ada")
+    watch_of(page).expect(r"status of 40[01]")
+    address = "http://127.0.0.1:9/callback"
+    client_id = register(live.client, address, name="<b>Pocket</b> {to}")
+    page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
+    told = page.get_by_role("main")
+    expect(told).to_contain_text("Es nennt sich <b>Pocket</b> {to}. Nach deiner Antwort wirst du zu einem Programm auf")
+    expect(told).to_contain_text("(127.0.0.1)")
+    page.get_by_label("Dein API-Schlüssel").fill("recap_wrong")
+    page.get_by_role("button", name="Verbinden").click()
+    expect(page.get_by_role("alert")).to_have_text("Dieser API-Schlüssel ist unbekannt oder wurde widerrufen.")
+    assert accessibility(page) == []
+    page.goto(f"/oauth/authorize?{query('unknown', redirect_uri=address, resource=f'{live.url}/mcp')}")
+    expect(page.get_by_role("alert")).to_contain_text("Recap does not know")  # for whoever wrote it
+    expect(page.get_by_role("alert").locator("[lang=en]")).to_have_count(1)
+    expect(told).to_contain_text("Es ist nichts geschehen.")
+    assert accessibility(page) == []
+
+
 def test_who_cancels_goes_back_without_a_code(page: Page, live: Live, program: tuple[str, list[str]]) -> None:
     address, asked = program
     watch_of(page).expect(r"asked elsewhere")

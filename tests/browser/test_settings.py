@@ -182,6 +182,12 @@ def test_an_administrator_connects_a_model_on_the_page(
     dialog = open_model_server(page)
     dialog.get_by_label("Address").fill(model_server.url)
     dialog.get_by_label("API key").fill(KEY)
+    dialog.get_by_role("button", name="List its models").click()
+    expect(dialog.get_by_role("status")).to_have_text("2 models, offered where you type: gpt-4o, gpt-4o-mini")
+    assert dialog.get_by_label("Model that replies").evaluate("e => [...e.list.options].map(one => one.value)") == [
+        "gpt-4o",
+        "gpt-4o-mini",
+    ]
     dialog.get_by_label("Model that replies").fill("main-model")
     watch_of(page).expect(r"status of 502")
     model_server.main.queue(Status(401, {"error": {"message": f"{KEY} is wrong."}}), "I am here.")

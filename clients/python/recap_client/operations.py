@@ -1856,6 +1856,24 @@ class Operations(ABC):
             Call("POST", "/api/model-server/test", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
         )
 
+    def list_models_of_server(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        main: str | None = None,
+        mini: str | None = None,
+    ) -> types.ModelsListed:
+        """List the models of a model server, to choose from before it is stored.
+
+        Those whose names tell that they answer no chat are left out. Nothing is stored.
+        """
+        return self.send(
+            Call(
+                "POST", "/api/model-server/models", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini)
+            )
+        )
+
     def jobs(
         self,
         *,
@@ -4177,6 +4195,24 @@ class AsyncOperations(ABC):
         """
         return await self.send(
             Call("POST", "/api/model-server/test", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
+        )
+
+    async def list_models_of_server(
+        self,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        main: str | None = None,
+        mini: str | None = None,
+    ) -> types.ModelsListed:
+        """List the models of a model server, to choose from before it is stored.
+
+        Those whose names tell that they answer no chat are left out. Nothing is stored.
+        """
+        return await self.send(
+            Call(
+                "POST", "/api/model-server/models", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini)
+            )
         )
 
     def jobs(

@@ -660,6 +660,10 @@ class ModelTried(TypedDict):
     checks: list[ModelCheck]
 
 
+class ModelsListed(TypedDict):
+    items: list[str]
+
+
 class NamespaceList(TypedDict):
     namespaces: list[list[str]]
 

@@ -6,6 +6,7 @@ import { emit } from "../page/state.js";
 import { number, text } from "../page/words.js";
 
 const PATH = "/api/model-server";
+const NAMED = 12; // models that are named; all are offered where one types
 const OPENAI = "https://api.openai.com/v1";
 
 /** Throws ApiError if the model server in use can't be read. */
@@ -27,7 +28,7 @@ function lines({ task, model, works, problem, window, learned, warnings }) {
 
 class ModelServer extends Component {
   form = createRef();
-  state = { server: this.props.server, said: "" };
+  state = { server: this.props.server, said: "", names: [] }; // names: of the models at the typed address
 
   act = (before, call) => (event) => {
     event.preventDefault();
@@ -42,6 +43,12 @@ class ModelServer extends Component {
     const { model, reply, seconds, checks } = await api.post(`${PATH}/test`, this.draft());
     const works = text("dialogs.model_server.works", { model, reply, time: number(seconds * 1000) });
     return [works, ...checks.flatMap(lines)].map((line) => html`<p>${line}</p>`);
+  });
+  list = this.act(text("dialogs.model_server.listing"), async () => {
+    const { items: names } = await api.post(`${PATH}/models`, this.draft());
+    this.setState({ names });
+    const few = names.slice(0, NAMED).join(", ");
+    return names.length ? text("dialogs.model_server.listed", { count: names.length, names: names.length > NAMED ? `${few}, …` : few }) : text("dialogs.model_server.lists_none");
   });
   save = this.act("", () => this.change(api.put(PATH, this.draft()), text("dialogs.model_server.saved")));
   forget = this.act("", () => this.change(api.del(PATH), text("dialogs.model_server.forgotten")));
@@ -60,12 +67,12 @@ class ModelServer extends Component {
     return { ...draft, api_key: draft.api_key || (same ? null : "") };
   }
 
-  render(_, { server, said, busy }) {
+  render(_, { server, said, busy, names }) {
     const { source, key_end, problem, refusal } = server;
     const known = source === "none" ? {} : server;
-    const field = (name, type, hint) => html`<label class="field">
+    const field = (name, type, hint, list) => html`<label class="field">
         ${text(`dialogs.model_server.fields.${name}`)}
-        <input name=${name} type=${type} placeholder=${hint} autocomplete="off" defaultValue=${known[name]} />
+        <input name=${name} type=${type} placeholder=${hint} list=${list} autocomplete="off" defaultValue=${known[name]} />
       </label>`;
     const button = (act, label) => html`<button type="button" disabled=${busy} onClick=${act}>${label}</button>`;
     return html`<form class="stack" noValidate ref=${this.form} onSubmit=${this.save}>
@@ -73,8 +80,10 @@ class ModelServer extends Component {
         <p class="notice error" hidden=${!problem && !refusal}>${problem ?? refusal}</p>
         ${field("base_url", "url", OPENAI)}
         ${field("api_key", "password", key_end && text("dialogs.model_server.key_kept", { end: key_end }))}
-        ${field("main", "text", source === "none" ? server.main : "")}
-        ${field("mini", "text", "")}
+        <div class="row end">${button(this.list, text("dialogs.model_server.list"))}</div>
+        ${field("main", "text", source === "none" ? server.main : "", "served-models")}
+        ${field("mini", "text", "", "served-models")}
+        <datalist id="served-models">${names.map((name) => html`<option value=${name} />`)}</datalist>
         <div class="small" role="status">${said}</div>
         <div class="row end wrap">
           ${source === "stored" && button(this.forget, text("dialogs.model_server.forget"))}
