@@ -129,11 +129,11 @@ class TranscriptRequest:
         return free and "functions" not in self.parameters
 
     @property
-    def tool_names(self) -> set[str]:
+    def tool_names(self) -> frozenset[str]:
         """Return the names of the client's own tools."""
         tools = self.parameters.get("tools")
         functions = (one.get("function") for one in tools or () if isinstance(one, Mapping))
-        return {str(one.get("name")) for one in functions if isinstance(one, Mapping)}
+        return frozenset(str(one.get("name")) for one in functions if isinstance(one, Mapping))
 
     @property
     def keys(self) -> list[MessageKey]:

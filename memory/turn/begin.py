@@ -38,7 +38,6 @@ from memory.sessions.messages import (
     title_from,
 )
 from memory.transcripts.matching import (
-    conversation_fingerprint,
     find_resumable,
     find_session_of,
     is_another_conversation,
@@ -185,16 +184,16 @@ def _open(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: date
             keyed = turns.find_keyed(rows, request)
             if keyed is not None and keyed.finished_at is not None:
                 return Turn(request, finished=turns.replay(rows, keyed))
-        if transcript is not None and is_auxiliary_request(rows, request.caller, request.session_id, transcript):
-            return None
-        if transcript is not None and is_another_conversation(rows, request.caller, request.session_id, transcript):
-            request = replace(request, session_id=None)
+        if transcript is not None:
+            if is_auxiliary_request(rows, request.caller, request.session_id, transcript):
+                return None
+            if is_another_conversation(rows, request.caller, request.session_id, transcript):
+                request = replace(request, session_id=None)
         row = _find_session(rows, engine, request, keyed, arrived_at)
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)
-            if request.session_id is None and transcript is not None:
-                row.opening = conversation_fingerprint(request.caller, transcript.keys)
-    appends = keyed is None and request.replaces is None and transcript is None
+            row.opening = request.opening()
+    appends = (keyed, request.replaces, transcript) == (None, None, None)
     taken = _take(tx, engine, request, row_id=row.id, appends=appends)
     if taken is None:
         return row

@@ -41,7 +41,7 @@ from memory.recall.triggers import about
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.store.documents import join_namespace
-from memory.transcripts.transcript import Transcript, attachments_of, text_of
+from memory.transcripts.transcript import attachments_of, text_of
 from memory.turn.request import MemoryReport, ShownText, Turn, TurnRequest
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
@@ -210,12 +210,13 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
     limit, settings = prompt_limit(engine, request), turn_settings.settings
     if limit < settings.context_tokens:
         settings = settings.model_copy(update={"context_tokens": limit})
-    transcript = request.transcript.conversation if request.transcript is not None else None
-    kept, size = _fit(prefix.text, recent, turn, transcript, settings)
+    kept, size = _fit(prefix.text, recent, turn, settings)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
     unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + attached_tokens(request)
-    instruction_tokens = transcript.instruction_tokens if transcript else tokens.estimate_message(prefix.instructions)
+    instruction_tokens = request.kind.instruction_tokens
+    if instruction_tokens is None:
+        instruction_tokens = tokens.estimate_message(prefix.instructions)
     return Context(
         prefix=prefix,
         settings=settings,
@@ -334,10 +335,10 @@ def _system_prompt(engine: Engine, request: TurnRequest, session: SessionState, 
     A client's instructions, and those of the model that a memory block is for, take the place of any other.
     stored: the tenant's system prompt.
     """
-    if request.block_tokens or (request.transcript is not None and request.transcript.conversation.instructions):
+    if request.block_tokens or request.kind.has_instructions:
         return "", False
     own = request.system_prompt or session.system_prompt or engine.settings.system_prompt
-    if own or request.transcript is not None:
+    if own or not request.kind.own_prompt:
         return own or "", False
     return engine.prompts.system(stored), True
 
@@ -345,20 +346,17 @@ def _system_prompt(engine: Engine, request: TurnRequest, session: SessionState, 
 # -- what fits
 
 
-def _fit(
-    prefix: str, recent: Sequence[Message], turn: Turn, transcript: Transcript | None, settings: Settings
-) -> tuple[tuple[Message, ...], int]:
+def _fit(prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings) -> tuple[tuple[Message, ...], int]:
     """Return the newest of the recent messages that fit the prompt, and its size with them, without any excerpts.
 
     Almost always all of them fit: they are too many only after summaries have failed for long.  Raises TooLarge when
     the prefix and the new message alone do not fit.
     """
     new = sum(_size(message, turn) for message in turn.new_messages) + attached_tokens(turn.request)
-    taken = new + (tokens.estimate_message(prefix) if prefix else 0)
-    if transcript is not None:
-        taken += transcript.instruction_tokens
+    kind = turn.request.kind
+    taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (kind.instruction_tokens or 0)
     room = settings.context_tokens - taken - FRAME_TOKENS
-    if room < 0 and transcript is None:
+    if room < 0 and not kind.fails_open:
         raise TooLarge(
             "message_too_large",
             f"This message has about {new} tokens, and with what is always sent beside it that is more than "
@@ -404,8 +402,8 @@ def _plan_recall(
     request, reason = turn.request, ""
     mode = request.recall or settings.recall
     if mode == "tools":
-        transcript = request.transcript
-        if transcript is not None and not (request.recall and transcript.takes_tools):
+        kind = request.kind
+        if not kind.takes_tools or (kind.fails_open and not request.recall):  # tools of its own may be meant
             mode, reason = "auto", CLIENT_TOOLS
         elif model is not None and not model.supports_tools:
             mode, reason = "auto", NO_TOOLS

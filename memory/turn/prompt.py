@@ -77,9 +77,9 @@ class MemoryBlock:
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     """Return the prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
     prefix, settings, found, request = context.prefix, context.settings, context.report, turn.request
-    is_client, question = request.transcript is not None, turn.new_messages[0].content
+    kind, question = request.kind, turn.new_messages[0].content
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    problem = "summary_failed" if is_client and prefix.is_failing else None
+    problem = "summary_failed" if kind.fails_open and prefix.is_failing else None
     if problem and found.tail_dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     most = request.block_tokens
@@ -92,8 +92,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
     examples, _ = fit_budget(room, [answers[example] for example in fitting])
     facts, excerpts = found.facts[: len(fact_lines)], found.recalled.excerpts[: len(blocks)]
-    # A client's request without anything to add to it goes on as it came.
-    is_missing = found.recalled.kind == MISSING and not is_client
+    is_missing = found.recalled.kind == MISSING and kind.adds_time
     note = NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""
     if any(one.is_document for one in excerpts):
         note = "\n".join(filter(None, (note, DOCUMENTS)))
@@ -102,7 +101,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     lines = [note, *blocks, block("facts", fact_lines), block("examples", [manner, *examples]) if examples else ""]
     lines = list(filter(None, lines))
     quoted = ""
-    if lines or not is_client:
+    if lines or kind.adds_time:
         warning = () if prefix.is_explained or not lines else (QUOTED,)
         quoted = "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *warning, *lines, "</memory>"])
     scored = engine.facts.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
@@ -115,7 +114,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     model_request = ModelRequest(
         _messages(turn, context, quoted),
         stream=request.stream,
-        client=request.transcript.parameters if request.transcript is not None else None,
+        client=kind.parameters,
         cancel=request.cancel,
         cache_key=turn.session_id,
     )
@@ -196,7 +195,7 @@ def _messages(turn: Turn, context: Context, quoted: str) -> tuple[ChatMessage, .
     else:
         recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
         messages = [ChatMessage("system", prefix), *recent, _newest(turn, quoted)]
-    own = turn.request.transcript is None
+    own = turn.request.kind.parameters is None
     out: list[ChatMessage] = []
     for message in messages:
         if out and out[-1].role == message.role and out[-1].raw is None and (own or message.raw is None):

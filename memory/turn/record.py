@@ -27,8 +27,6 @@ from memory.ops import logs
 from memory.sessions.messages import INSERT_MESSAGE, message_values
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import renaming
-from memory.transcripts.matching import conversation_fingerprint
-from memory.transcripts.transcript import message_key
 from memory.turn import turns
 from memory.turn.context import PrefixChoice
 from memory.turn.request import Turn, TurnFinished
@@ -81,12 +79,10 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     draft = draft if request.remember else draft.unremembered()
     if finished.started.memory.forgets or any(message.is_kept_out for message in turn.new_messages):
         draft = draft.kept_out()
-    values, fingerprint = message_values(draft, now), None
-    if request.transcript is not None and request.session_id is None:
-        fingerprint = conversation_fingerprint(request.caller, [*request.transcript.keys, message_key(draft)])
+    values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
     with engine.database.begin(request.lock_timeout) as tx:
-        row = tx.execute(_END_TURN, {**params, "fingerprint": fingerprint}).first()
+        row = tx.execute(_END_TURN, {**params, "fingerprint": request.opening(draft)}).first()
         if row is None:
             raise Conflict(
                 "turn_lost",
@@ -169,7 +165,7 @@ def _clear_refusals(tx: Connection, engine: Engine, session: SessionState, answe
 
 def advice(turn: Turn, session_id: str | None) -> str:
     """Return what the caller can do about a message that was marked."""
-    if turn.request.transcript is not None:
+    if turn.request.kind.fails_open:
         return (
             " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it in "
             "other words, or remove it."

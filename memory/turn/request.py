@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -15,7 +16,8 @@ from memory.knowledge.profile import ProfileBlock
 from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.recall.recall import RecallResult
-from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
+from memory.transcripts.matching import conversation_fingerprint
+from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key
 from models.facts import Fact
 from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
@@ -23,6 +25,46 @@ from models.sessions import SessionState
 
 NAME_CHARS = 128  # of a message's
 _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
+
+
+@dataclass(frozen=True)
+class TurnKind:
+    """Conduct of a turn: a client's, which brings the whole conversation, or that of a person's message.
+
+    api: by which it is counted. fails_open: it is answered also where memory breaks, or nobody knows the model.
+    adds_time: the prompt tells the time, and what was not found, also where nothing else is added to the conversation.
+    parameters: of the client's request, for the model server. takes_tools: the model may be offered tools beside the
+    `tool_names` that the client's own have.
+    has_instructions: they take the place of a system prompt. instruction_tokens: theirs; None: ours count.
+    own_prompt: Recap's own system prompt stands where nobody has set another.
+    """
+
+    api: str = "chat"
+    fails_open: bool = False
+    adds_time: bool = True
+    parameters: Mapping[str, Any] | None = None
+    takes_tools: bool = True
+    tool_names: frozenset[str] = frozenset()
+    has_instructions: bool = False
+    instruction_tokens: int | None = None
+    own_prompt: bool = True
+
+    @classmethod
+    def of(cls, transcript: TranscriptRequest) -> TurnKind:
+        return cls(
+            api="completions",
+            fails_open=True,
+            adds_time=False,
+            parameters=transcript.parameters,
+            takes_tools=transcript.takes_tools,
+            tool_names=transcript.tool_names,
+            has_instructions=bool(transcript.conversation.instructions),
+            instruction_tokens=transcript.conversation.instruction_tokens,
+            own_prompt=False,
+        )
+
+
+PERSON = TurnKind()
 
 
 @dataclass(frozen=True)
@@ -64,6 +106,16 @@ class TurnRequest:
     block_tokens: int | None = None
     lock_timeout: float | None = None
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
+
+    @cached_property
+    def kind(self) -> TurnKind:
+        return PERSON if self.transcript is None else TurnKind.of(self.transcript)
+
+    def opening(self, *replies: MessageDraft) -> str | None:
+        """Return by what a client's conversation without a session's name is known again, once these are said."""
+        if self.transcript is None or self.session_id is not None:
+            return None
+        return conversation_fingerprint(self.caller, [*self.transcript.keys, *map(message_key, replies)])
 
     @property
     def draft(self) -> MessageDraft:

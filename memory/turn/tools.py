@@ -61,8 +61,8 @@ class RecallTools:
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self.specs = _specs(self._limit, getattr(zone, "key", None) or str(zone))
         self.specs += fact_tools.SPECS if self.facts is not None else ()
-        if turn.request.transcript is not None:  # a client's tool of one of these names is meant
-            self.specs = tuple(tool for tool in self.specs if tool.name not in turn.request.transcript.tool_names)
+        own = turn.request.kind.tool_names  # a client's tool of one of these names is meant
+        self.specs = tuple(tool for tool in self.specs if tool.name not in own)
         self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:

@@ -81,7 +81,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     ModelError, and Conflict("turn_stopped") when the turn was stopped before a word was said: then the message is kept,
     and the same request takes the turn up again.
     """
-    model = engine.model_server.models.choose(request.model, main_if_unknown=request.transcript is not None)
+    model = engine.model_server.models.choose(request.model, main_if_unknown=request.kind.fails_open)
     watch, reply = Stopwatch(), Reply()
     turn: Turn | None = None
     finished: TurnFinished | None = None
@@ -158,7 +158,7 @@ def fail_open(
         return step(*args, **kwargs), None
     except Exception as error:  # a client's request fails open, whatever breaks
         code = error.code if isinstance(error, RecapError) else None
-        if request.transcript is None or code not in (None, *FAIL_OPEN_CODES):
+        if not request.kind.fails_open or code not in (None, *FAIL_OPEN_CODES):
             raise
         if code is not None:
             log.warning("a client's request goes on without memory", extra=logs.fields(code=code))
@@ -173,14 +173,14 @@ def replay(turn: Turn) -> Iterator[TurnEvent]:
     finished, request = turn.finished, turn.request
     assert finished is not None
     yield finished.started
-    if request.transcript is None:
+    if request.kind.parameters is None:
         yield TextDelta(finished.reply)
         return
     reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
     yield from to_chunks(
         [finished.reply],
         StreamEnd(reason, finished.model, finished.usage.spent),
-        request.transcript.parameters,
+        request.kind.parameters,
         stream=request.stream,
         calls=finished.calls,
         id=finished.started.completion_id,
@@ -272,7 +272,7 @@ def explain(engine: Engine, turn: Turn | None, reply: Reply, error: BaseExceptio
     if isinstance(error, ModelError) and is_first_call and mark_if_refused(engine, turn, error):
         error.add(advice(turn, session_id))
         return None
-    if turn.request.transcript is not None:
+    if turn.request.kind.fails_open:
         return None
     kept = KEPT.format(session_id)  # the caller may not know the session's id yet
     if isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
@@ -297,7 +297,7 @@ def _report(
     error: BaseException | None,
 ) -> None:
     """Count the turn, and write its line; of a refused one the request's line says all."""
-    request, api = turn.request, "chat" if turn.request.transcript is None else "completions"
+    request, api = turn.request, turn.request.kind.api
     outcome, seconds = _outcome(finished, error), perf_counter() - watch.started_at
     first_word = None
     if request.stream and reply.first_word_at is not None:

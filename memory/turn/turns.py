@@ -186,7 +186,7 @@ def begin(
     values: dict[str, Any] = {"started_at": now, "lease_token": turn.lease.token, "so_far": None}
     if request.idempotency_key is not None:
         values["idempotency_key"] = request.idempotency_key
-    if request.idempotency_key is not None or request.transcript is not None:
+    if request.idempotency_key is not None or request.transcript is not None:  # by which the same one is known
         values["fingerprint"] = request.fingerprint
     turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if is_stored else None
     if keyed is not None and keyed.id != turn_id:  # its message was replaced by the same words again
