@@ -148,7 +148,7 @@ def test_an_unexpected_error_is_told_by_its_type_and_place() -> None:
         raise ValueError("'tangerine' is no number")
     except ValueError:
         record = logging.LogRecord("l", logging.ERROR, "f", 1, "it failed", (), sys.exc_info())
-    line = read(logs.LineFormatter(logs.Pseudonymizer(b"s" * 32)).format(record))
+    line = read(logs.formatter(logs.Pseudonymizer(b"s" * 32)).format(record))
     assert (line["event"], line["error"]) == ("it failed", "ValueError")
     assert re.fullmatch(r"tests/test_logs\.py:\d+ test_an_unexpected\w+", line["at"])
     assert "said" not in line
@@ -165,7 +165,7 @@ def _record(event: str = "event", **fields: Any) -> logging.LogRecord:
 
 @given(st.text(), st.text())
 def test_any_text_is_one_value_of_one_line(event: str, value: str) -> None:
-    line = logs.LineFormatter(logs.Pseudonymizer(b"s" * 32)).format(_record(event, said=value))
+    line = logs.formatter(logs.Pseudonymizer(b"s" * 32)).format(_record(event, said=value))
     assert len(line.splitlines()) == 1
     if (event + value).isprintable() and "\\" not in event + value:  # other text has escapes, never another line or key
         assert (read(line)["event"], read(line)["said"]) == (event, value)

@@ -1,4 +1,4 @@
-"""Logs: one line an event, in logfmt or JSON, on standard error.
+"""Logs: one line an event, in logfmt or JSON, on standard error; structlog renders them.
 
     time=2026-05-12T09:30:00.123456Z level=info logger=memory.turn.turn event=turn request=5f1c owner=9a3e...
 
@@ -15,19 +15,16 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import json
 import logging
-import re
 import secrets
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
+
+import structlog
 
 from config import Settings
 
@@ -35,7 +32,6 @@ SALT_FILE, SALT_BYTES = "log-salt", 32
 HASH_CHARS = 12  # 48 bits: enough that two of a million people hardly ever share one
 # Their info is no event of ours.
 QUIET = ("httpx2", "httpcore2", "openai", "alembic", "whoosh", "filelock", "flask_cors")
-_PLAIN, _QUOTED = re.compile(r"[\w.:+-]*", re.ASCII), re.compile(r"[ =\"]")
 _ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -51,33 +47,10 @@ class Pseudonym:
         return f"<{self.kind}>"
 
 
-_about: ContextVar[Mapping[str, Any]] = ContextVar("recap_log", default=MappingProxyType({}))
-"""What the lines that follow are about."""
-
-
-def begin() -> None:
-    """Let the lines that follow be about nothing yet."""
-    _about.set({})
-
-
-def add(**values: Any) -> None:
-    """Let the lines that follow be about this too: `add(owner=...)`."""
-    _about.set({**_about.get(), **values})
-
-
-def current() -> Mapping[str, Any]:
-    """Return what the lines that follow are about."""
-    return _about.get()
-
-
-@contextlib.contextmanager
-def about(**values: Any) -> Iterator[None]:
-    """Let lines within the block be about this too: `with about(job=7)`."""
-    before = _about.set({**_about.get(), **values})
-    try:
-        yield
-    finally:
-        _about.reset(before)
+begin = structlog.contextvars.clear_contextvars  # the lines that follow are about nothing yet
+add = structlog.contextvars.bind_contextvars  # add(owner=...): the lines that follow are about this too
+current = structlog.contextvars.get_contextvars  # what the lines that follow are about
+about = structlog.contextvars.bound_contextvars  # with about(job=7): lines within the block are about this too
 
 
 def fields(**values: Any) -> dict[str, Any]:
@@ -124,43 +97,41 @@ class Pseudonymizer:
         return hmac.digest(self._salt, name, "sha256").hex()[:HASH_CHARS]
 
 
-class LineFormatter(logging.Formatter):
-    """Renders a record as one line; with `messages` also what unexpected errors say."""
+def formatter(pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: bool = False) -> logging.Formatter:
+    """Render a record as one line; with `messages` also what unexpected errors say."""
+    render: Any = structlog.processors.JSONRenderer(default=str)
+    if form == "logfmt":
+        order = ("time", "level", "logger")
+        render = structlog.processors.LogfmtRenderer(key_order=order, drop_missing=True, bool_as_flag=False)
 
-    def __init__(self, pseudonymizer: Pseudonymizer, *, form: str = "logfmt", messages: bool = False) -> None:
-        super().__init__()
-        self._pseudonymizer, self._is_json, self._messages = pseudonymizer, form != "logfmt", messages
-
-    def format(self, record: logging.LogRecord) -> str:
+    def redact(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> dict[str, Any]:
         """Return the line with its figures and its error, names as hashes, without empty fields."""
-        time = datetime.fromtimestamp(record.created, UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
-        values = {"time": f"{time}Z", "level": record.levelname.lower(), "logger": record.name}
-        values |= {"event": record.getMessage(), **current(), **getattr(record, "fields", {})}
-        if record.exc_info and record.exc_info[1] is not None:
-            values |= _failure(record.exc_info[1], messages=self._messages)
-        shown = {key: self._shown(value) for key, value in values.items() if value is not None}
-        if self._is_json:
-            return json.dumps(shown, default=str)
-        return " ".join([f"{key}={_quoted(value)}" for key, value in shown.items()])
+        record = line.pop("_record")
+        _, error, _ = line.pop("exc_info", None) or (None, None, None)
+        values = {**line, **getattr(record, "fields", {}), **(_failure(error, messages=messages) if error else {})}
+        return {
+            key: _shown(pseudonymizer.hash(value) if isinstance(value, Pseudonym) else value)
+            for key, value in values.items()
+            if value is not None and not key.startswith("_")
+        }
 
-    def _shown(self, value: Any) -> Any:
-        if isinstance(value, Pseudonym):
-            return self._pseudonymizer.hash(value)
-        return round(value, 6) if isinstance(value, float) else value
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.processors.TimeStamper("iso", key="time"),
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.contextvars.merge_contextvars,
+        ],
+        processors=[redact, render],
+    )
 
 
-def _quoted(value: Any) -> str:
-    """Return a value as logfmt has it: in quotes where it has spaces, quotes or =, and on one line."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    text = str(value)
-    if _PLAIN.fullmatch(text):
-        return text
-    if not text.isprintable():
-        text = "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
-    if not _QUOTED.search(text):
-        return text
-    return '"{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
+def _shown(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, str) and not value.isprintable():  # structlog's logfmt leaves line breaks in a value
+        return "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
+    return value
 
 
 def _failure(error: BaseException, *, messages: bool) -> dict[str, Any]:
@@ -180,7 +151,7 @@ class _ToStandardError(logging.StreamHandler[Any]):
     def __init__(self, settings: Settings) -> None:
         logging.Handler.__init__(self)
         names = Pseudonymizer.of(settings.data_dir)
-        self.setFormatter(LineFormatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
+        self.setFormatter(formatter(names, form=settings.log_format, messages=settings.log_level == "debug"))
 
     @property
     def stream(self) -> Any:
