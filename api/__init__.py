@@ -31,6 +31,7 @@ from api import (
     oauth,
     openai,
     ops,
+    overview,
     profile,
     prompts,
     recall,
@@ -56,10 +57,9 @@ _SCHEME = {
 _RESOURCES = (
     *(chat.blueprint, sessions.blueprint, sessions.turns_blueprint, summaries.blueprint, facts.blueprint),
     *(documents.blueprint, facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint),
-    *(profile.blueprint, examples.blueprint, users.blueprint, spaces.blueprint, retention.blueprint),
-    instructions.blueprint,
-    *(conversation_types.blueprint, feedback.blueprint, prompts.blueprint, model_server.blueprint, jobs.blueprint),
-    *(events.blueprint, webhooks.blueprint),
+    *(profile.blueprint, overview.blueprint, examples.blueprint, users.blueprint, spaces.blueprint),
+    *(retention.blueprint, instructions.blueprint, conversation_types.blueprint, feedback.blueprint),
+    *(prompts.blueprint, model_server.blueprint, jobs.blueprint, events.blueprint, webhooks.blueprint),
     *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),
 )
 

@@ -292,6 +292,12 @@ class Settings(BaseModel):
     mini model is asked once a day at most; `background`, two minutes after the last new fact; `inline`, at once after
     the summary; `manual`, when a call asks for it; `off`, never."""
 
+    overview: Annotated[When, _from_text(when)] = When("off")
+    """When the mini model writes what matters now about a person, in at most 150 tokens that every prompt of theirs
+    shows. A cron expression in UTC as `0 5 * * *` or `every 24 hours`, if something is new: one call of the mini model
+    a day at most; `background`, two minutes after the last new summary; `inline`, at once after it; `manual`, when a
+    call asks for it; `off`, never by itself, and no prompt shows it."""
+
     conversation_types: Choice[Literal["on", "off"]] = "on"
     """Whether the type of a conversation is recognised: by its words, and from the first summary on by the mini model,
     in the same call, whose instruction gets about 30 tokens longer. With `off` only the type that a session was given

@@ -33,6 +33,7 @@ from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.facts import Facts
 from memory.knowledge.graph import Graph
+from memory.knowledge.overview_job import Overviews
 from memory.knowledge.profile import Profiles
 from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import Summaries
@@ -126,6 +127,7 @@ class Engine:
         self.summaries = Summaries(settings, database, job_queue, budgets, now)
         self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
+        self.overviews = Overviews(settings, database, prompts, job_queue, mini, ranking, now)
         self.summary_job = SummaryJob(
             settings,
             database,
@@ -137,6 +139,7 @@ class Engine:
             sessions,
             self.profiles,
             self.consolidation,
+            self.overviews,
             index,
             mini,
             metrics,

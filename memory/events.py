@@ -87,7 +87,8 @@ START_SECONDS = 15.0  # that a new stream waits for them
 
 _M, _S, _R, _V, _E = (row.__table__.c for row in (MessageRow, SummaryRow, FactRevisionRow, ItemVersionRow, EventRow))
 _F, _I, _O, _SESSION = (row.__table__.c for row in (FactRow, ItemRow, OwnerRow, SessionRow))
-_PROFILE = _I.namespace == f"{OWN}.profile", _I.key == "profile"
+_DOCUMENTS = _I.key.in_(("profile", "overview")), _I.namespace.in_((f"{OWN}.profile", f"{OWN}.overview"))
+_IS_PROFILE = _I.namespace == f"{OWN}.profile"
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,10 @@ _SOURCES = (
         {"text": _R.text},
     ),
     _Source(
-        *("p", ("profile.updated",), select(_V.id).join(ItemRow).where(*_PROFILE)),
-        *(_V.id, _V.created_at, _I.owner_id, literal("profile.updated")),
+        *("p", ("profile.updated", "overview.updated"), select(_V.id).join(ItemRow).where(*_DOCUMENTS)),
+        *(_V.id, _V.created_at, _I.owner_id, case((_IS_PROFILE, "profile.updated"), else_="overview.updated")),
         {"version": _V.version, "author": _V.author},
-        {"profile": _V.value},
+        {"document": _V.value},
     ),
     _Source(
         *("e", ("fact.forgotten", "document.stored", "document.erased", "job.failed", "person.erased", "space.erased")),
@@ -265,6 +266,8 @@ def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> di
     described = {}
     for row_id, type_name, owner_kind, name, *values in rows:
         data = dict(zip(columns, values, strict=True))
+        if "document" in data:
+            data[type_name.removesuffix(".updated")] = data.pop("document")
         of_space = {"space": name} if owner_kind == "space" else {}
         named = {"user_id": name if owner_kind == "user" else None, **of_space}
         described[row_id] = type_name, {**named, **data.pop("more", {}), **data}

@@ -1,8 +1,9 @@
 """Remove from long-term memory what was made from erased messages and forgotten facts.
 
 Invariant: no document, and no earlier version of one, says what rests on these messages, alone or with others. A
-profile loses those values, an instruction those versions; any other document goes whole. A value goes too if it names
-a message that is no source of its document: an import may have renamed the session (test_erasing, test_profile).
+profile loses those values, an instruction those versions, an overview those sentences; any other document goes whole.
+A value goes too if it names a message that is no source of its document: an import may have renamed the session
+(test_erasing, test_profile, test_overview).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import Select, or_
 
 from memory import instructions
+from memory.knowledge import overview
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.store import documents
@@ -27,9 +29,12 @@ from models.store import Namespace, Source
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
     """Remove what rests on these messages; return the number of rows by kind. messages: a query of ids."""
     removed = Counter(items=0, item_versions=0)
-    resting = documents.ITEMS.add_columns(ItemRow.owner_id).where(ItemRow.id.in_(documents.resting_on(messages)))
-    for row in tx.execute(resting).all():
+    rests = or_(ItemRow.id.in_(documents.resting_on(messages)), overview.of_owners(messages))
+    for row in tx.execute(documents.ITEMS.add_columns(ItemRow.owner_id).where(rests)).all():
         item = documents.as_item(row)
+        if item.namespace == overview.NAMESPACE:
+            removed += overview.forget_sessions(tx, row.owner_id, item, messages, now)
+            continue
         stays = _STAYS.get(item.namespace)
         if stays is None:
             removed += documents.remove(tx, [item.id])

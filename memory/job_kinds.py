@@ -24,6 +24,7 @@ def register_jobs(engine: Engine) -> None:
     queue.register("summary", engine.summary_job.run, SUMMARY_WORKERS)
     queue.register("fact_ends", engine.rules.close_ended)
     queue.register("profile", engine.profiles.run)
+    queue.register("overview", engine.overviews.run)
     queue.register("feedback", engine.feedback.run)
     queue.register("consolidation", engine.consolidation.run)
     queue.register("webhook", engine.webhooks.run, WEBHOOK_WORKERS)

@@ -27,7 +27,7 @@ from models.sections import Sections
 from search_index.caches import ByteLRU
 
 GAP = "..."  # stands for messages that are left out
-BLOCKS = ("memory", "chat", "document", "message", "summary", "facts", "profile", "examples")
+BLOCKS = ("memory", "chat", "document", "message", "summary", "facts", "profile", "overview", "examples")
 
 _SUMMARY_BLOCKS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline

@@ -19,6 +19,7 @@ EVENT_TYPES = {
     "fact.corrected": "a fact was edited, superseded, merged, closed or reopened",
     "fact.forgotten": "a fact was deleted, by itself or with its message or session",
     "profile.updated": "a person's profile has a new version",
+    "overview.updated": "the overview of a person has a new version",
     "document.stored": "a document was added or replaced",
     "document.erased": "a document was deleted",
     "job.failed": "a job failed for the last time, until somebody retries it",

@@ -37,6 +37,7 @@ from schemas.fields import (
     optional_text,
     page_of,
 )
+from schemas.overview import Sentence
 from schemas.sessions import MESSAGE_CHARS_MAX, Message
 
 
@@ -299,6 +300,13 @@ class ShownProfile(Schema):
     )
 
 
+class ShownOverview(Schema):
+    """Sentences of an overview."""
+
+    version = fields.Integer(metadata=describe("0: none was shown."))
+    sentences = fields.List(fields.Nested(Sentence))
+
+
 class ShownText(Schema):
     """Instruction, or text of a type of conversation."""
 
@@ -324,6 +332,10 @@ class Memory(Schema):
     )
     profile = fields.Nested(
         ShownProfile, metadata=describe("The part of the profile that was shown, instead of the facts it contains.")
+    )
+    overview = fields.Nested(
+        ShownOverview,
+        metadata=describe("What mattered lately, as the prompt showed it, each sentence with its sources."),
     )
     instructions = fields.List(
         fields.Nested(ShownText),

@@ -89,6 +89,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "FEEDBACK": ("Auto", "auto"),
     "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
     "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
+    "OVERVIEW": ("0 5 * * *", When("schedule", cron="0 5 * * *")),
     "CONSOLIDATION": ("background", When("background")),
     "LINKS": ("OFF", "off"),
     "METRICS_KEY": ("prometheus-reads-with-it", "prometheus-reads-with-it"),

@@ -65,6 +65,7 @@ def live_one(client: FlaskClient) -> None:
     fact = good(client.post("/api/facts", json={**ADA, "text": "Likes SENTINEL tea"}))
     good(client.patch(f"/api/facts/{fact['id']}", json={"text": "Likes SENTINEL coffee"}))
     good(client.patch("/api/users/ada/profile", json={"patch": [{"op": "add", "path": "/home", "value": "SENTINEL"}]}))
+    good(client.put("/api/users/ada/overview", json={"sentences": [{"text": "Drinks tea, SENTINEL"}]}))
     good(client.delete(f"/api/facts/{fact['id']}"))
 
 
@@ -84,6 +85,7 @@ def test_each_change_is_an_event_in_its_order(client: FlaskClient) -> None:
         ("message.stored", None),
         ("message.stored", None),
         ("profile.updated", None),
+        ("overview.updated", None),
         ("fact.forgotten", None),
     ], "the revisions of a forgotten fact went with it"
     first, *_ = told
@@ -98,6 +100,9 @@ def test_each_change_is_an_event_in_its_order(client: FlaskClient) -> None:
         "name": None,
     }
     assert next(event["data"]["version"] for event in told if event["type"] == "summary.updated") == 1
+    (overview,) = [event["data"] for event in told if event["type"] == "overview.updated"]
+    assert (overview["version"], overview["author"]) == (1, "person")
+    assert [one["text"] for one in overview["overview"]["sentences"]] == ["Drinks tea, SENTINEL"]
     assert len({event["id"] for event in told}) == len(told)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from config.parsers import when
 from tests.conftest import MakeApp
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of, fact
@@ -31,6 +32,8 @@ def same(memory: dict[str, Any], sent: str) -> None:
     """Compare an explanation with the prompt that the model server received."""
     values = [f"{value['name']}: {value['value']}" for value in memory["profile"]["values"]]
     assert [re.sub(r" \(said .*", "", line).removeprefix("- ") for line in blocks(sent, "profile")] == values
+    sentences = [one["text"] for one in memory["overview"]["sentences"]]
+    assert [line.removeprefix("- ") for line in blocks(sent, "overview")[1:]] == sentences
     lines = blocks(sent, "facts")
     assert len(lines) == len(memory["facts"])
     assert all(any(one["text"] in line for line in lines) for one in memory["facts"])
@@ -57,10 +60,12 @@ def rounded(value: Any) -> Any:
 def ada(make_app: MakeApp, model_server: ModelServer) -> Person:
     """Ada, of whom there is something of every kind."""
     model_server.main.default = lambda body: "Noted."
-    ada = Person(make_app(**at(model_server), tail_messages_max=4, tail_messages_min=0), model_server)
+    settings: dict[str, Any] = {"tail_messages_max": 4, "tail_messages_min": 0, "overview": when("manual")}
+    ada = Person(make_app(**at(model_server, **settings)), model_server)
     ada.tell("I live in Tallinn.", "I love green tea.", "I am allergic to peanuts.", "I own two cats.")
     ada.update(patch(*HOME_AND_TEA["patch"]))
     client = ada.client
+    good(client.put("/api/users/ada/overview", json={"sentences": [{"text": "A trip to Riga comes up."}]}))
     append(client, "lockers", [said("My locker code is 1111."), said("Noted.", "assistant")], user_id="ada")
     good(client.put("/api/instructions/tone", json={"user_id": "ada", "text": "Be brief."}))
     good(client.put("/api/instructions/places", json={"text": "Speak of Riga."}))
@@ -85,6 +90,7 @@ def test_it_lists_what_the_prompt_held_then_and_later(ada: Person, model_server:
         ("instruction", "tone", False),
         ("type", "planning", False),
     ]
+    assert memory["overview"]["sentences"][0]["text"] == "A trip to Riga comes up."
     assert memory["type"] == "planning" and memory["examples"] and memory["excerpts"]
     later = good(client.get(f"/api/sessions/s2/turns/{answer['message_id']}"))["memory"]
     assert rounded(later) == rounded(memory)
@@ -96,8 +102,10 @@ def test_it_tells_what_stood_there_and_not_what_stands_there_now(ada: Person, mo
     sent, address = held(model_server), f"/api/sessions/s2/turns/{answer['message_id']}"
     good(client.put("/api/instructions/tone", json={"user_id": "ada", "text": "Be long."}))
     good(ada.edit({"op": "replace", "path": "/home", "value": "Tartu"}))
+    good(client.put("/api/users/ada/overview", json={"sentences": []}))
     later = good(client.get(address))["memory"]
     assert [one["text"] for one in later["instructions"]] == ["Speak of Riga.", "Be brief.", "Plan in steps."]
+    assert [one["text"] for one in later["overview"]["sentences"]] == ["A trip to Riga comes up."]
     assert later["profile"]["values"][0]["value"] == "Tallinn" and "home: Tallinn" in sent
     good(client.delete("/api/instructions/tone?user_id=ada"))
     assert [one["text"] for one in good(client.get(address))["memory"]["instructions"]] == [

@@ -193,6 +193,11 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/users/{user_id}/profile/versions": (NO_IDS,),
     "POST /api/users/{user_id}/profile/rollback": (sends(version=1),),
     "POST /api/users/{user_id}/profile/refresh": (NO_IDS,),
+    "GET /api/users/{user_id}/overview": (NO_IDS,),
+    "PUT /api/users/{user_id}/overview": (sends("user_id", sentences=[{"text": "Mine now"}]),),
+    "GET /api/users/{user_id}/overview/versions": (NO_IDS,),
+    "POST /api/users/{user_id}/overview/rollback": (sends(version=1),),
+    "POST /api/users/{user_id}/overview/refresh": (NO_IDS,),
     "GET /api/users/{user_id}/consolidation": (NO_IDS,),
     "POST /api/users/{user_id}/consolidation": (NO_IDS,),
     "POST /api/users/{user_id}/consolidation/undo": (NO_IDS,),
@@ -375,6 +380,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
     likes = [{"op": "add", "path": "/likes/-", "value": drink}]
     good(client.patch(f"/api/users/{user}/profile", json={"patch": likes}))
+    good(client.put(f"/api/users/{user}/overview", json={"sentences": [{"text": f"Drinks {drink}."}]}))
     example = good(client.post("/api/examples", json={"user_id": user, "input": f"Some {drink}?", "output": "Yes."}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
     good(client.put("/api/instructions/tone", json={"user_id": user, "text": f"Be brief about {drink}."}))
@@ -633,6 +639,7 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
         good(client.post("/api/facts", json={"user_id": owner.ids["user"], "text": "Drinks"}))
         good(client.post("/api/documents", json={"user_id": owner.ids["user"], "text": owner.ids["user"]}))
         good(client.post(f"/api/users/{owner.ids['user']}/profile/rollback", json={"version": 1}))
+        good(client.post(f"/api/users/{owner.ids['user']}/overview/rollback", json={"version": 1}))
         for answered in ("Tea", "Juice"):
             good(client.post("/api/examples", json={"input": "What to drink?", "output": answered}))
         good(client.put(f"/api/sessions/{session}/summary", json={"sections": {"topic": "again"}}))

@@ -19,6 +19,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
+from config.parsers import when
+from memory.knowledge import overview
 from memory.quoting import escape
 from tests import openai
 from tests.application import an_app
@@ -70,6 +72,7 @@ class Planted:
         self._facts()
         self._summary()
         self._profile()
+        self._overview()
         self._example()
 
     def marked(self, n: int, most: int = 380) -> str:
@@ -114,6 +117,10 @@ class Planted:
     def _profile(self) -> None:
         goals = [{"op": "add", "path": "/goals/-", "value": self.marked(n, 160)} for n in self.attempts]
         good(self.client.patch(f"/api/users/{self.user}/profile", json={"patch": goals}))
+
+    def _overview(self) -> None:
+        sentences = [{"text": self.marked(n, 300)} for n in self.attempts]
+        good(self.client.put(f"/api/users/{self.user}/overview", json={"sentences": sentences}))
 
     def _example(self) -> None:
         """All attempts in one example, as its message and as its answer."""
@@ -163,7 +170,14 @@ def world(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[
         "example_tokens": 12_000,
     }
     own = {"log_level": "error", "summary_debounce": 0.0, "tail_messages_max": 4, **roomy}
-    with ModelServer() as server, an_app(tmp_path_factory.mktemp("poisoned"), migrated, **at(server, **own)) as app:
+    own |= {"overview": when("manual")}
+    folder = tmp_path_factory.mktemp("poisoned")
+    with (
+        ModelServer() as server,
+        an_app(folder, migrated, **at(server, **own)) as app,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        patched.setattr(overview, "OVERVIEW_TOKENS", 12_000)
         server.main.default = lambda body: "Noted."
         server.mini.default = as_it_was
         yield World(app.test_client(), server)
@@ -185,6 +199,7 @@ def test_a_turn_quotes_every_attempt(world: World, batch: int, own: bool) -> Non
     planted.check_examples(recalled.examples)
     planted.all_quoted(head.summary)
     planted.all_quoted(head.profile)
+    planted.all_quoted(head.overview)
     # The API shows words as they were said.
     shown = [one["content"] for excerpt in answer["memory"]["excerpts"] for one in excerpt["messages"]]
     assert all(planted.marked(n) in shown for n in planted.attempts)
@@ -306,6 +321,32 @@ def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world: World,
     assert len(profile.lines) == 1 and messages.lines
     planted.all_quoted([Line(goal) for goal in json.loads(decoded(profile.lines[0]))["goals"]])
     assert all(re.match(r"\[\d+\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d user", decoded(line)) for line in messages.lines)
+
+
+@batches
+def test_an_overview_is_written_from_data_and_what_is_written_of_it_is_quoted(world: World, batch: int) -> None:
+    planted, address = world.planted(batch), f"/api/users/person{batch}/overview"
+    before = world.server.mini.default
+
+    def repeats(body: Any) -> Any:
+        lines = [line for line in body["messages"][-1]["content"].split("\n") if re.match(r"\[\d+\] stated kiwi", line)]
+        texts = [unescape(line.partition("] ")[2].rpartition(" (said")[0]) for line in lines]
+        numbers = [int(line[1 : line.index("]")]) for line in lines]
+        return {"sentences": [{"text": text, "sources": [at]} for text, at in zip(texts, numbers, strict=True)]}
+
+    world.server.mini.default = repeats
+    good(world.client.post(f"{address}/refresh"))
+    engine_of(world.client.application).job_queue.run_due(["overview"])
+    world.server.mini.default = before
+    facts, summaries, written = named(blocks_of(world.sent("mini")[-1][-1]["content"]), "facts", "summaries", "written")
+    planted.all_quoted([Line(decoded(line)) for line in written.lines])
+    planted.all_quoted([Line(decoded(line)) for line in facts.lines])
+    assert summaries.lines and all(decoded(line) for line in summaries.lines)
+    chat(world.client, planted.asked, user_id=planted.user, session_id=planted.new, temporary=True)
+    head, _ = of_turn(world.sent()[-1], world.system, planted.asked)
+    planted.all_quoted(head.overview)
+    by_model = [line for line in head.overview if line.text.startswith("stated ")]
+    assert by_model, "what the model wrote"
 
 
 @pytest.mark.parametrize("name", LONG)

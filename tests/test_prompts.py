@@ -37,7 +37,16 @@ def refusal(client: FlaskClient, text: str, name: str = "mine") -> str:
 
 
 def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None:
-    assert set(PACKAGED) == {"summary", "system", "memory", "repair", "profile", "feedback", "consolidation"}
+    assert set(PACKAGED) == {
+        "summary",
+        "system",
+        "memory",
+        "repair",
+        "profile",
+        "overview",
+        "feedback",
+        "consolidation",
+    }
     for name, text in PACKAGED.items():
         found = good(client.get(f"/api/prompts/{name}"))
         assert (found["text"], found["version"], found["source"]) == (text, 0, "packaged")
@@ -57,7 +66,9 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
         assert (found["text"], found["version"], found["source"]) == (text, version, "stored")
         assert found["created_at"]
     listed = {item["name"]: item["source"] for item in good(client.get("/api/prompts"))["items"]}
-    packaged = dict.fromkeys(("consolidation", "feedback", "memory", "profile", "repair", "system"), "packaged")
+    packaged = dict.fromkeys(
+        ("consolidation", "feedback", "memory", "overview", "profile", "repair", "system"), "packaged"
+    )
     assert listed == {**packaged, "extra": "file", "summary": "stored", "v1": "stored", "v2": "stored"}
     assert good(client.delete("/api/prompts/summary")) == {"name": "summary", "versions": 2}
     assert good(client.get("/api/prompts/summary"))["source"] == "file"
@@ -72,7 +83,7 @@ def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
     assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
     put(client, "mine", "Hello.")
     told = error(client.get(f"/api/prompts/{name}"), 404)["message"]
-    assert "There are: consolidation, feedback, memory, mine, profile, repair" in told
+    assert "There are: consolidation, feedback, memory, mine, overview, profile, repair" in told
     error(client.get("/api/prompts/..%2f..%2fapp"), 404)
 
 

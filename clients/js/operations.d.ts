@@ -186,6 +186,7 @@ export interface EventData {
   superseded_by: number | null;
   text: string;
   profile: Record<string, any>;
+  overview: Record<string, any>;
   job_id: number;
   kind: string;
   webhook_id: number;
@@ -512,6 +513,7 @@ export interface Me {
 export interface Memory {
   summary: Record<string, any>;
   profile: ShownProfile;
+  overview: ShownOverview;
   instructions: ShownText[];
   type: string | null;
   facts: ShownFact[];
@@ -590,6 +592,29 @@ export interface Operation {
   path: string;
   value?: any;
   from?: string;
+}
+export interface Overview {
+  version: number;
+  sentences: Sentence[];
+  author: string | null;
+  created_at: string | null;
+  is_shown: boolean;
+  is_updating: boolean;
+  error: string | null;
+}
+export interface OverviewSource {
+  session_id: string;
+  version: number;
+}
+export interface OverviewVersion {
+  version: number;
+  sentences: Sentence[];
+  author: string | null;
+  created_at: string | null;
+}
+export interface OverviewVersionPage {
+  items: OverviewVersion[];
+  next_cursor: string | null;
 }
 export interface Passage {
   message_id: number;
@@ -762,6 +787,12 @@ export interface Sections {
   open_questions?: string[];
   discussed?: string[];
 }
+export interface Sentence {
+  text: string;
+  facts: number[];
+  summaries: any;
+  author: string;
+}
 export interface Session {
   id: string;
   user_id: string | null;
@@ -793,6 +824,10 @@ export interface ShownFact {
   source_message_id: number | null;
   valid_from: string;
   score: Record<string, number> | null;
+}
+export interface ShownOverview {
+  version: number;
+  sentences: Sentence[];
 }
 export interface ShownProfile {
   version: number;
@@ -964,6 +999,11 @@ export interface WrittenFact {
   replaces: string | null;
   undo: Call | null;
 }
+export interface WrittenSentence {
+  text: string;
+  facts?: number[];
+  summaries?: OverviewSource[];
+}
 export declare class Operations {
   /** Send a message and get the reply. */
   chat(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
@@ -1095,6 +1135,26 @@ export declare class Operations {
   getProfileSchema(): Promise<SchemaOfProfiles>;
   /** Set the JSON Schema (2020-12) of the tenant's profiles. */
   setProfileSchema(schema: any): Promise<SchemaOfProfiles>;
+  /** Read the overview as it is, and whether it is being written. */
+  getOverviewOfSpace(space: string): Promise<Overview>;
+  /** Set the sentences of the overview. */
+  editOverviewOfSpace(space: string, sentences: WrittenSentence[], options?: { expected_version?: number | null }): Promise<Overview>;
+  /** Read the overview as it is, and whether it is being written. */
+  getOverview(options?: { user_id?: string }): Promise<Overview>;
+  /** Set the sentences of the overview. */
+  editOverview(sentences: WrittenSentence[], options?: { expected_version?: number | null; user_id?: string }): Promise<Overview>;
+  /** List all versions of the overview, newest first. */
+  listOverviewVersionsOfSpace(space: string): AsyncGenerator<OverviewVersion>;
+  /** List all versions of the overview, newest first. */
+  listOverviewVersions(options?: { user_id?: string }): AsyncGenerator<OverviewVersion>;
+  /** Bring an earlier version of the overview back, as a new version. */
+  rollBackOverviewOfSpace(space: string, version: number): Promise<Overview>;
+  /** Bring an earlier version of the overview back, as a new version. */
+  rollBackOverview(version: number, options?: { user_id?: string }): Promise<Overview>;
+  /** Have the mini model write the overview now, also after an update has failed. */
+  refreshOverviewOfSpace(space: string): Promise<Overview>;
+  /** Have the mini model write the overview now, also after an update has failed. */
+  refreshOverview(options?: { user_id?: string }): Promise<Overview>;
   /** Add an example, or make one of an exchange. */
   addExample(options?: { space?: string | null; input?: string; output?: string; messages?: ExampleMessage[]; session_id?: string; message_id?: number; tags?: string[]; rating?: number; user_id?: string }): Promise<Example>;
   /** List the examples of a user or, without a `user_id`, those for all of the tenant, newest first. */
@@ -1202,9 +1262,9 @@ export declare class Operations {
   /** List webhooks, each with its last deliveries. */
   listWebhooks(options?: { space?: string | null; user_id?: string }): Promise<WebhookList>;
   /** Make a webhook for the events of a person or, without a `user_id`, of the whole tenant. */
-  createWebhook(url: string, options?: { space?: string | null; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; user_id?: string }): Promise<WebhookMade>;
+  createWebhook(url: string, options?: { space?: string | null; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "overview.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; user_id?: string }): Promise<WebhookMade>;
   /** Change, disable or enable a webhook. */
-  changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
+  changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "overview.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
   /** Delete a webhook, with what waits for it. */
   deleteWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<undefined>;
   /** Post an event of the type `webhook.test`, and see how it went. */

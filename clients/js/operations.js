@@ -197,6 +197,36 @@ export class Operations {
   setProfileSchema(schema) {
     return this._send({ method: "PUT", path: "/api/profile/schema", body: { schema } });
   }
+  getOverviewOfSpace(space) {
+    return this._send({ method: "GET", path: "/api/spaces/{space}/overview", ids: { space } });
+  }
+  editOverviewOfSpace(space, sentences, options) {
+    return this._send({ method: "PUT", path: "/api/spaces/{space}/overview", ids: { space }, body: { sentences, ...options } });
+  }
+  getOverview(options) {
+    return this._send({ method: "GET", path: "/api/users/{user_id}/overview", query: { ...options }, person: "path" });
+  }
+  editOverview(sentences, options) {
+    return this._send({ method: "PUT", path: "/api/users/{user_id}/overview", body: { sentences, ...options }, person: "path" });
+  }
+  listOverviewVersionsOfSpace(space) {
+    return this._each({ method: "GET", path: "/api/spaces/{space}/overview/versions", ids: { space } });
+  }
+  listOverviewVersions(options) {
+    return this._each({ method: "GET", path: "/api/users/{user_id}/overview/versions", query: { ...options }, person: "path" });
+  }
+  rollBackOverviewOfSpace(space, version) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/overview/rollback", ids: { space }, body: { version } });
+  }
+  rollBackOverview(version, options) {
+    return this._send({ method: "POST", path: "/api/users/{user_id}/overview/rollback", body: { version, ...options }, person: "path" });
+  }
+  refreshOverviewOfSpace(space) {
+    return this._send({ method: "POST", path: "/api/spaces/{space}/overview/refresh", ids: { space } });
+  }
+  refreshOverview(options) {
+    return this._send({ method: "POST", path: "/api/users/{user_id}/overview/refresh", query: { ...options }, person: "path" });
+  }
   addExample(options) {
     return this._send({ method: "POST", path: "/api/examples", body: { ...options }, person: "user_id" });
   }

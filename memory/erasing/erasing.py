@@ -122,9 +122,11 @@ def erase_facts(engine: Engine, caller: Caller, fact_ids: Sequence[int], *, rest
     The receipt also counts superseded facts; its `forgotten` does not.
     """
     with engine.database.write() as tx:
-        count, erased = engine.facts.forget(tx, caller, fact_ids, restore=restore)
+        owner_ids, count, erased = engine.facts.forget(tx, caller, fact_ids, restore=restore)
         if count:
             engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
+            for owner_id in owner_ids:
+                engine.overviews.enqueue_update(tx, tx.get(OwnerRow, owner_id))
     return receipt_of(engine, erased, (DATABASE_FILES,) if count else (), forgotten=count)
 
 
@@ -179,6 +181,7 @@ def erase_rows(engine: Engine, tx: Transaction, row: SessionRow) -> Erased:
     delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)), engine.now())
     rows += forget_messages(tx, messages, engine.now())
     _enqueue_clearing(engine, tx, row.tenant, key, owner=row.owner.index_key, session=row.id)
+    engine.overviews.enqueue_update(tx, row.owner)
     tx.execute(delete(SessionRow).where(SessionRow.id == row.id))
     return Erased(rows, key, row.tenant)
 

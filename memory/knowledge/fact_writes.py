@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, delete, insert, or_, select, update
 
 from memory.events import tell
+from memory.knowledge import overview
 from memory.knowledge.entities import strip_possessive
 from memory.knowledge.grounding import (
     DATE,
@@ -153,6 +154,9 @@ def change_fact(
     """Change columns of a fact, and store it as a revision."""
     changed = update(FactRow.__table__).where(_F.id == fact_id).values(columns).returning(_F.owner_id)
     owner_ids = tx.scalars(changed).all()
+    if "text" in columns or (columns.get("valid_to") is not None and action != "merged"):
+        for owner_id in owner_ids:
+            overview.outdate_facts(tx, owner_id, [fact_id], now)
     _save_revision(tx, [fact_id], action, author, now)
     mark_changed(tx, owner_ids)
 
@@ -256,6 +260,7 @@ def add_proposed(
         _save_revision(tx, [fact.id for fact in added], "made", "model", now)
         if corrected:
             _save_revision(tx, [fact.id for fact in corrected], "superseded", "model", now)
+            overview.outdate_facts(tx, session.owner_id, [fact.id for fact in corrected], now)
         mark_changed(tx, [session.owner_id])
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
@@ -274,7 +279,8 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime)
 
     Of several facts that were merged into a deleted one, the newest takes its place.
     """
-    deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
+    rows = tx.execute(select(FactRow, overview.HAS_ONE).where(FactRow.id.in_(set(fact_ids)))).all()
+    deleted = {fact.id: fact for fact, _ in rows}
     if not deleted:
         return
     corrected = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
@@ -291,6 +297,7 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime)
             newest |= {last: fact.id} if same else {}
     tx.flush()
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
+    overview.forget_facts(tx, [fact for fact, has_overview in rows if has_overview], now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
     tell(tx, "fact.forgotten", [(fact.owner_id, {"fact_id": fact.id}) for fact in deleted.values()], now)
 

@@ -209,12 +209,12 @@ class Facts:
 
     def forget(
         self, tx: Transaction, caller: Caller, fact_ids: Collection[int], *, restore: bool = False
-    ) -> tuple[int, dict[str, int]]:
+    ) -> tuple[Sequence[int], int, dict[str, int]]:
         """Delete facts with their histories and the facts that they superseded.
 
         The newest summaries and the profile lose what says the same. restore: superseded facts are valid again, and
         summaries say these instead.
-        Return how many of the facts there were, and counts of the rows that were deleted.
+        Return the ids of their owners, how many of the facts there were, and counts of the rows that were deleted.
         """
         query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
         ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
@@ -235,7 +235,7 @@ class Facts:
             if row.id in valid_again:
                 undo_correction(tx, row, valid_again[row.id], self._settings, self._now())
         delete_with_history(tx, chain, self._now())
-        return len(ids), {"facts": len(chain), "fact_revisions": revisions}
+        return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
 
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
         """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""

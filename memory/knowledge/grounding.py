@@ -23,9 +23,12 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
+from datetime import datetime
 from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
+
+from whoosh.lang import stopwords_for_language
 
 from memory.knowledge.entities import key, named, strip_possessive
 from memory.languages import pattern, table
@@ -80,6 +83,9 @@ _AFTER_TOLD = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 _ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
+
+
+_GERMAN, _ENGLISH = (frozenset(stopwords_for_language(code)) for code in ("de", "en"))
 
 
 class Ungrounded(ValueError):
@@ -177,6 +183,29 @@ class Grounding:
         return frozenset(word for text in texts for word in _words(text))
 
 
+def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
+    """Raise Ungrounded for a sentence that says what these texts do not say, of which the newest is from `at`.
+
+    Stricter than a fact's check, since a sentence that is refused costs little: each number and each name stands in the
+    texts, and half of its words do. Where the texts deny something, so does the sentence.
+    """
+    content = "\n".join(sources)
+    source = Message(0, "", 1, "user", content, at, 0)
+    Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
+    words, about = frozenset(_words(content)), set(stems(text))
+    unknown = [name for name in names_in(text) if not _is_known(name, words)]
+    if unknown and not (
+        _is_german(text) and 2 * len(unknown) <= len(names_in(text))
+    ):  # there all nouns look like names
+        raise Ungrounded("it has a name that is not in its sources")
+    if any(number not in content for number in text if NUMBER_WORDS.get(number, 1) != 1):  # 三, as words are not split
+        raise Ungrounded("it has a number that is not in its sources")
+    if NEGATION.search(plain_apostrophes(content)) and not NEGATIVE.search(plain_apostrophes(text)):
+        raise Ungrounded("its sources deny something, and it does not")
+    if 2 * len(about.intersection(stems(content))) < len(about):
+        raise Ungrounded("most of its words are not in its sources")
+
+
 def same_text(text: str) -> str:
     """Return a text in the form that is compared, without case, spacing and the final stop."""
     return one_line(text).casefold().rstrip(".!")
@@ -246,6 +275,11 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
         if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
             quotes[text] = quote
     return quotes
+
+
+def _is_german(text: str) -> bool:
+    words = _words(text)
+    return len(_GERMAN.intersection(words)) > len(_ENGLISH.intersection(words))
 
 
 def _compared(text: str) -> str:

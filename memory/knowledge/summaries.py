@@ -16,6 +16,7 @@ from memory.access.owners import get_session, get_user
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.knowledge.grounding import stems, strip_framing, words_of
+from memory.knowledge.overview import outdate_session
 from memory.knowledge.summary_update import BATCH_TOKENS, SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
@@ -128,6 +129,7 @@ class Summaries:
                 )
             through = row.summary_through if row.summary_version else row.message_count
             add_version(tx, row, sections, through, self.now(), author="person")
+            outdate_session(tx, row.owner_id, session_id, self.now())
             use_newest_summary(tx, row, self.settings)
             return state_of(tx, row)
 
@@ -151,6 +153,7 @@ class Summaries:
                 )
             sections = Sections.from_dict(old.sections)
             add_version(tx, row, sections, old.through, self.now(), author="rollback", restores=version)
+            outdate_session(tx, row.owner_id, session_id, self.now())
             use_newest_summary(tx, row, self.settings)
             return state_of(tx, row)
 

@@ -53,6 +53,7 @@ from memory.knowledge.fact_writes import (
     delete_with_history,
     supersession_chain,
 )
+from memory.knowledge.overview_job import Overviews
 from memory.knowledge.profile import Profiles, remove_values
 from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import replace_texts
@@ -233,6 +234,7 @@ class SummaryJob:
     sessions: Sessions
     profiles: Profiles
     consolidation: Consolidation
+    overviews: Overviews
     index: SearchIndex
     mini: MiniModel
     metrics: Metrics
@@ -426,8 +428,9 @@ class SummaryJob:
                 self.sessions.enqueue_follow_ups(tx, stored, summarise=False)
             if corrected or forgotten:  # a true prefix matters more than a stable one
                 use_newest_summary(tx, tx.get_one(SessionRow, session.id), self.settings)
-            if counts["added"] or session.has_new_facts:
+            if counts["added"] or session.has_new_facts or self.overviews.is_scheduled:
                 owner = tx.get_one(OwnerRow, session.owner_id)
+                self.overviews.enqueue_update(tx, owner)
                 self.profiles.enqueue_update(tx, owner)
                 self.consolidation.enqueue_run(tx, owner)
             _remember_most(tx, job, batch)

@@ -1,8 +1,8 @@
 """Prompts by name: a version stored through the API, else the operator's file, else the packaged text.
 
 `system` opens the main model's prompt.  `memory` follows a client's own instructions and tells how to read the memory.
-`profile` has the mini model update a person's profile, `feedback` an instruction, `consolidation` compare facts, and
-`repair` mend an answer.
+`profile` has the mini model update a person's profile, `overview` write what matters now, `feedback` an instruction,
+`consolidation` compare facts, and `repair` mend an answer.
 Every other name is a summary prompt; `summary` is used unless a setting or a request names another.  Guarantee: a
 prompt that is stored renders with the variables it will be given.
 """
@@ -38,7 +38,7 @@ SYSTEM_TEXT = _NEWEST.with_only_columns(PromptRow.text).params(name="system").sc
 """The newest stored text of `system`, as a column for a statement with the parameter `tenant`."""
 
 _VARIABLES: dict[str, Mapping[str, Any]] = {
-    **{name: {} for name in ("system", "memory", "profile", "feedback", "consolidation")},
+    **{name: {} for name in ("system", "memory", "profile", "overview", "feedback", "consolidation")},
     "repair": {"problem": "It is not JSON."},
 }
 

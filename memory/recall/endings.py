@@ -18,7 +18,7 @@ from sqlalchemy import Connection, bindparam, exists, select
 from memory import tokens
 from memory.quoting import one_line
 from memory.recall.excerpts import excerpt_block, truncate_message
-from memory.sessions.messages import INDEXED, MESSAGES, VISIBLE
+from memory.sessions.messages import INDEXED, MESSAGES, PRIVATE, VISIBLE
 from models import MessageRow, SessionRow, SummaryRow
 from models.messages import Excerpt, Gist, Message
 from models.sections import Sections
@@ -30,8 +30,6 @@ CONSIDERED = 10  # of the latest sessions; the others are not read, however many
 
 _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SPOKEN = *VISIBLE, *INDEXED, _M.role.in_(("user", "assistant")), _M.content != ""
-PRIVATE = exists().where(_M.session_id == _S.id, _M.extra["memory"].as_string() == "off")
-"""True of sessions that have a message which is not to be remembered, replaced ones included."""
 NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
 COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
 _LATEST = (

@@ -13,10 +13,11 @@ from dataclasses import replace
 from sqlalchemy import Connection, bindparam, select
 
 from memory import tokens
-from memory.recall.endings import COLUMNS, NEWEST, PRIVATE, gist_of
+from memory.recall.endings import COLUMNS, NEWEST, gist_of
 from memory.recall.excerpts import address, excerpt_block
 from memory.recall.gate import OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
+from memory.sessions.messages import PRIVATE
 from models import SessionRow
 from models.messages import Excerpt
 from search_index import PreparedQuery, SearchIndex

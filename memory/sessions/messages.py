@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, null, or_, select
+from sqlalchemy import Connection, Select, bindparam, exists, func, insert, null, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
 from memory.sessions.kept_out import asks_to_keep_out
 from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction, TurnRow
-from models.messages import KEPT_OUT, ListedMessage, Message, MessageDraft, is_kept_out
+from models.messages import KEPT_OUT, UNREMEMBERED, ListedMessage, Message, MessageDraft, is_kept_out
 from models.owners import Caller
 from models.store import FEEDBACK
 from schemas.sessions import MESSAGE_CHARS_MAX
@@ -53,6 +53,9 @@ INDEXED = *QUOTABLE, func.coalesce(_M.extra["memory"].as_string(), "") != KEPT_O
 
 VISIBLE = *QUOTABLE, _M.hidden_at.is_(None)
 """True of those that prompts show and summaries read: of them without the hidden ones (see `hidden_messages`)."""
+
+PRIVATE = exists().where(_M.session_id == _S.id, _M.extra["memory"].as_string() == UNREMEMBERED["memory"])
+"""True of sessions that have a message which is not to be remembered, replaced ones included."""
 
 _THUMBS = (
     select(ItemRow.value["thumbs"].as_string())

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count, islice
 from typing import Any
 
@@ -23,6 +24,7 @@ from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, find_own_session, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
+from memory.knowledge import overview
 from memory.knowledge.fact_writes import mark_changed
 from memory.llm.json_answers import object_of
 from memory.llm.thoughts import without_thoughts
@@ -257,9 +259,17 @@ class Import:
                 ]
                 ids = [source.id for source in sources if source is not None and source.erased_at is None]
                 if len(ids) == len(sources) and is_well_formed(record.item, record.versions):
+                    record = self._overview(record) if record.item.namespace == overview.NAMESPACE else record
                     new += restore(tx, owner_id, record.item, record.versions, ids, now)
         self.created["items"] += new
         self.known["items"] += len(records) - new
+
+    def _overview(self, record: ItemRecord) -> ItemRecord:
+        """Return an overview with the ids that its facts and sessions have here."""
+        sessions = {one: self.renamed.get(one, one) for one in self.session_rows if one is not None}
+        moved = partial(overview.moved, facts=self.fact_rows, sessions=sessions)
+        versions = tuple(replace(version, value=moved(version.value)) for version in record.versions)
+        return replace(record, item=replace(record.item, value=moved(record.item.value)), versions=versions)
 
     def turn_off(self) -> None:
         """Turn the person's memory off."""
@@ -321,13 +331,14 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE)
+_WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE)
 _SHAPES: dict[Namespace, dict[str, Any]] = {
     conversation_types.NAMESPACE: conversation_types.SHAPE,
     examples.NAMESPACE: examples.SHAPE,
     feedback.NAMESPACE: feedback.SHAPE,
     instructions.NAMESPACE: instructions.SHAPE,
     instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
+    overview.NAMESPACE: overview.SHAPE,
     unhelpful.NAMESPACE: object_of(),
 }
 

@@ -15,6 +15,7 @@ from sqlalchemy import case, or_, select
 
 from memory.examples import shown
 from memory.knowledge.fact_writes import FACTS
+from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
 from memory.recall.endings import read_gists
 from memory.recall.excerpts import truncate_message
@@ -27,6 +28,7 @@ from models.messages import Excerpt, Message
 
 _VERSIONS = (
     select(ItemVersionRow.item_id, ItemVersionRow.version, ItemVersionRow.value, ItemRow.key, OwnerRow.kind)
+    .add_columns(ItemVersionRow.created_at.label("written_at"))
     .join(ItemRow, ItemRow.id == ItemVersionRow.item_id)
     .join(OwnerRow, OwnerRow.id == ItemRow.owner_id)
 )
@@ -38,6 +40,7 @@ def stored_report(report: MemoryReport) -> dict[str, Any]:
         "summary_version": report.summary_version,
         "head_version": report.head_version,
         "profile": [report.profile.item_id, report.profile.version],
+        "overview": [report.overview.item_id, report.overview.version],
         "texts": [[shown.item_id, shown.version, shown.kind] for shown in report.texts],
         "type": report.type,
         "state": report.state,
@@ -76,11 +79,12 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
         for call in stored.get("calls", ())
     ]
-    profile, texts = _documents(tx, stored)
+    profile, overview, texts = _documents(tx, stored)
     return MemoryReport(
         summary_version=stored["summary_version"],
         head_version=stored["head_version"],
         profile=profile,
+        overview=overview,
         texts=texts,
         type=stored.get("type"),
         state=stored["state"],
@@ -96,10 +100,11 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
     )
 
 
-def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock, tuple[ShownText, ...]]:
+def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock, OverviewBlock, tuple[ShownText, ...]]:
     """Return the profile and the other documents of a stored report, in the versions that are still there."""
-    of_profile, of_texts = stored.get("profile", [0, 0]), stored.get("texts", ())
-    ids = {item_id for item_id, *_ in (of_profile, *of_texts) if item_id}
+    of_profile, of_overview = stored.get("profile", [0, 0]), stored.get("overview", [0, 0])
+    of_texts = stored.get("texts", ())
+    ids = {item_id for item_id, *_ in (of_profile, of_overview, *of_texts) if item_id}
     rows = tx.execute(_VERSIONS.where(ItemVersionRow.item_id.in_(ids))) if ids else ()
     there = {(row.item_id, row.version): row for row in rows}
     texts = [
@@ -109,7 +114,8 @@ def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock
     ]
     profile = there.get(tuple(of_profile))
     shown = ProfileBlock.of(profile.item_id, profile.version, profile.value) if profile else ProfileBlock()
-    return shown, tuple(texts)
+    overview = there.get(tuple(of_overview))
+    return shown, OverviewBlock.of(overview) if overview else OverviewBlock(), tuple(texts)
 
 
 def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from memory.errors import ModelError
 from memory.examples import Example
+from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
 from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
@@ -200,7 +201,7 @@ class MemoryReport:
 
     summary_version, state: the version stored when the turn began, and how it stood.
     head_version: the version of the summary that the prompt showed (0: none).
-    profile, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
+    profile, overview, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
     tail_dropped: messages that did not fit CONTEXT_TOKENS.
     calls: the model's own, of tools; their words are not stored. written: the facts that it wrote with them.
     """
@@ -208,6 +209,7 @@ class MemoryReport:
     summary_version: int = 0
     head_version: int = 0
     profile: ProfileBlock = ProfileBlock()
+    overview: OverviewBlock = OverviewBlock()
     texts: tuple[ShownText, ...] = ()
     type: str | None = None
     state: str = "none"

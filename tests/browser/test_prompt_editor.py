@@ -15,7 +15,7 @@ from tests.live import Live
 from tests.model_server import ModelServer
 from tests.model_server import prompts as sent
 
-PACKAGED = ("consolidation", "feedback", "memory", "profile", "repair", "summary", "system")
+PACKAGED = ("consolidation", "feedback", "memory", "overview", "profile", "repair", "summary", "system")
 NOW: dict[str, Any] = {
     "topic": "A weekend in Porto",
     "requirements": ["Twin room with breakfast"],

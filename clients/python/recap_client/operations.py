@@ -1301,6 +1301,93 @@ class Operations(ABC):
         """
         return self.send(Call("PUT", "/api/profile/schema", body={"schema": schema}))
 
+    def get_overview_of_space(self, space: str) -> types.Overview:
+        """Read the overview as it is, and whether it is being written."""
+        return self.send(Call("GET", "/api/spaces/{space}/overview", ids={"space": space}))
+
+    def edit_overview_of_space(
+        self, space: str, sentences: Sequence[types.WrittenSentence], *, expected_version: int | None = None
+    ) -> types.Overview:
+        """Set the sentences of the overview.
+
+        The next prompt shows them. What the space wrote stays until they change it; what they leave out does not come
+        back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/spaces/{space}/overview",
+                ids={"space": space},
+                body={"sentences": sentences, **given(expected_version=expected_version)},
+            )
+        )
+
+    def get_overview(self, *, user_id: str | None = None) -> types.Overview:
+        """Read the overview as it is, and whether it is being written."""
+        return self.send(Call("GET", "/api/users/{user_id}/overview", person="path", user_id=user_id))
+
+    def edit_overview(
+        self,
+        sentences: Sequence[types.WrittenSentence],
+        *,
+        expected_version: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Overview:
+        """Set the sentences of the overview.
+
+        The next prompt shows them. What the person wrote stays until they change it; what they leave out does not
+        come back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/users/{user_id}/overview",
+                body={"sentences": sentences, **given(expected_version=expected_version)},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    def list_overview_versions_of_space(self, space: str) -> Iterator[types.OverviewVersion]:
+        """List all versions of the overview, newest first."""
+        return self.each(Call("GET", "/api/spaces/{space}/overview/versions", ids={"space": space}))
+
+    def list_overview_versions(self, *, user_id: str | None = None) -> Iterator[types.OverviewVersion]:
+        """List all versions of the overview, newest first."""
+        return self.each(Call("GET", "/api/users/{user_id}/overview/versions", person="path", user_id=user_id))
+
+    def roll_back_overview_of_space(self, space: str, version: int) -> types.Overview:
+        """Bring an earlier version of the overview back, as a new version.
+
+        Sentences whose facts hold no longer are left out.
+        """
+        return self.send(
+            Call("POST", "/api/spaces/{space}/overview/rollback", ids={"space": space}, body={"version": version})
+        )
+
+    def roll_back_overview(self, version: int, *, user_id: str | None = None) -> types.Overview:
+        """Bring an earlier version of the overview back, as a new version.
+
+        Sentences whose facts hold no longer are left out.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/users/{user_id}/overview/rollback",
+                body={"version": version},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    def refresh_overview_of_space(self, space: str) -> types.Overview:
+        """Have the mini model write the overview now, also after an update has failed."""
+        return self.send(Call("POST", "/api/spaces/{space}/overview/refresh", ids={"space": space}))
+
+    def refresh_overview(self, *, user_id: str | None = None) -> types.Overview:
+        """Have the mini model write the overview now, also after an update has failed."""
+        return self.send(Call("POST", "/api/users/{user_id}/overview/refresh", person="path", user_id=user_id))
+
     def add_example(
         self,
         *,
@@ -1966,6 +2053,7 @@ class Operations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "overview.updated",
                 "document.stored",
                 "document.erased",
                 "job.failed",
@@ -2006,6 +2094,7 @@ class Operations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "overview.updated",
                 "document.stored",
                 "document.erased",
                 "job.failed",
@@ -3632,6 +3721,93 @@ class AsyncOperations(ABC):
         """
         return await self.send(Call("PUT", "/api/profile/schema", body={"schema": schema}))
 
+    async def get_overview_of_space(self, space: str) -> types.Overview:
+        """Read the overview as it is, and whether it is being written."""
+        return await self.send(Call("GET", "/api/spaces/{space}/overview", ids={"space": space}))
+
+    async def edit_overview_of_space(
+        self, space: str, sentences: Sequence[types.WrittenSentence], *, expected_version: int | None = None
+    ) -> types.Overview:
+        """Set the sentences of the overview.
+
+        The next prompt shows them. What the space wrote stays until they change it; what they leave out does not come
+        back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/spaces/{space}/overview",
+                ids={"space": space},
+                body={"sentences": sentences, **given(expected_version=expected_version)},
+            )
+        )
+
+    async def get_overview(self, *, user_id: str | None = None) -> types.Overview:
+        """Read the overview as it is, and whether it is being written."""
+        return await self.send(Call("GET", "/api/users/{user_id}/overview", person="path", user_id=user_id))
+
+    async def edit_overview(
+        self,
+        sentences: Sequence[types.WrittenSentence],
+        *,
+        expected_version: int | None = None,
+        user_id: str | None = None,
+    ) -> types.Overview:
+        """Set the sentences of the overview.
+
+        The next prompt shows them. What the person wrote stays until they change it; what they leave out does not
+        come back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/users/{user_id}/overview",
+                body={"sentences": sentences, **given(expected_version=expected_version)},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    def list_overview_versions_of_space(self, space: str) -> AsyncIterator[types.OverviewVersion]:
+        """List all versions of the overview, newest first."""
+        return self.each(Call("GET", "/api/spaces/{space}/overview/versions", ids={"space": space}))
+
+    def list_overview_versions(self, *, user_id: str | None = None) -> AsyncIterator[types.OverviewVersion]:
+        """List all versions of the overview, newest first."""
+        return self.each(Call("GET", "/api/users/{user_id}/overview/versions", person="path", user_id=user_id))
+
+    async def roll_back_overview_of_space(self, space: str, version: int) -> types.Overview:
+        """Bring an earlier version of the overview back, as a new version.
+
+        Sentences whose facts hold no longer are left out.
+        """
+        return await self.send(
+            Call("POST", "/api/spaces/{space}/overview/rollback", ids={"space": space}, body={"version": version})
+        )
+
+    async def roll_back_overview(self, version: int, *, user_id: str | None = None) -> types.Overview:
+        """Bring an earlier version of the overview back, as a new version.
+
+        Sentences whose facts hold no longer are left out.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/users/{user_id}/overview/rollback",
+                body={"version": version},
+                person="path",
+                user_id=user_id,
+            )
+        )
+
+    async def refresh_overview_of_space(self, space: str) -> types.Overview:
+        """Have the mini model write the overview now, also after an update has failed."""
+        return await self.send(Call("POST", "/api/spaces/{space}/overview/refresh", ids={"space": space}))
+
+    async def refresh_overview(self, *, user_id: str | None = None) -> types.Overview:
+        """Have the mini model write the overview now, also after an update has failed."""
+        return await self.send(Call("POST", "/api/users/{user_id}/overview/refresh", person="path", user_id=user_id))
+
     async def add_example(
         self,
         *,
@@ -4307,6 +4483,7 @@ class AsyncOperations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "overview.updated",
                 "document.stored",
                 "document.erased",
                 "job.failed",
@@ -4347,6 +4524,7 @@ class AsyncOperations(ABC):
                 "fact.corrected",
                 "fact.forgotten",
                 "profile.updated",
+                "overview.updated",
                 "document.stored",
                 "document.erased",
                 "job.failed",

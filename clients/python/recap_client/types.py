@@ -213,6 +213,7 @@ class EventData(TypedDict):
     superseded_by: int | None
     text: str
     profile: dict[str, Any]
+    overview: dict[str, Any]
     job_id: int
     kind: str
     webhook_id: int
@@ -583,6 +584,7 @@ class Me(TypedDict):
 class Memory(TypedDict):
     summary: dict[str, Any]
     profile: ShownProfile
+    overview: ShownOverview
     instructions: list[ShownText]
     type: str | None
     facts: list[ShownFact]
@@ -677,6 +679,33 @@ Operation = TypedDict(
         "from": "NotRequired[str]",
     },
 )
+
+
+class Overview(TypedDict):
+    version: int
+    sentences: list[Sentence]
+    author: str | None
+    created_at: str | None
+    is_shown: bool
+    is_updating: bool
+    error: str | None
+
+
+class OverviewSource(TypedDict):
+    session_id: str
+    version: int
+
+
+class OverviewVersion(TypedDict):
+    version: int
+    sentences: list[Sentence]
+    author: str | None
+    created_at: str | None
+
+
+class OverviewVersionPage(TypedDict):
+    items: list[OverviewVersion]
+    next_cursor: str | None
 
 
 class Passage(TypedDict):
@@ -875,6 +904,13 @@ class Sections(TypedDict):
     discussed: NotRequired[list[str]]
 
 
+class Sentence(TypedDict):
+    text: str
+    facts: list[int]
+    summaries: Any
+    author: str
+
+
 class Session(TypedDict):
     id: str
     user_id: str | None
@@ -908,6 +944,11 @@ class ShownFact(TypedDict):
     source_message_id: int | None
     valid_from: str
     score: dict[str, float] | None
+
+
+class ShownOverview(TypedDict):
+    version: int
+    sentences: list[Sentence]
 
 
 class ShownProfile(TypedDict):
@@ -1101,3 +1142,9 @@ class WrittenFact(TypedDict):
     quote: str | None
     replaces: str | None
     undo: Call | None
+
+
+class WrittenSentence(TypedDict):
+    text: str
+    facts: NotRequired[list[int]]
+    summaries: NotRequired[list[OverviewSource]]

@@ -1,4 +1,4 @@
-"""Answer what a mini model is asked, by rules: a summary with facts, a profile's patch, an instruction, orders, pairs.
+"""Answer what a mini model is asked, by rules: summary and facts, profile's patch, instruction, overview, pairs.
 
 Invariant: items and facts are the conversation's words or a fixed label; facts rest on the person's own messages and
 quote them verbatim (tests/test_builtin_model.py).
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import Any
 
 from memory.llm.builtin.language import asks, is_small_talk, patterns, terms
@@ -19,6 +20,7 @@ from memory.quoting import one_line
 from models.facts import FactDraft
 from models.sections import Excluded, Sections
 
+QUESTIONS_MAX, FACTS_MAX = 2, 4  # of an overview
 _LASTING = ("identity", "preference", "relationship", "work")
 _UNDERTAKING = patterns("reading")["undertaking"]
 _PLACES = {"name": "names", "home": "home", "job": "work", "taste": "likes"}  # by what a statement is about
@@ -35,9 +37,18 @@ def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, An
         said = one_line(" ".join(one for one in items(content, "feedback") if not one.startswith("thumbs ")))
         text = "\n".join(filter(None, ["\n".join(items(content, "instruction")), said]))
         return {"text": text, "reason": "The person said so.", "quote": said}
+    if "sentences" in asked:
+        return {"sentences": overview(content)}
     if "best" in asked:
         return {"best": list(range(1, len(items(content, "messages")) + 1))}
     return dict.fromkeys(asked, ()) | {"same": [], "contradicts": []}  # rules can't tell
+
+
+def overview(content: str) -> list[dict[str, Any]]:
+    """Return the latest open questions and the first facts, word for word: each is its own source."""
+    questions = [line for line in known_in(items(content, "summaries")) if ", open questions: " in line.text]
+    lines = [*questions[:QUESTIONS_MAX], *islice(known_in(items(content, "facts")), FACTS_MAX)]
+    return [{"text": line.text, "sources": [line.id]} for line in lines]
 
 
 def update_summary(content: str) -> dict[str, Any]:
