@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response
 
 from api.errors import error_body
-from api.identity import caller, idempotency_key
+from api.identity import caller, idempotency_key, others_read
 from api.resource import ApiBlueprint, current_engine
 from api.streaming import answer_turn
 from memory.errors import RecapError
@@ -47,7 +47,9 @@ def chat(body: dict[str, Any]) -> Response:
     are kept, but no longer shown, recalled or summarised.
     """
     owner = caller(body.pop("user_id"))
-    request = TurnRequest(owner, **_message(body.pop("message")), **body, idempotency_key=idempotency_key(owner))
+    also = others_read(owner, body.pop("spaces"), body.pop("person"))
+    sent = _message(body.pop("message"))
+    request = TurnRequest(owner, **sent, **body, also=also, idempotency_key=idempotency_key(owner))
     notice = current_engine().model_server.models.notice
     return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
 

@@ -18,8 +18,8 @@ from typing import Any
 from flask import Response, g, request
 from marshmallow import ValidationError, fields, validate
 
-from api.identity import idempotency_key
-from api.named_person import client_caller, header, storable, text_of_name
+from api.identity import idempotency_key, others_read
+from api.named_person import client_caller, header, others_in_headers, storable, text_of_name
 from api.resource import LIMITED
 from api.streaming import ReplyEncoder, answer_turn
 from memory import tokens
@@ -238,6 +238,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         owner,
         message=conversation.asked,
         session_id=session_id,
+        also=others_read(owner, *others_in_headers()),
         recall="tools" if has_memory_tools() else None,
         stream=stream,
         model=text_of_name(parameters.get("model")) or None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flask import current_app, g, request
@@ -25,6 +25,7 @@ from memory.errors import (
 from memory.ops import logs
 from models.keys import ADMIN, CHAT, READ, WRITE
 from models.owners import Caller, Whom
+from schemas.chat import SPACES_READ_MAX
 from schemas.fields import ID
 
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
@@ -142,6 +143,28 @@ def caller(whom: Whom | str | None) -> Caller:
     if caller.user_id is not None and "concurrency" in g:
         g.concurrency.acquire_for(Caller(caller.tenant, caller.user_id))
     return caller
+
+
+def others_read(caller: Caller, spaces: Sequence[str] | None, person: bool | None) -> tuple[Caller, ...]:  # noqa: FBT001
+    """Return whose memory a turn reads beside its own: these `spaces`, and in a space the `person` who acts.
+
+    Without them, a person's own key says: outside of spaces all that it names are read, in one the person is.
+    Raises NotFound for a space that the key does not open, Forbidden and InvalidRequest where no person can be read.
+    """
+    principal: Principal = g.principal
+    is_own = principal.user_id is not None
+    if spaces is None:
+        spaces = list(principal.spaces or ())[:SPACES_READ_MAX] if is_own and caller.space is None else ()
+    for space in spaces:
+        need_right(principal, space, READ)
+    also = [Caller(caller.tenant, caller.user_id, space) for space in dict.fromkeys(spaces) if space != caller.space]
+    if caller.space is not None and (is_own if person is None else person):
+        if not (is_own or principal.is_whole_tenant):
+            raise Forbidden("key_of_a_space", "This key is of spaces alone. It may read no person's memory.")
+        if caller.user_id is None:
+            raise InvalidRequest("person_needed", "Say with `user_id` whose memory is read too.", param="user_id")
+        also.append(Caller(caller.tenant, caller.user_id))
+    return tuple(also)
 
 
 def need_right(principal: Principal, space: str, right: str) -> None:

@@ -10,9 +10,11 @@ from flask import g, request
 
 from api.identity import caller
 from models.owners import Caller, Whom
+from schemas.chat import SPACES_READ_MAX
 from schemas.fields import ID, UNSTORABLE, USER_ID_CHARS_MAX
 
 SPACE_HEADER = "X-Memory-Space"
+SPACES_HEADER, PERSON_HEADER = "X-Memory-Spaces", "X-Memory-Person"  # what the turn reads beside its own memory
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 
 
@@ -38,6 +40,13 @@ def space_in_header() -> str | None:
     """Return the name of the space that a request is made in, if a header says so."""
     space = header(SPACE_HEADER)
     return storable(space, fits=ID.fullmatch(space) is not None) if space else None
+
+
+def others_in_headers() -> tuple[list[str] | None, bool | None]:
+    """Return the spaces that the turn reads too, and whether it reads the person's memory, as far as headers say so."""
+    spaces, person = header(SPACES_HEADER), header(PERSON_HEADER).lower()
+    names = [name.strip() for name in spaces.split(",") if name.strip()][:SPACES_READ_MAX] if spaces else None
+    return names, {"on": True, "off": False}.get(person)
 
 
 def person_in_headers(*first: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from api.identity import caller
+from api.identity import caller, others_read
 from api.resource import ApiBlueprint, current_engine
 from memory.erasing import erasing
 from memory.turn.prompt import memory_block
@@ -25,7 +25,9 @@ def recall(body: dict[str, Any]) -> Any:
     It has instructions, profile and facts, the summary of the session if one is named, and excerpts of earlier
     conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it.
     """
-    return memory_block(current_engine(), TurnRequest(caller(body.pop("user_id")), **body, temporary=True))
+    owner = caller(body.pop("user_id"))
+    also = others_read(owner, body.pop("spaces"), body.pop("person"))
+    return memory_block(current_engine(), TurnRequest(owner, **body, also=also, temporary=True))
 
 
 @blueprint.post("/recall/unhelpful", body=schema.UnhelpfulCreate, returns=schema.Unhelpful, status=201, scope=CHAT)

@@ -167,6 +167,12 @@ def block(name: str, lines: Iterable[str]) -> str:
     return f"<{name}>\n{body}\n</{name}>" if body else ""
 
 
+def owner_block(space: str | None, blocks: Iterable[str]) -> str:
+    """Return the blocks of another memory: of a space or, without its name, of the person who acts in one."""
+    tag, name = ("person", "") if space is None else ("space", f' name="{attribute(space)}"')
+    return "\n".join([f"<{tag}{name}>", *filter(None, blocks), f"</{tag}>"])
+
+
 def format_time(time: datetime) -> str:
     """Return a time as models see it: UTC, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M")

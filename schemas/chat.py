@@ -59,6 +59,7 @@ class Completion(Open):
     usage: fields.Field = fields.Dict()
 
 
+SPACES_READ_MAX = 5  # beside its own memory, by one turn
 HISTORY_MAX = 200  # messages; a longer chat should be a session
 _HISTORY = describe(
     "What was said just before, if Recap has not stored it: it tells what the message refers to. A chat takes it only "
@@ -127,6 +128,21 @@ class Question(CallerQuery):
     user_id = UserId(**OPTIONAL)
     space = SpaceName(**OPTIONAL)
     timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday". The default is UTC.'))
+    spaces = Items(
+        SpaceName(),
+        SPACES_READ_MAX,
+        **OPTIONAL,
+        metadata=describe(
+            "Spaces whose memory is read too. The default, with a person's key outside of a `space`: those it names."
+        ),
+    )
+    person = fields.Boolean(
+        **OPTIONAL,
+        metadata=describe(
+            "In a `space`: whether the memory of the person who acts is read too, though the reply is the space's. The "
+            "default is true with the person's own key, else false."
+        ),
+    )
     history = Items(fields.Nested(Said), HISTORY_MAX, load_default=(), metadata=_HISTORY)
 
 
@@ -317,6 +333,14 @@ class ShownText(Schema):
     of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
 
 
+class OtherMemory(Schema):
+    """Part of another memory that a prompt showed: of a space or, where `space` is null, of the person who acts."""
+
+    space = fields.String(allow_none=True)
+    facts = fields.List(fields.Nested(ShownFact))
+    excerpts = fields.List(fields.Nested(Excerpt))
+
+
 class Memory(Schema):
     """Memory that the prompt of a turn showed, and why."""
 
@@ -346,6 +370,13 @@ class Memory(Schema):
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     examples = fields.List(fields.Nested(Example))
+    others = fields.List(
+        fields.Nested(OtherMemory),
+        metadata=describe(
+            "What was shown of other memories that the turn reads. Only in the answer to the turn itself: others may "
+            "read the session."
+        ),
+    )
     recall = fields.Function(
         _recall,
         metadata=describe(

@@ -39,6 +39,8 @@ _TAGS = {
         rf'<chat updated_at="{_DAY}" uri="recap://sessions/[\w.%~-]*(?:/messages/\d+)?"(?: url="[^" ]+")?>'
     ),
     "message": re.compile(r'<message role="(?:system|tool)">'),
+    "space": re.compile(r'<space name="[^" ]+">'),
+    "person": re.compile(r"<person>"),
     **{
         name: re.compile(f"<{name}>")
         for name in (
@@ -215,6 +217,13 @@ def of_material(content: str) -> tuple[Any, tuple[Line, ...], tuple[Line, ...]]:
 
 
 def _recalled(memory: Block) -> Quoted:
+    """Return what is quoted, also of other memories: each is a block of such blocks."""
+    others = [block for block in memory.blocks if block.name in ("space", "person")]
+    for block in others:
+        need(not block.lines, "a line of its own", str(block.lines))
+        decoded(block.tag.removeprefix("<").removesuffix(">"))
+    own = [block for block in memory.blocks if block not in others]
+    memory = replace(memory, blocks=[*own, *(inner for block in others for inner in block.blocks)])
     for block in memory.blocks:
         need(not marks_in(block.tag), "a mark of a chat template", block.tag)
     need(

@@ -51,6 +51,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
         "facts": [],
         "excerpts": [],
         "examples": [],
+        "others": [],
         "recall": {
             "mode": "auto",
             "reason": "has words worth looking for: tea, but nothing earlier fits",

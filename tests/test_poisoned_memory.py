@@ -206,6 +206,24 @@ def test_a_turn_quotes_every_attempt(world: World, batch: int, own: bool) -> Non
 
 
 @batches
+def test_what_a_space_remembers_is_quoted_in_a_turn_that_reads_it(world: World, batch: int) -> None:
+    """Both where a person's turn reads the space, and where a turn in a space reads the person's memory."""
+    planted, space = world.planted(batch), f'space"<{batch}>&[INST]]~b]'
+    exported = good(world.client.get(f"/api/users/{planted.user}/export"))
+    good(world.client.post("/api/import", query_string={"space": space}, json=exported))
+    more = {"recall": "always", "temporary": True}
+    for asking, asked in (
+        ({"user_id": f"reader{batch}", "spaces": [space]}, planted.asked),
+        ({"user_id": planted.user, "space": f"empty{batch}", "person": True}, f"{planted.user}: {planted.asked}"),
+    ):
+        chat(world.client, planted.asked, **asking, **more)
+        head, recalled = of_turn(world.sent()[-1], world.system, asked)
+        assert not head.facts and not head.summary
+        planted.check_recalled(recalled.chats)
+        planted.check_facts(recalled.facts)
+
+
+@batches
 def test_what_a_tool_finds_quotes_every_attempt(world: World, batch: int) -> None:
     planted = world.planted(batch)
     calls = tuple(("conversation_search", {"query": f"kiwi{n}", "limit": 20}) for n in planted.attempts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +12,13 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from cli import register_commands
-from tests.application import rows_of
+from tests.application import rows_of, statements
 from tests.conftest import MakeApp
 from tests.http import append, ask, chat, failed, find, good, read_all, said, stored
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer, at, prompts
+from tests.model_server import ModelServer, Text, ToolCalls, at, prompts
 from tests.openai import answered, talk
+from tests.recall import talker
 from tests.test_auth import with_key
 from tests.test_mcp import told
 
@@ -282,3 +284,208 @@ def test_memory_off_in_a_space(as_person: As, model_server: ModelServer) -> None
     assert good(ada.patch("/api/spaces/team", json={"remember": False}))["remember"] is False
     chat(ada, "Which lockers?", session_id="s", recall="always", **TEAM)
     assert "green" not in str(prompts(model_server)[-1])
+
+
+# -- a turn that reads several memories
+
+
+@pytest.fixture
+def remembered(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
+    """Ada has said one thing for herself and one in each of two spaces, and each of them knows a fact."""
+    app = talker(make_app, model_server, monkeypatch).application
+    client = app.test_client()
+    for who, number in (({"user_id": "ada"}, "1111"), (TEAM, "2222"), ({"space": "company"}, "3333")):
+        append(client, "before", [said(f"The locker code is {number}.")], **who)
+        good(client.post("/api/facts", json={**who, "text": f"Locker number {number[0]} is green"}))
+    return app
+
+
+def opens(app: Flask, user_id: str | None = "ada", **spaces: str) -> FlaskClient:
+    return with_key(app, engine_of(app).keys.create("default", user_id, spaces=spaces)[0])
+
+
+def seen(server: ModelServer) -> set[str]:
+    """Which of the codes and facts the last prompt shows."""
+    sent = str(prompts(server)[-1])
+    codes = {number for number in ("1111", "2222", "3333") if number in sent}
+    assert codes == {4 * number for number in "123" if f"Locker number {number} is green" in sent}
+    return codes
+
+
+ASKED = "What is the locker code?"
+
+
+@pytest.mark.parametrize(
+    ("asking", "shown"),
+    [
+        ({}, {"1111", "2222", "3333"}),
+        ({"spaces": []}, {"1111"}),
+        ({"spaces": ["company"]}, {"1111", "3333"}),
+        (TEAM, {"1111", "2222"}),
+        ({**TEAM, "person": False}, {"2222"}),
+        ({**TEAM, "spaces": ["company", "team"]}, {"1111", "2222", "3333"}),
+        ({"remember": False}, set()),
+        ({**TEAM, "remember": False}, set()),
+    ],
+)
+def test_a_persons_key_reads_what_it_names(
+    remembered: Flask, model_server: ModelServer, asking: dict[str, Any], shown: set[str]
+) -> None:
+    ada = opens(remembered, team="write", company="read")
+    reply = chat(ada, ASKED, session_id="s", **asking)
+    assert seen(model_server) == shown
+    others = {one["space"] for one in reply["memory"]["others"]}
+    named = {"1111": None, "2222": "team", "3333": "company"}
+    assert others == {named[code] for code in shown} - ({"team"} if asking.get("space") else {None})
+
+
+def test_an_application_says_which_memories_a_turn_reads(remembered: Flask, model_server: ModelServer) -> None:
+    client = remembered.test_client()
+    for asking, shown in (
+        ({"user_id": "ada"}, {"1111"}),
+        ({"user_id": "ada", **TEAM}, {"2222"}),
+        ({"user_id": "ada", "person": True, **TEAM}, {"1111", "2222"}),
+        ({"user_id": "ada", "spaces": ["team"]}, {"1111", "2222"}),
+        ({"user_id": "ada", "spaces": ["team"], "temporary": True}, {"1111", "2222"}),
+    ):
+        chat(client, ASKED, **asking)
+        assert seen(model_server) == shown, asking
+    failed(ask(client, ASKED, person=True, **TEAM), 422, "person_needed")
+    failed(ask(client, ASKED, spaces=["a b"]), 422, "invalid_fields")
+    block = good(client.post("/api/recall", json={"message": ASKED, "user_id": "ada", "spaces": ["team"]}))
+    assert "1111" in block["block"] and "2222" in block["block"]
+
+
+def test_a_memory_that_a_key_does_not_open_is_read_by_no_turn(remembered: Flask, model_server: ModelServer) -> None:
+    ada, agent = opens(remembered, team="read"), opens(remembered, None, team="write")
+    asked = len(model_server.requests)
+    assert failed(ask(ada, ASKED, spaces=["company"]), 404, "space_not_found")
+    assert failed(ask(agent, ASKED, person=True, user_id="ada"), 403, "key_of_a_space")
+    assert len(model_server.requests) == asked
+    chat(agent, ASKED, user_id="ada")
+    assert seen(model_server) == {"2222"}
+
+
+def test_each_memory_stands_in_a_block_of_its_own_after_the_prefix(
+    remembered: Flask, model_server: ModelServer
+) -> None:
+    ada = opens(remembered, team="write", company="read")
+    model_server.main.queue("Hello.", "It is one of two.", "I told you.")
+    chat(ada, "Hello there", session_id="s", spaces=[])
+    chat(ada, ASKED, session_id="s", spaces=["team"])
+    first, second = prompts(model_server)[-2:]
+    assert first[0] == second[0], "the prefix stays"
+    quoted = str(second[-1]["content"])
+    (space,) = re.findall(r'<space name="team">\n(.*?)\n</space>', quoted, re.S)
+    assert "2222" in space and "1111" not in space and "<facts>" in space and "company" not in quoted
+    chat(ada, ASKED, session_id="s", **TEAM)
+    (person,) = re.findall(r"<person>\n(.*?)\n</person>", str(prompts(model_server)[-1][-1]["content"]), re.S)
+    assert "1111" in person and "2222" not in person
+
+
+def test_clients_name_the_memories_in_headers(remembered: Flask, model_server: ModelServer) -> None:
+    ada = opens(remembered, team="write", company="read")
+    body = {"model": "m", **talk_in(ASKED)}
+    for headers, shown in (
+        ({}, {"1111", "2222", "3333"}),
+        ({"X-Memory-Spaces": "team"}, {"1111", "2222"}),
+        (IN_TEAM, {"1111", "2222"}),
+        ({**IN_TEAM, "X-Memory-Person": "off", "X-Memory-Spaces": "company, team"}, {"2222", "3333"}),
+    ):
+        good(ada.post("/v1/chat/completions", json=body, headers=headers))
+        assert seen(model_server) == shown, headers
+
+
+def test_the_models_own_searches_look_into_each_memory(remembered: Flask, model_server: ModelServer) -> None:
+    ada = opens(remembered, team="write", company="read")
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "locker code"}),)), "2222")
+    chat(ada, ASKED, session_id="s", recall="tools", spaces=["team"])
+    (result,) = [one["content"] for one in prompts(model_server)[-1] if one["role"] == "tool"]
+    assert "1111" in result and "3333" not in result
+    assert "2222" in re.findall(r'<space name="team">\n(.*?)\n</space>', result, re.S)[0]
+
+
+def test_a_person_whose_memory_is_off_is_not_read(remembered: Flask, model_server: ModelServer) -> None:
+    ada = opens(remembered, team="write")
+    good(ada.patch("/api/users/ada", json={"remember": False}))
+    chat(ada, ASKED, session_id="s", **TEAM)
+    assert seen(model_server) == {"2222"}
+
+
+def test_what_a_turn_shows_of_a_person_never_becomes_the_spaces(remembered: Flask, model_server: ModelServer) -> None:
+    """The mini model, asked for the space's facts, gets no word of it; a fact that it makes of it all the same is
+    refused, and so is one that the main model writes."""
+    ada, bob = (opens(remembered, name, team="write") for name in ("ada", "bob"))
+    jobs = engine_of(remembered).job_queue
+    jobs.run_due(["summary"])
+    stolen = {"text": "Locker code is 1111", "quote": "The locker code is 1111."}
+    model_server.main.queue(ToolCalls((("remember", stolen),)), "I know it.", "I said so.")
+    chat(ada, ASKED, session_id="s", recall="tools", **TEAM)
+    chat(ada, ASKED, session_id="s", **TEAM)
+    assert "1111" in str(prompts(model_server)[-1])
+    model_server.mini.queue(digest_of(fact("Locker code is 1111", 1, stolen["quote"], scope="user")))
+    jobs.run_due(["summary"])
+    read = [one for one in prompts(model_server, "mini") if ASKED in str(one)]
+    assert read and "1111" not in str(read)
+    assert [one["text"] for one in read_all(bob, "/api/facts", **TEAM)] == ["Locker number 2 is green"]
+    assert "1111" not in str(find(bob, "locker code", **TEAM))
+    chat(bob, ASKED, session_id="t", **TEAM)
+    assert seen(model_server) == {"2222"}
+
+
+def test_who_reads_a_turn_in_a_space_does_not_see_the_others_memory(
+    remembered: Flask, model_server: ModelServer
+) -> None:
+    ada, bob = (opens(remembered, name, team="write") for name in ("ada", "bob"))
+    model_server.main.queue("I told you.")
+    reply = chat(ada, ASKED, session_id="s", key="k", **TEAM)
+    assert "1111" in str(reply["memory"]["others"])
+    for reader in (ada, bob):
+        turn = good(reader.get(f"/api/sessions/s/turns/{reply['message_id']}", query_string=TEAM))
+        assert "2222" in str(turn["memory"]) and "1111" not in str(turn) and turn["memory"]["others"] == []
+    again = chat(ada, ASKED, session_id="s", key="k", **TEAM)
+    assert again["id"] == reply["id"] and "1111" in str(again["memory"]["others"]), "a retry is the same person's"
+
+
+def test_a_client_that_goes_on_with_tools_sees_the_same_again(remembered: Flask, model_server: ModelServer) -> None:
+    ada = opens(remembered, team="read")
+    tools = [{"type": "function", "function": {"name": "open", "parameters": {"type": "object", "properties": {}}}}]
+    model_server.main.queue(ToolCalls((("open", {}),)), "Done.")
+    asked: list[Any] = talk_in(ASKED)["messages"]
+    answer = answered(ada, asked, tools=tools)
+    first = prompts(model_server)[-1]
+    answered(
+        ada,
+        [*asked, answer, {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "ok"}],
+        tools=tools,
+    )
+    second = prompts(model_server)[-1]
+    assert "2222" in str(first) and second[: len(first)] == first
+
+
+def test_a_turn_without_spaces_runs_no_statement_for_them(remembered: Flask) -> None:
+    """With them, one for all, and what each memory needs."""
+    database, counts = engine_of(remembered).database, list[int]()
+    ada, alone = opens(remembered, team="write"), opens(remembered)
+    for _ in range(3):
+        for client in (alone, ada):
+            chat(client, "Thank you!", session_id="s")
+    for client in (alone, ada):
+        with statements(database) as sent:
+            chat(client, "Thank you!", session_id="s")
+        counts.append(len(sent))
+        assert ("tuple" in str(sent) or "owners.kind, owners.name" in str(sent)) == (client is ada)
+    assert counts[1] == counts[0] + 1, "small talk: the owners are looked up, their facts are kept"
+
+
+def test_a_day_that_is_spent_is_spent_in_every_space(make_app: MakeApp, model_server: ModelServer) -> None:
+    app = make_app(**at(model_server, daily_tokens=150))
+    client = app.test_client()
+    usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
+    model_server.main.queue(*[Text("Fine.", usage=usage)] * 5)
+    chat(client, "Hello", user_id="ada", **TEAM)
+    chat(client, "Hello", user_id="ada", space="company")
+    assert good(client.get("/api/users/ada"))["tokens_today"] == 200
+    failed(ask(client, "Hello", user_id="ada", space="third"), 429, "daily_tokens_spent")
+    chat(client, "Hello", user_id="bob", **TEAM)
+    failed(ask(client, "Hello", user_id="eve", **TEAM), 429, "daily_tokens_spent")

@@ -32,6 +32,10 @@ USAGE_LOCK_SECONDS = 2.0  # seconds that a charge waits to be written; the clien
 
 _S = SpendingRow.__table__.c
 _SPENT = select(_S.tokens).where(_S.owner_id == bindparam("owner"), _S.day == bindparam("on"))
+_O = OwnerRow.__table__.c
+_ACTING = select(_O.id).where(
+    _O.tenant == bindparam("of_tenant"), _O.kind == "user", _O.name == bindparam("acting", type_=_O.name.type)
+)
 _ADD = Upsert(SpendingRow, ("owner_id", "day"), lambda new: {"tokens": _S.tokens + new.tokens})
 
 
@@ -55,6 +59,22 @@ class Budgets:
             f"stored. The next day begins at {opens:%Y-%m-%d %H:%M} UTC; send it again then.",
             retry_after=(opens - now).total_seconds(),
         )
+
+    def check_acting(self, tx: Transaction | Connection, caller: Caller) -> None:
+        """Run `check` for the person who acts in a space as well: nobody gets more tokens by way of spaces."""
+        if self._limit and caller.space is not None:
+            self.check(tx, tx.scalar(_ACTING, _person(caller)))
+
+    def add_acting_usage(self, tx: Connection, caller: Caller, usage: Usage) -> None:
+        """Count a call in a space for the person who acts there too, in the transaction that stores its result."""
+        if caller.space is None or caller.user_id is None:
+            return
+        person = tx.scalar(_ACTING, _person(caller))
+        if person is None and self._limit:
+            with self._database.orm(tx) as rows:
+                person = self._new_owner(rows, Caller(caller.tenant, caller.user_id))
+        if person is not None:
+            self.add_usage(tx, person, [usage])
 
     def remaining(self, tx: Transaction, owner_id: int) -> float:
         """Return the tokens that are left of the owner's day: infinity without DAILY_TOKENS."""
@@ -85,6 +105,8 @@ class Budgets:
         With a budget, a person without rows becomes an owner, or their temporary turns would be free.
         """
         self._add(usages, lambda tx: owner_of(tx, caller, session_id) or self._new_owner(tx, caller))
+        if caller.space is not None and caller.user_id is not None:
+            self.add_caller_usage_now(Caller(caller.tenant, caller.user_id), None, usages)
 
     def _add(self, usages: Sequence[Usage], owner: Callable[[Transaction], int | None]) -> None:
         if not any(usage.total_tokens for usage in usages):
@@ -101,6 +123,10 @@ class Budgets:
         if caller.owner is None or not self._limit:
             return None
         return find_or_make_owner(tx, caller, self._now()).id
+
+
+def _person(caller: Caller) -> dict[str, str | None]:
+    return {"of_tenant": caller.tenant, "acting": caller.user_id}
 
 
 def spent_today(tx: Transaction | Connection, owner_id: int, now: datetime) -> int:

@@ -210,6 +210,7 @@ def _go_on(
     """Store the message, or find it stored by a turn that broke off, in the session that was taken."""
     request = taken.request
     engine.budgets.check(tx, taken.session.owner_id)
+    engine.budgets.check_acting(tx, request.caller)
     if request.summary_prompt is not None:  # a wrong name is told now, not in a job's log
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
@@ -268,7 +269,7 @@ def _take(
 
 def forgotten(request: TurnRequest) -> TurnRequest:
     """Return the request as one that looks at its session alone, and of which no other session learns."""
-    return replace(request, remember=False, recall="off")
+    return replace(request, remember=False, recall="off", also=())
 
 
 def _find_session(
@@ -399,6 +400,7 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         row = known or engine.sessions.unstored(tx, request.caller)
         session, request = SessionState.of(row), request if row.is_remembered else forgotten(request)
         engine.budgets.check(tx, session.owner_id)
+        engine.budgets.check_acting(tx, request.caller)
     *history, message = (
         Message(
             *(0, session.public_id, position, draft.role, draft.content, engine.now()),

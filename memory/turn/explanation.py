@@ -21,7 +21,7 @@ from memory.recall.endings import read_gists
 from memory.recall.excerpts import truncate_message
 from memory.recall.recall import RecallResult
 from memory.sessions.messages import MESSAGES, QUOTABLE
-from memory.turn.request import MemoryReport, RecallToolCall, ShownText, WrittenFact
+from memory.turn.request import MemoryReport, OtherMemory, RecallToolCall, ShownText, WrittenFact
 from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
@@ -58,19 +58,32 @@ def stored_report(report: MemoryReport) -> dict[str, Any]:
             for call in report.calls
         ],
         **({"written": [[one.action, one.fact_id] for one in report.written]} if report.written else {}),
-        "facts": [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in report.facts],
+        "facts": _stored_facts(report.facts),
         "examples": [example.id for example in report.examples],
-        "excerpts": [
-            {
-                "messages": [message.id for message in excerpt.messages],
-                "hits": list(excerpt.hits),
-                "score": round(excerpt.score, 4),
-                "why": {name: round(part, 4) for name, part in excerpt.why.items()},
-                **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
-            }
-            for excerpt in report.recalled.excerpts
-        ],
+        "excerpts": _stored_excerpts(report.recalled.excerpts),
+        **({"others": list(map(_stored_other, report.others))} if report.others else {}),
     }
+
+
+def _stored_facts(facts: Sequence[Fact]) -> list[list[Any]]:
+    return [[fact.id, *(round(part, 4) for part in vars(fact.score).values())] for fact in facts]
+
+
+def _stored_excerpts(excerpts: Sequence[Excerpt]) -> list[dict[str, Any]]:
+    return [
+        {
+            "messages": [message.id for message in excerpt.messages],
+            "hits": list(excerpt.hits),
+            "score": round(excerpt.score, 4),
+            "why": {name: round(part, 4) for name, part in excerpt.why.items()},
+            **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
+        }
+        for excerpt in excerpts
+    ]
+
+
+def _stored_other(other: OtherMemory) -> dict[str, Any]:
+    return {"space": other.space, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
 
 
 def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
@@ -97,6 +110,10 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         tail_dropped=stored["tail_dropped"],
         calls=tuple(RecallToolCall(**call) for call in calls),
         written=_written(tx, stored.get("written", ())),
+        others=tuple(
+            OtherMemory(other["space"], _facts(tx, other["facts"]), _excerpts(tx, other["excerpts"]))
+            for other in stored.get("others", ())
+        ),
     )
 
 

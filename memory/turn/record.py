@@ -100,6 +100,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
         if any(message.refused is not None for message in turn.new_messages):
             session = _clear_refusals(tx, engine, session, turn.new_messages)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
+        engine.budgets.add_acting_usage(tx, request.caller, finished.usage.spent)
         # A turn that goes on with calls of tools is summarised when it is over.
         engine.sessions.enqueue_follow_ups(
             tx,

@@ -20,7 +20,7 @@ from memory.recall.recall import RecallResult
 from memory.transcripts.matching import conversation_fingerprint
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key
 from models.facts import Fact
-from models.messages import Message, MessageDraft
+from models.messages import Excerpt, Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState
 
@@ -82,6 +82,7 @@ class TurnRequest:
     on_disconnect: what becomes of the reply when the reader leaves: it is finished, or interrupted and kept so far.
     transcript: the whole request of an OpenAI client, whose last user message is `message`.
     block_tokens: the most tokens of a memory block; the caller's own model answers then.
+    also: whose memory the turn reads beside its own: spaces, and the person who acts in one.
     lock_timeout: seconds that each write waits for the database, if not its own limit.
     cancel: ends the reply early when it is cancelled.
     """
@@ -105,6 +106,7 @@ class TurnRequest:
     on_disconnect: Literal["finish", "interrupt"] = "finish"
     transcript: TranscriptRequest | None = None
     block_tokens: int | None = None
+    also: tuple[Caller, ...] = ()
     lock_timeout: float | None = None
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
@@ -196,6 +198,15 @@ class ShownText:
 
 
 @dataclass(frozen=True)
+class OtherMemory:
+    """Memory of another owner that a prompt showed: of a space or, without its name, of the person who acts in one."""
+
+    space: str | None
+    facts: tuple[Fact, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+
+
+@dataclass(frozen=True)
 class MemoryReport:
     """`memory` of a reply.
 
@@ -204,6 +215,7 @@ class MemoryReport:
     profile, overview, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
     tail_dropped: messages that did not fit CONTEXT_TOKENS.
     calls: the model's own, of tools; their words are not stored. written: the facts that it wrote with them.
+    others: what was shown of other memories; the rest is that of the session and its owner.
     """
 
     summary_version: int = 0
@@ -220,6 +232,7 @@ class MemoryReport:
     tail_dropped: int = 0
     calls: tuple[RecallToolCall, ...] = ()
     written: tuple[WrittenFact, ...] = ()
+    others: tuple[OtherMemory, ...] = ()
 
     @property
     def forgets(self) -> bool:

@@ -19,7 +19,7 @@ from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_prompt, object_schema
-from memory.quoting import block, escape, normalize, one_line
+from memory.quoting import block, escape, normalize, one_line, owner_block
 from memory.recall.excerpts import excerpt_block
 from memory.recall.recall import QUERY_CHARS
 from memory.recall.search import SearchScope
@@ -47,14 +47,20 @@ class RecallTools:
     """
 
     def __init__(
-        self, engine: Engine, turn: Turn, scope: SearchScope, settings: Settings, recent: Sequence[Message]
+        self,
+        engine: Engine,
+        turn: Turn,
+        scope: SearchScope,
+        settings: Settings,
+        recent: Sequence[Message],
+        others: Sequence[tuple[str | None, SearchScope]] = (),
     ) -> None:
-        """Make the tools. recent: the earlier messages that the prompt shows."""
+        """Make the tools. recent: the earlier messages that the prompt shows. others: other memories to search."""
         keeps_out = any(message.is_kept_out for message in turn.new_messages)
         may_write = turn.lease is not None and turn.request.remember and not keeps_out
         self.facts = FactTools(engine, turn, (*recent, *turn.new_messages)) if may_write else None
         self._recall = engine.recall
-        self._scope = scope
+        self._scope, self._others = scope, others
         self._settings = settings
         self._zone = zone = turn.request.timezone
         self._rounds = settings.recall_tool_rounds
@@ -125,16 +131,22 @@ class RecallTools:
             params = self._read(call)
             if budget < SEARCH_TOKENS_MIN:
                 raise ToolError("no room is left for more excerpts; answer with what you have.")
-            excerpts = self._search(params, budget - TAG_TOKENS)
+            budget //= 1 + len(self._others)
+            excerpts = self._search(self._scope, params, budget - TAG_TOKENS)
         except ToolError as error:
             return f"Error: {error}", replace(params, error=str(error))
-        blocks, _ = fit_budget(room - TAG_TOKENS, [excerpt_block(one, self._settings.public_url) for one in excerpts])
-        return block("memory", blocks) or NOTHING, replace(params, excerpts=len(blocks))
+        blocks, room = fit_excerpts(room - TAG_TOKENS, excerpts, self._settings.public_url)
+        count = len(blocks)
+        for space, scope in self._others:
+            theirs, room = fit_excerpts(room - TAG_TOKENS, self._search(scope, params, budget - TAG_TOKENS))
+            blocks += [owner_block(space, theirs)] if theirs else []
+            count += len(theirs)
+        return block("memory", blocks) or NOTHING, replace(params, excerpts=count)
 
-    def _search(self, params: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
+    def _search(self, scope: SearchScope, params: RecallToolCall, budget: int) -> tuple[Excerpt, ...]:
         text, limit = (params.query or "")[:QUERY_CHARS], params.limit or self._limit
         query = Query(text, limit, after=params.after, before=params.before, operators=True, nearest=True)
-        return self._recall.search_now(self._scope, query, budget)
+        return self._recall.search_now(scope, query, budget)
 
     def _read(self, call: ToolCall) -> RecallToolCall:
         """Check the call's arguments.  Raises ToolError."""
@@ -166,6 +178,11 @@ def fit_budget(room: int, texts: Sequence[str]) -> tuple[list[str], int]:
             break
         kept.append(text)
     return kept, room
+
+
+def fit_excerpts(room: int, excerpts: Sequence[Excerpt], page: str = "") -> tuple[list[str], int]:
+    """Return the blocks of the excerpts that fit, as `fit_budget` does. page: see `excerpt_block`."""
+    return fit_budget(room, [excerpt_block(excerpt, page) for excerpt in excerpts])
 
 
 def _moment(value: object) -> datetime | None:

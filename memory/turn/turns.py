@@ -109,7 +109,9 @@ class TurnHistory:
                     "without a model, or it was replaced or erased.",
                 )
             turn, refused = found
-            memory = report_of(tx, turn.memory) if turn.memory is not None else None
+            # Not of other memories, which not all who read here may read.
+            own = {**turn.memory, "others": ()} if turn.memory is not None else None
+            memory = report_of(tx, own) if own is not None else None
             return self._info(turn, refused, row, memory)
 
     def stop(self, caller: Caller, session_id: str) -> bool:

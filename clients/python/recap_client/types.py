@@ -590,6 +590,7 @@ class Memory(TypedDict):
     facts: list[ShownFact]
     excerpts: list[Excerpt]
     examples: list[Example]
+    others: list[OtherMemory]
     recall: dict[str, Any]
     written: list[WrittenFact]
     tail: dict[str, int]
@@ -679,6 +680,12 @@ Operation = TypedDict(
         "from": "NotRequired[str]",
     },
 )
+
+
+class OtherMemory(TypedDict):
+    space: str | None
+    facts: list[ShownFact]
+    excerpts: list[Excerpt]
 
 
 class Overview(TypedDict):
