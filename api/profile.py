@@ -53,17 +53,19 @@ def refresh_profile(user_id: str | Whom) -> Any:
     return current_engine().profiles.refresh(caller(user_id))
 
 
-@blueprint.get("/profile/schema", returns=schema.SchemaOfProfiles)
-def get_profile_schema() -> dict[str, Any]:
+@blueprint.get("/profile/schema", query=schema.SchemaQuery, returns=schema.SchemaOfProfiles)
+def get_profile_schema(query: dict[str, Any]) -> dict[str, Any]:
     """Read the JSON Schema of the tenant's profiles"""
-    return {"schema": current_engine().profiles.schema(tenant())}
+    return {"schema": current_engine().profiles.schema(tenant(), query["kind"])}
 
 
-@blueprint.put("/profile/schema", body=schema.SchemaOfProfiles, returns=schema.SchemaOfProfiles)
-def set_profile_schema(body: dict[str, Any]) -> dict[str, Any]:
+@blueprint.put(
+    "/profile/schema", query=schema.SchemaQuery, body=schema.SchemaOfProfiles, returns=schema.SchemaOfProfiles
+)
+def set_profile_schema(query: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """Set the JSON Schema (2020-12) of the tenant's profiles
 
     It is one tree, without references and patterns, and an empty profile fits it. Profiles stay as they are; the next
     change of one drops what the schema refuses.
     """
-    return {"schema": current_engine().profiles.set_schema(whole_tenant(), body["schema"])}
+    return {"schema": current_engine().profiles.set_schema(whole_tenant(), query["kind"], body["schema"])}

@@ -64,5 +64,9 @@ class ProfileRollback(Input):
     version = integer(1, INT32_MAX, required=True)
 
 
+class SchemaQuery(Input):
+    kind = one_of("user", "space", load_default="user", metadata=describe("Whose profiles: of persons, or of spaces."))
+
+
 class SchemaOfProfiles(Input):
     schema = JsonValue(required=True)

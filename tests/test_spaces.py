@@ -489,3 +489,35 @@ def test_a_day_that_is_spent_is_spent_in_every_space(make_app: MakeApp, model_se
     failed(ask(client, "Hello", user_id="ada", space="third"), 429, "daily_tokens_spent")
     chat(client, "Hello", user_id="bob", **TEAM)
     failed(ask(client, "Hello", user_id="eve", **TEAM), 429, "daily_tokens_spent")
+
+
+# -- the profile of an organisation, a project or an agent
+
+
+def test_the_profile_of_a_space_says_what_it_is(app: Flask, as_person: As, model_server: ModelServer) -> None:
+    ada, jobs = as_person("ada", spaces={"team": "write"}), engine_of(app).job_queue
+    chat(ada, "Our team builds kites and ships on Fridays.", session_id="s", **TEAM)
+    kites = fact("The team builds kites", 1, "Our team builds kites", scope="user")
+    patch = {"op": "add", "path": "/purpose", "value": "builds kites", "quote": "Our team builds kites", "source": 1}
+    model_server.mini.queue(digest_of(kites), {"patch": [patch]})
+    jobs.run_due(["summary"])
+    good(ada.post("/api/spaces/team/profile/refresh"))
+    jobs.run_due(["profile"])
+    assert good(ada.get("/api/spaces/team/profile"))["document"] == {"purpose": "builds kites"}
+    asked = str(prompts(model_server, "mini")[-1])
+    assert "profile of a space that several persons share" in asked and "what was decided" in asked
+    chat(ada, "Hello", session_id="t", **TEAM)
+    shown = str(prompts(model_server)[-1])
+    assert "says what several persons share here" in shown and "- purpose: builds kites" in shown
+    failed(ada.get("/api/users/ada/profile"), 404, "user_not_found")
+
+
+def test_profiles_of_spaces_have_a_schema_of_their_own(app: Flask) -> None:
+    client = app.test_client()
+    schema = {"type": "object", "properties": {"motto": {"type": "string"}}, "additionalProperties": False}
+    good(client.put("/api/profile/schema?kind=space", json={"schema": schema}))
+    assert good(client.get("/api/profile/schema?kind=space"))["schema"] == schema
+    assert "home" in good(client.get("/api/profile/schema"))["schema"]["properties"]
+    motto = {"patch": [{"op": "add", "path": "/motto", "value": "Fly"}]}
+    assert good(client.patch("/api/spaces/team/profile", json=motto))["document"] == {"motto": "Fly"}
+    assert client.patch("/api/users/ada/profile", json=motto).status_code == 422

@@ -1138,7 +1138,7 @@ export declare class Operations {
   /** Have the mini model read the new facts about the person now, also after an update has failed. */
   refreshProfile(options?: { user_id?: string }): Promise<Profile>;
   /** Read the JSON Schema of the tenant's profiles. */
-  getProfileSchema(): Promise<SchemaOfProfiles>;
+  getProfileSchema(options?: { kind?: "user" | "space" }): Promise<SchemaOfProfiles>;
   /** Set the JSON Schema (2020-12) of the tenant's profiles. */
   setProfileSchema(schema: any): Promise<SchemaOfProfiles>;
   /** Read the overview as it is, and whether it is being written. */

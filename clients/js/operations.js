@@ -191,8 +191,8 @@ export class Operations {
   refreshProfile(options) {
     return this._send({ method: "POST", path: "/api/users/{user_id}/profile/refresh", query: { ...options }, person: "path" });
   }
-  getProfileSchema() {
-    return this._send({ method: "GET", path: "/api/profile/schema" });
+  getProfileSchema(options) {
+    return this._send({ method: "GET", path: "/api/profile/schema", query: { ...options } });
   }
   setProfileSchema(schema) {
     return this._send({ method: "PUT", path: "/api/profile/schema", body: { schema } });

@@ -53,7 +53,8 @@ from models.store import MODEL, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
-SCHEMAS = ("recap", "schemas")  # under the tenant, with the same key
+SCHEMAS = ("recap", "schemas")  # under the tenant
+_SCHEMA_KEYS = {"user": KEY, "space": "space"}  # by the kind of owner
 PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
 BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads
 
@@ -81,6 +82,27 @@ DEFAULT_SCHEMA: dict[str, Any] = {
         "wishes": {**_LINES, "description": "how they wrote elsewhere that answers should be"},
     },
 }
+SPACE_SCHEMA: dict[str, Any] = {  # of a project, a team, an organisation or an agent
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "names": {**_LINES, "description": "what it is called"},
+        "purpose": {**_LINE, "description": "what it is, and what it is for"},
+        "people": {**_LINES, "description": "who belongs to it or matters to it, each as name and role"},
+        "places": {**_LINES, "description": "where it is, and where its things are kept"},
+        "languages": _LINES,
+        "means": {**_LINES, "description": "tools, products and methods it works with"},
+        "rules": {**_LINES, "description": "what holds for everybody there"},
+        "decisions": {**_LINES, "description": "what was decided and still holds"},
+        "goals": {**_LINES, "description": "what it wants to reach in the long run"},
+        "dates": {**_LINES, "description": "what is due, or happens regularly"},
+    },
+}
+DEFAULT_SCHEMAS = {"user": DEFAULT_SCHEMA, "space": SPACE_SCHEMA}
+OF_SPACE = (
+    "This is the profile of a space that several persons share: a project, a team, an organisation, or an agent. In "
+    "place of a person, write what is said of the space, whoever says it, and nothing about one of them alone."
+)
 
 _OPERATION = {**TEXT, "enum": ["add", "replace", "remove"]}
 ANSWER = object_of(patch=list_of(object_of(op=_OPERATION, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER)))
@@ -138,7 +160,7 @@ class Profiles:
         source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
         with self.database.write() as tx:
             owner = find_or_make_owner(tx, caller, now)
-            schema, item = self._schema(tx, caller), self._item(tx, owner)
+            schema, item = self._schema(tx, caller.tenant, owner.kind), self._item(tx, owner)
             documents.check_version(KEY, expected, item.version if item is not None else 0)
             profile = before = Profile.of(item and item.value).fitting(schema)
             try:
@@ -166,12 +188,12 @@ class Profiles:
             self.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
             return next(iter(self._versions(tx, caller)), ProfileVersion())
 
-    def schema(self, caller: Caller) -> dict[str, Any]:
-        """Return the schema of the tenant's profiles."""
+    def schema(self, caller: Caller, kind: str) -> dict[str, Any]:
+        """Return the schema of the tenant's profiles of this kind of owner, `user` or `space`."""
         with self.database.read() as tx:
-            return self._schema(tx, caller)
+            return self._schema(tx, caller.tenant, kind)
 
-    def set_schema(self, caller: Caller, schema: dict[str, Any]) -> dict[str, Any]:
+    def set_schema(self, caller: Caller, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
         """Set it.  Profiles stay as they are; the next change of one drops what the schema refuses.
 
         Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
@@ -179,7 +201,7 @@ class Profiles:
         check_schema(schema)
         with self.database.write() as tx:
             owner = find_or_make_owner(tx, Caller(caller.tenant), self.now())
-            documents.write(tx, owner.id, Put(SCHEMAS, KEY, schema), self.now(), author="person")
+            documents.write(tx, owner.id, Put(SCHEMAS, _SCHEMA_KEYS[kind], schema), self.now(), author="person")
         return schema
 
     # -- the job
@@ -202,12 +224,13 @@ class Profiles:
                 return False
             self.mini.budgets.check(tx, owner.id)
             tenant = Caller(owner.tenant)
-            schema, item = self._schema(tx, tenant), self._item(tx, owner)
+            schema, item = self._schema(tx, owner.tenant, owner.kind), self._item(tx, owner)
             read = MessageRow.id.in_(sources), *QUOTABLE
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = Profile.of(item and item.value).fitting(schema)
-        instruction = f"{prompt.render()}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        about = f"{prompt.render()}\n\n{OF_SPACE}" if owner.kind == "space" else prompt.render()
+        instruction = f"{about}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
         numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
         document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
         blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
@@ -244,10 +267,10 @@ class Profiles:
         item = self._item(tx, get_user(tx, caller))
         return list(map(ProfileVersion.of, documents.list_versions(tx, item.id, as_of))) if item is not None else []
 
-    def _schema(self, tx: Transaction, caller: Caller) -> dict[str, Any]:
-        owner = find_owner(tx, Caller(caller.tenant))
-        item = documents.read(tx, owner.id, SCHEMAS, KEY, self.now()) if owner is not None else None
-        return item.value if item is not None else DEFAULT_SCHEMA
+    def _schema(self, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
+        owner, key = find_owner(tx, Caller(tenant)), _SCHEMA_KEYS[kind]
+        item = documents.read(tx, owner.id, SCHEMAS, key, self.now()) if owner is not None else None
+        return item.value if item is not None else DEFAULT_SCHEMAS[kind]
 
     def _write(
         self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()

@@ -1301,9 +1301,9 @@ class Operations(ABC):
         """Have the mini model read the new facts about the person now, also after an update has failed."""
         return self.send(Call("POST", "/api/users/{user_id}/profile/refresh", person="path", user_id=user_id))
 
-    def get_profile_schema(self) -> types.SchemaOfProfiles:
+    def get_profile_schema(self, *, kind: Literal["user", "space"] | None = None) -> types.SchemaOfProfiles:
         """Read the JSON Schema of the tenant's profiles."""
-        return self.send(Call("GET", "/api/profile/schema"))
+        return self.send(Call("GET", "/api/profile/schema", query=given(kind=kind)))
 
     def set_profile_schema(self, schema: Any) -> types.SchemaOfProfiles:
         """Set the JSON Schema (2020-12) of the tenant's profiles.
@@ -3733,9 +3733,9 @@ class AsyncOperations(ABC):
         """Have the mini model read the new facts about the person now, also after an update has failed."""
         return await self.send(Call("POST", "/api/users/{user_id}/profile/refresh", person="path", user_id=user_id))
 
-    async def get_profile_schema(self) -> types.SchemaOfProfiles:
+    async def get_profile_schema(self, *, kind: Literal["user", "space"] | None = None) -> types.SchemaOfProfiles:
         """Read the JSON Schema of the tenant's profiles."""
-        return await self.send(Call("GET", "/api/profile/schema"))
+        return await self.send(Call("GET", "/api/profile/schema", query=given(kind=kind)))
 
     async def set_profile_schema(self, schema: Any) -> types.SchemaOfProfiles:
         """Set the JSON Schema (2020-12) of the tenant's profiles.
