@@ -133,8 +133,8 @@ class Analysis:
 
     def content(self, text: str, without: Collection[str] = ()) -> str:
         """Return the words of `text` but stop words and those with a term in `without`; if none is left, `text`."""
-        kept = [word for word in _WRITTEN.findall(text) if (terms := self.words(word)) and terms.isdisjoint(without)]
-        return " ".join(kept) or text
+        written = [(word, terms) for word in _WRITTEN.findall(text) if (terms := self.terms(word))]
+        return " ".join([word for word, terms in written if not without or set(without).isdisjoint(terms)]) or text
 
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""

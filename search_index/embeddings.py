@@ -73,7 +73,7 @@ class WordLlamaEmbedder:
         """
         sums = np.zeros((len(texts), self.dimensions), np.float32)
         for total, text in zip(sums, texts, strict=True):
-            vectors = b"".join(_word_vector(word) if len(word) <= WORD_CHARS else _sum(word) for word in text.split())
+            vectors = b"".join([_word_vector(word) if len(word) <= WORD_CHARS else _sum(word) for word in text.split()])
             np.add.reduce(np.frombuffer(vectors, np.float32).reshape(-1, self.dimensions), axis=0, out=total)
         return sums
 

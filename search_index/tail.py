@@ -39,15 +39,13 @@ class Run(NamedTuple):
     ids: Ints
     columns: Sequence[tuple[bytes, bytes, bytes]]
     segment: Segment
+    nbytes: int
 
     @classmethod
     def of(cls, ids: Ints, columns: Sequence[tuple[bytes, bytes, bytes]]) -> Run:
         """Return the messages with these columns: rows, postings and vectors."""
-        return cls(ids, columns if len(columns) < SMALL else (), Segment.of(*zip(*columns, strict=True)))
-
-    @property
-    def nbytes(self) -> int:
-        return self.segment.nbytes + sum(_COLUMNS_BYTES + sum(map(len, columns)) for columns in self.columns)
+        segment, kept = Segment.of(*zip(*columns, strict=True)), columns if len(columns) < SMALL else ()
+        return cls(ids, kept, segment, segment.nbytes + sum(_COLUMNS_BYTES + sum(map(len, one)) for one in kept))
 
 
 class Tail(NamedTuple):

@@ -22,7 +22,7 @@ from memory.languages import analysis_in
 from memory.llm.json_answers import MiniModel
 from memory.recall import endings, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
-from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
+from memory.recall.gate import BY_MEANING, JUDGED, PERSONAL, gate_for, relevant
 from memory.recall.nearest_summary import find_summaries, nearest_summary
 from memory.recall.search import ALL_KINDS, Matches, Search, SearchFlags, SearchScope, find_matches
 from memory.recall.statements import empty_exchanges, statements
@@ -151,7 +151,8 @@ class Recall:
         query = Query(final.text, self.settings.recall_limit, times=final.times)
         if final.text and plan.prepared is not None:
             query = replace(plan.prepared.query, times=final.times)
-            findings = self._find(tx, scope, plan.prepared._replace(query=query), generation, flags)
+            unasked = _unasked(plan, final)
+            findings = self._find(tx, scope, plan.prepared._replace(query=query), generation, flags, unasked)
         elif final.times:
             findings = self._find_latest(tx, scope, query)
         findings = findings._replace(plan=final)
@@ -174,8 +175,7 @@ class Recall:
         if scope is None:
             return RecallResult((), plan.mode, final.reason, final.kind)
         most = int(plan.budget * final.share)
-        unasked = None if plan.nearest or plan.mode == "always" else VAGUE if final.latest else final.kind
-        excerpts = self._select(findings, scope, most, unasked)
+        excerpts = self._select(findings, scope, most, _unasked(plan, final))
         if final.latest and not any(map(_tells_of_oneself, excerpts)):
             excerpts = ()
         excerpts += nearest_summary(findings.summaries, excerpts, most)
@@ -209,9 +209,16 @@ class Recall:
         return self._select(findings, scope, budget, None)
 
     def _find(
-        self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, generation: str, flags: SearchFlags
+        self,
+        tx: Connection,
+        scope: SearchScope,
+        prepared: PreparedQuery,
+        generation: str,
+        flags: SearchFlags,
+        unasked: str | None = None,
     ) -> Findings:
-        """Search, and load the windows and marks of the hits."""
+        """Search, and load the windows and marks of the hits, unless none can be near enough (see `_near_enough`)."""
+        gate = None if unasked is None or self.mini is not None else BY_MEANING if unasked == VAGUE else PERSONAL
         spare = SPARE * (1 + flags.unhelpful)
         limit = max(prepared.query.limit + spare, reranking.MOST if self.mini else 0)
         query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=self._session_of(scope))
@@ -223,6 +230,7 @@ class Recall:
             generation,
             self.settings.recall_window,
             flags,
+            gate.is_open if gate is not None else bool,
         )
         hit_ids = [hit.message_id for hit in matches.hits]
         marks = marks_on(tx, scope.owner_id, hit_ids) if flags.unhelpful and hit_ids else ()
@@ -314,6 +322,11 @@ class Recall:
             for hit in hits
         ]
         return sorted(demoted, key=lambda hit: -hit.score)
+
+
+def _unasked(plan: PreparedPlan, final: RecallPlan) -> str | None:
+    """Return the kind of a message for which nothing is shown but what is near enough; None: the best is shown."""
+    return None if plan.nearest or plan.mode == "always" else VAGUE if final.latest else final.kind
 
 
 def _tells_of_oneself(excerpt: Excerpt) -> bool:

@@ -7,7 +7,7 @@ the same analysis (test_search_waiting).  Every result was read from the rows a 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
@@ -159,12 +159,14 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
     generation: str,
     window_size: int,
     flags: SearchFlags = ALL_KINDS,
+    may_fit: Callable[[Sequence[Hit]], bool] = bool,
 ) -> Matches:
     """Search the owner's messages in the snapshot of `tx`, and load the hits with their windows.
 
     generation: that of the owner's index, read before the transaction began: a message may be seen twice, never missed.
 
     Messages about the neighbours of an entity that the query names count as hits.
+    may_fit: whether some of the hits may be shown; else there are none, and nothing is loaded.
     """
     owner_id, owner_key = scope.owner_id, scope.owner_key
     unindexed, index_lost = flags.unindexed or find_unindexed(tx, owner_id, generation)
@@ -177,6 +179,8 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
         index_lost = True
         every, _ = find_unindexed(tx, owner_id, NO_INDEX)
         hits = index.search(owner_key, prepared, NO_INDEX, every)
+    if not may_fit(hits):
+        return Matches((), {}, index_lost)
     return Matches(hits, load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size), index_lost)
 
 
