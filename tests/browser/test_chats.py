@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.page import ME, box, fits, messages, session_shown, talk
-from tests.http import said
+from tests.browser.page import ME, box, fits, messages, session_shown, state, talk
+from tests.browser.windows import PHONE, USUAL
+from tests.http import append, said
+from tests.knowledge import digest_of
 from tests.live import Live
+from tests.model_server import ModelServer
 
 
 def chats(page: Page) -> Locator:
@@ -178,6 +183,42 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page: Page, li
     assert session_shown(page) == "long"
     page.get_by_role("button", name="Back to the newest").click()
     expect(messages(page).last).to_contain_text("More talk number 120")
+
+
+@pytest.mark.parametrize("page", [USUAL, PHONE], indirect=True, ids=str)
+def test_a_search_is_narrowed_to_facts_or_summaries_and_to_a_day(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    old = (datetime.now(UTC) - timedelta(days=40)).isoformat()
+    append(live.client, "old", [said("The ferry to Saaremaa was late", created_at=old)], user_id=ME)
+    model_server.mini.queue(*[digest_of(topic="Plans for the ferry")] * 2)
+    talk(live.client, "new", "The ferry to Saaremaa leaves at 7:40", "Noted.")
+    live.settle()
+    state(live, "Takes the ferry every summer")
+    page.goto("/")
+    if page.get_by_role("button", name="Open chats").is_visible():
+        page.get_by_role("button", name="Open chats").click()
+    hits = chats(page).locator(".hit")
+    chats(page).get_by_role("searchbox").fill("ferry")
+    expect(hits.filter(has_text="was late")).to_have_count(1)
+    expect(hits.filter(has_text="leaves at 7:40")).to_have_count(1)
+    chats(page).get_by_label("What to search").select_option("Facts")
+    expect(hits).to_have_count(1)
+    expect(hits).to_contain_text("Takes the ferry every summer")
+    expect(chats(page).get_by_role("heading", name="Facts")).to_be_visible()
+    chats(page).get_by_label("What to search").select_option("Summaries")
+    expect(hits.filter(has_text="Plans for the ferry").first).to_be_visible()
+    expect(hits.filter(has_text="Takes the ferry")).to_have_count(0)
+    fits(page)
+    chats(page).get_by_label("What to search").select_option("Messages")
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    chats(page).get_by_label("From this day on").fill(yesterday.strftime("%Y-%m-%d"))
+    expect(hits.filter(has_text="was late")).to_have_count(0)
+    expect(hits.filter(has_text="leaves at 7:40")).to_have_count(1)
+    chats(page).get_by_label("From this day on").fill("")
+    expect(hits.filter(has_text="was late")).to_have_count(1)
+    hits.filter(has_text="was late").click()
+    expect(page.get_by_role("article").filter(has_text="was late")).to_be_focused()
 
 
 def test_older_chats_come_as_the_list_is_scrolled(page: Page, live: Live) -> None:

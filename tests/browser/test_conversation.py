@@ -26,7 +26,7 @@ from tests.browser.page import (
     stored,
     talk,
 )
-from tests.browser.windows import USUAL, watch_of
+from tests.browser.windows import PHONE, USUAL, watch_of
 from tests.http import good
 from tests.knowledge import digest_of, fact
 from tests.live import Live
@@ -404,6 +404,24 @@ def test_another_reply_is_given_the_image_again(
     expect(page.get_by_role("textbox", name="Your message, changed")).to_have_value("Where is this?")
     expect(page.get_by_text("is not sent again")).to_be_visible()
     assert len(prompts(model_server)) == asked
+
+
+@pytest.mark.parametrize("page", [USUAL, PHONE], indirect=True, ids=str)
+def test_a_message_is_left_out_of_replies_and_used_again(page: Page, live: Live, model_server: ModelServer) -> None:
+    page.goto("/")
+    chat(page, model_server, "The gate code is 4711", "Noted.")
+    first = messages(page).first
+    deed(first, "Leave out of replies")
+    expect(first.get_by_text("Left out: the model no longer reads")).to_be_visible()
+    fits(page)
+    chat(page, model_server, "What is the gate code?", "I do not know.")
+    assert "4711" not in str(prompts(model_server)[-1])
+    page.reload()
+    expect(first.get_by_text("Left out: the model no longer reads")).to_be_visible()
+    deed(first, "Use in replies again")
+    expect(first.get_by_text("Left out")).to_have_count(0)
+    chat(page, model_server, "And what is it now?", "It is 4711.")
+    assert "4711" in str(prompts(model_server)[-1])
 
 
 def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:

@@ -79,6 +79,8 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
     yield "a reply, and why it is so"
     open_panel("memory", "#memory")
     expect(page.locator("#memory .fact")).to_have_count(3)
+    page.locator("#memory .fact-text", has_text="Rosen").click()
+    expect(page.locator("#memory .quote")).to_be_visible()
     press("#memory .fact-text")
     press("#memory .fact-foot button")
     expect(page.locator("#memory .fact-history li").first).to_be_visible()
@@ -159,6 +161,55 @@ def test_every_state_fits_is_accessible_and_speaks_one_language(
             problems += english(page)
         found = dict.fromkeys(problems, state) | found
     assert not found, "\n".join(f"{state}: {problem}" for problem, state in found.items())
+
+
+# Rules that say what a pointer does; and where one might try each, as [rule, x, y], with the middle on top.
+HOVERED = """() => {
+    const flat = (rules) => [...rules].flatMap((rule) => rule.selectorText ? [rule.selectorText]
+        : rule.cssRules && (!rule.media || matchMedia(rule.media.mediaText).matches) ? flat(rule.cssRules) : []);
+    return [...document.styleSheets].flatMap((sheet) => flat(sheet.cssRules)).filter((rule) => rule.includes(":hover"));
+}"""
+PLACES = """(rules) => rules.flatMap((rule) => {
+    const at = rule.includes(":not(:hover") ? "article, .session, .fact, .item" : rule.replaceAll(":hover", ":not(_)");
+    return [...document.querySelectorAll(at)].filter((one) => one.checkVisibility()).map((one) => {
+        const { left, top, width, height } = one.getBoundingClientRect();
+        return [one, rule, left + width / 2, top + height / 2];
+    }).filter(([one, rule, x, y]) => one.contains(document.elementFromPoint(x, y))).slice(0, 4)
+        .map(([one, ...place]) => place);
+})"""
+# What is seen at a place: the look of what is there, and where everything stands.
+LOOK = """([x, y]) => {
+    const path = document.elementsFromPoint(x, y);
+    const near = [...path, ...(path[0]?.closest("article, li") ?? path[0])?.querySelectorAll("*") ?? []];
+    const names = ["color", "backgroundColor", "borderColor", "opacity", "textDecoration", "boxShadow"];
+    const looks = near.map((one) => getComputedStyle(one)).map((style) => names.map((name) => style[name]).join());
+    const all = [...document.querySelectorAll("button, input, select, textarea, p, li, h2, h3, article")];
+    const rects = all.map((one) => one.getBoundingClientRect());
+    return [looks.join("|"), rects.map(({ x, y, right, bottom }) => [x, y, right, bottom].map(Math.round)).join("|")];
+}"""
+
+
+@pytest.mark.parametrize("screen", [USUAL, USUAL.at_night], ids=str)
+def test_everything_that_answers_to_a_pointer_shows_it_and_moves_nothing(
+    browse: Browse, garden: Live, model_server: ModelServer, screen: Screen
+) -> None:
+    page = browse(garden, screen)
+    left: set[str] = set()
+    moved: list[str] = []
+    for number, state in enumerate(states(page, model_server)):
+        left = set(page.evaluate(HOVERED)) if number == 0 else left
+        for rule, x, y in page.evaluate(PLACES, sorted(left)):
+            page.mouse.move(2, 2)
+            before = page.evaluate(LOOK, [x, y])
+            page.mouse.move(x, y)
+            after = page.evaluate(LOOK, [x, y])
+            if before[0] != after[0]:
+                left.discard(rule)
+            page.mouse.move(2, 2)
+            if before[1] != after[1] and before[1] == page.evaluate(LOOK, [x, y])[1]:  # else something was loaded
+                moved.append(f"{state}: {rule} at {x}, {y}")
+    assert not moved, moved
+    assert not left, f"nothing was seen under the pointer of: {left}"
 
 
 CAPTIONS = "time, .when, .badge, .day, .keys-hint, .token-plot, .parts, .deeds, .sessions-list h3, sup"

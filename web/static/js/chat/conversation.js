@@ -207,9 +207,9 @@ async function turnMemory() {
 }
 
 /** Have prompts of the chat leave out a message, or show it again. */
-async function hide({ position: first, position: last }, hidden) {
+async function hide({ id }, hidden) {
   const { sessionId } = thread;
-  await api.post(`${api.sessionPath(sessionId)}/messages/${hidden ? "hide" : "show"}`, { first, last });
+  await api.post(`${api.sessionPath(sessionId)}/messages/${hidden ? "hide" : "show"}`, { ids: [id] });
   await refresh({ sessionId });
 }
 

@@ -56,7 +56,7 @@ export class Message extends Component {
       !temporary && asked && ["retry", () => acts.retry(asked)],
     ];
     const others = [
-      !temporary && holder.may.change && message.position && [hidden ? "show" : "hide", () => acts.hide(message, !hidden)],
+      !temporary && holder.may.change && [hidden ? "show" : "hide", () => acts.hide(message, !hidden)],
       !temporary && holder.may.change && ["erase", () => acts.erase(message)],
     ];
     return [icons.filter(Boolean), others.filter(Boolean)];
