@@ -274,8 +274,9 @@ class Settings(BaseModel):
     none. An example with more is never shown. 0: no examples."""
 
     feedback: Choice[Literal["off", "propose", "auto"]] = "propose"
-    """What a person's feedback changes: `propose`, the mini model proposes a new version of an instruction, which waits
-    until the person accepts it; `auto`, it is used at once; `off`, nothing. Examples are made of it in any case."""
+    """What a person's feedback, and what they ask in talk of every later reply, changes: `propose`, the mini model
+    proposes a new version of an instruction, which waits until the person accepts it; `auto`, it is used at once;
+    `off`, nothing. Examples are made of feedback in any case."""
 
     fact_weights: Annotated[FactWeights, _from_text(parsers.weights)] = FactWeights()
     """The weights of the parts of a fact's score, as `importance:0.4,recency:0.2`."""

@@ -14,8 +14,9 @@ message_versions, hidden_messages    messages in the place of others, and messag
 forgetting  what goes with messages that are erased or replaced
 recall      find earlier messages, decide whether to look for them, feed the search index
 feedback    what a person thinks of a reply, and what it changes
-examples, instructions    good answers to show; named texts beside the system prompt
+examples    good answers to show
 knowledge   facts, summaries and the profile
+instructions    named texts beside the system prompt
 sessions    threads of messages, and which of them a prompt shows word for word
 conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key

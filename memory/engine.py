@@ -33,6 +33,7 @@ from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.facts import Facts
 from memory.knowledge.graph import Graph
+from memory.knowledge.learned_instructions import LearnedInstructions
 from memory.knowledge.overview_job import Overviews
 from memory.knowledge.profile import Profiles
 from memory.knowledge.rules import Rules
@@ -128,6 +129,7 @@ class Engine:
         self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
         self.overviews = Overviews(settings, database, prompts, job_queue, mini, ranking, now)
+        self.instructions = instructions = Instructions(database, now)
         self.summary_job = SummaryJob(
             settings,
             database,
@@ -140,6 +142,7 @@ class Engine:
             self.profiles,
             self.consolidation,
             self.overviews,
+            LearnedInstructions(settings, instructions),
             index,
             mini,
             metrics,
@@ -148,7 +151,6 @@ class Engine:
         self.indexing = Indexing(database, index, facts)
         self.search = Search(database, index, job_queue)
         self.recall = Recall(settings, self.search, mini if settings.rerank == "model" else None)
-        self.instructions = instructions = Instructions(database, now)
         self.feedback = Feedback(settings, database, prompts, job_queue, instructions, mini, now)
         self.examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)

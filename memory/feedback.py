@@ -131,7 +131,7 @@ class Feedback:
             if self.instructions.text_of(tx, row, name) != before:
                 return True
             if proposed is not None:
-                self.instructions.propose(tx, row, name, proposed, item)
+                self.instructions.propose(tx, row, name, proposed, documents.messages_of(tx, item))
                 state = "proposed"
                 if self.settings.feedback == "auto":
                     self.instructions.accept(tx, row, name, MODEL)

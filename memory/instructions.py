@@ -9,6 +9,7 @@ that exchange is erased or replaced, and so do the later versions made from it (
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,17 +18,20 @@ from typing import Any
 
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
+from memory.languages import content_terms
 from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from models import Database, OwnerRow, Transaction
 from models.owners import Caller
-from models.store import OWN, Item, ItemVersion, Namespace, Put
+from models.store import MODEL, OWN, Item, ItemVersion, Namespace, Put
 from schemas.instructions import TEXT_CHARS
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
+_DENIES = re.compile(r"\b(?:never|not|no|don't|stop|nie\w*|nicht|kein\w*|jamais|pas|ne|n'|nunca|mai|non|не)\b", re.I)
 _TEXT = {"type": "string", "maxLength": TEXT_CHARS}
 _PLACE = {"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2}
+LEARNED = "general"  # the instruction that talk adds lines to, and feedback that names none
 SHAPE = object_of(text=_TEXT, sources=list_of(_PLACE))
 PROPOSAL_SHAPE = object_of(text=_TEXT, reason=TEXT, quote=TEXT)
 TOTAL_CHARS = 8_000  # of all instructions of a person or a tenant: every prompt carries them
@@ -128,10 +132,11 @@ class Instructions:
         others = (item for item in documents.list_items(tx, owner.id, NAMESPACE, self.now()) if item.key != name)
         return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
 
-    def propose(self, tx: Transaction, owner: OwnerRow, name: str, proposal: dict[str, str], feedback: Item) -> None:
-        """Store a proposal, in the place of another one, with the sources of the feedback."""
+    def propose(
+        self, tx: Transaction, owner: OwnerRow, name: str, proposal: dict[str, str], sources: Collection[int]
+    ) -> None:
+        """Store a proposal, in the place of another one, with the messages that it rests on."""
         self._drop_proposal(tx, owner, name)
-        sources = documents.messages_of(tx, feedback)
         documents.write(tx, owner.id, Put(PROPOSALS, name, proposal), self.now(), sources=sources)
 
     def accept(self, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
@@ -143,6 +148,31 @@ class Instructions:
         ]
         value = {"text": proposal.value["text"], "sources": [*self._sources(tx, owner, name), *places]}
         return self._write(tx, owner, Put(NAMESPACE, name, value), author, documents.messages_of(tx, proposal))
+
+    def learn(self, tx: Transaction, owner: OwnerRow, line: str, quote: str, message_id: int) -> None:
+        """Propose a line that the person asked for, after those that stand or wait, unless one of them says it.
+
+        It takes the place of a line that it contradicts. Does nothing where there is no room.
+        """
+        waiting = self._item(tx, owner, LEARNED, PROPOSALS)
+        before: str = waiting.value["text"] if waiting is not None else self.text_of(tx, owner, LEARNED)
+        terms, lines = content_terms(line), before.splitlines()
+        if any(content_terms(old) == terms for old in lines):
+            return
+        text = "\n".join([*(old for old in lines if not _is_other_value(old, line)), line])
+        if len(text) > self.room(tx, owner, LEARNED):
+            return
+        quotes, sources = [quote], [message_id]
+        if waiting is not None:
+            quotes.insert(0, waiting.value["quote"])
+            sources += documents.messages_of(tx, waiting)
+        proposal = {"text": text, "reason": "Said in a conversation.", "quote": "\n".join(quotes)}
+        self.propose(tx, owner, LEARNED, proposal, sources)
+
+    def accept_learned(self, tx: Transaction, owner: OwnerRow) -> None:
+        """Take what was learned at once, if it waits."""
+        if self._item(tx, owner, LEARNED, PROPOSALS) is not None:
+            self.accept(tx, owner, LEARNED, MODEL)
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """Return the ids of the items of the caller's own instruction and its proposal. Raises NotFound."""
@@ -198,6 +228,14 @@ class Instructions:
 
     def _item(self, tx: Transaction, owner: OwnerRow, name: str, namespace: Namespace = NAMESPACE) -> Item | None:
         return documents.read(tx, owner.id, namespace, name, self.now())
+
+
+def _is_other_value(old: str, new: str) -> bool:
+    """Return whether two lines say the same but for a name: "Answer in German", "Answer in English"."""
+    before, after = content_terms(old), content_terms(new)
+    names = [{word.lower() for word in line.split()[1:] if word[:1].isupper()} for line in (old, new)]
+    differ = len(before - after) == len(after - before) == 1 and before & after
+    return bool(differ and names[0] - names[1] and names[1] - names[0] and not _DENIES.search(f"{old} {new}"))
 
 
 def check_name(name: str) -> None:

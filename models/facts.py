@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import JSON, ColumnElement, ForeignKey, Index, String, Text, false, text
 from sqlalchemy.ext.hybrid import hybrid_property
@@ -176,3 +176,14 @@ class FactDraft:
     supersedes: tuple[int, ...] = ()
     links: tuple[Relation, ...] = ()
     until: date | None = None
+
+
+class InstructionDraft(NamedTuple):
+    """Hold what the person asks of every later reply, as the mini model proposes it, not yet checked.
+
+    source: the position of the message.
+    """
+
+    text: str
+    source: int
+    quote: str

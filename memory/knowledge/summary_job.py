@@ -53,6 +53,7 @@ from memory.knowledge.fact_writes import (
     delete_with_history,
     supersession_chain,
 )
+from memory.knowledge.learned_instructions import LearnedInstructions
 from memory.knowledge.overview_job import Overviews
 from memory.knowledge.profile import Profiles, remove_values
 from memory.knowledge.rules import Rules
@@ -235,6 +236,7 @@ class SummaryJob:
     profiles: Profiles
     consolidation: Consolidation
     overviews: Overviews
+    learned: LearnedInstructions
     index: SearchIndex
     mini: MiniModel
     metrics: Metrics
@@ -344,6 +346,7 @@ class SummaryJob:
             [one.id for one in messages if one.role == "user" and asks_to_forget(one.content)],
             links=self.settings.links == "on",
             types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
+            instructions=self.learned.may_be_in(messages),
         )
         repair = self.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
         return Batch(session, last, source, prompt, repair, most)
@@ -410,6 +413,7 @@ class SummaryJob:
             counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, now)
             ends = [fact.expires_at for fact in added if fact.expires_at is not None]
             self.rules.schedule_end(tx, session.owner_id, session.tenant, min(ends, default=None))
+            self.learned.propose(tx, session, result.instructions, source.messages)
             sections = replace_texts(result.sections, corrected)
             version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
             version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}

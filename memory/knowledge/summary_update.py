@@ -32,13 +32,14 @@ from memory.llm.json_answers import (
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
-from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, Relation
+from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
 MAX_WORDS = 400
 BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 SUMMARY_FACTS_MAX = 40
+INSTRUCTIONS_MAX = 5
 LINKS_MAX = 8  # of one fact
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
 SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
@@ -64,13 +65,17 @@ _ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
 _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
 
 
-def schema(*, links: bool, types: Sequence[str] = (), forget: bool = False) -> Mapping[str, Any]:
+def schema(
+    *, links: bool, types: Sequence[str] = (), forget: bool = False, instructions: bool = False
+) -> Mapping[str, Any]:
     """Return the JSON Schema of the mini model's answer.
 
     links: with those of facts. types: one of them is named. forget: with the known facts to forget.
+    instructions: with what the person asks of every later reply.
     """
     more = {"links": list_of(_LINK)} if links else {}
     asked = {"forget": list_of(INTEGER)} if forget else {}
+    asked |= {"instructions": list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))} if instructions else {}
     of_type = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
     return object_of(
         summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
@@ -98,13 +103,14 @@ class SummaryUpdate:
 
     whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
     type: the conversation type that the answer names; "": none fits; None: it does not say.
-    forget: ids of the known facts that the person asks to forget.
+    forget: ids of the known facts that the person asks to forget. instructions: what they ask of every later reply.
     """
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
     type: str | None = None
     forget: tuple[int, ...] = ()
+    instructions: tuple[InstructionDraft, ...] = ()
     whole: bool = field(default=False, compare=False)
 
     def forgotten(self, source: SummaryInput) -> set[int]:
@@ -119,6 +125,7 @@ class SummaryInput:
     requests_to_forget: ids of the messages in which the person asks to forget something.
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
+    instructions: the person may ask for something of every later reply.
     """
 
     previous: Sections
@@ -127,6 +134,7 @@ class SummaryInput:
     requests_to_forget: Sequence[int] = ()
     links: bool = False
     types: Sequence[str] = ()
+    instructions: bool = False
 
     def grounding(self, facts_through: int = 0) -> Grounding:
         """Return the check of the facts that are proposed from it."""
@@ -138,7 +146,12 @@ Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAns
 
 
 def prompt_variables(
-    *, first: bool, links: bool = True, types: Sequence[str] = (), forget: bool = False
+    *,
+    first: bool,
+    links: bool = True,
+    types: Sequence[str] = (),
+    forget: bool = False,
+    instructions: bool = False,
 ) -> dict[str, Any]:
     """Return the variables of a summary prompt. first: the conversation has no summary yet."""
     sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
@@ -149,6 +162,7 @@ def prompt_variables(
         "links": links,
         "types": list(types),
         "forget": forget,
+        "instructions": instructions,
     }
 
 
@@ -160,7 +174,11 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
     variables = prompt_variables(
-        first=previous.empty, links=source.links, types=source.types, forget=bool(source.requests_to_forget)
+        first=previous.empty,
+        links=source.links,
+        types=source.types,
+        forget=bool(source.requests_to_forget),
+        instructions=source.instructions,
     )
     instruction = prompt.render(**variables)
 
@@ -190,9 +208,8 @@ def summary_request(instruction: str, source: SummaryInput) -> ModelRequest:
         block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
         block("messages", message_lines(source.messages, numbered=True)),
     )
-    return request_for(
-        instruction, blocks, schema(links=source.links, types=source.types, forget=bool(source.requests_to_forget))
-    )
+    asked = {"forget": bool(source.requests_to_forget), "instructions": source.instructions}
+    return request_for(instruction, blocks, schema(links=source.links, types=source.types, **asked))
 
 
 def read(
@@ -241,16 +258,17 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Su
         return None  # parts of the summary may be missing
     facts = _facts(data.get(listed), messages)
     forget = tuple(_integer(number, 0) for number in _listed(data.get("forget")))
+    instructions = tuple(map(_instruction, _listed(data.get("instructions"))[:INSTRUCTIONS_MAX]))
     of_type = data.get("type")
     kind = of_type.strip() if isinstance(of_type, str) else None
     if isinstance(summary, str | list) and summary:
         text = "\n".join(map(one_line_item, _listed(summary)))
-        return SummaryUpdate(_from_text(text, previous), facts, kind, forget, whole=not repaired)
+        return SummaryUpdate(_from_text(text, previous), facts, kind, forget, instructions, whole=not repaired)
     written = _by_name(summary) if isinstance(summary, dict) else {}
     if not any(section.name in written for section in SECTIONS):
         return None
     sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
-    return SummaryUpdate(limit_size(Sections(**sections)), facts, kind, forget, whole=not repaired)
+    return SummaryUpdate(limit_size(Sections(**sections)), facts, kind, forget, instructions, whole=not repaired)
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
@@ -339,6 +357,13 @@ def _day(value: Any) -> date | None:
         return date.fromisoformat(str(value).strip()[:10])
     except ValueError:
         return None
+
+
+def _instruction(item: Any) -> InstructionDraft:
+    named = _by_name(item) if isinstance(item, Mapping) else {}
+    quote = named.get("quote")
+    text, source = one_line_item(named.get("text")), _integer(named.get("source"), 0)
+    return InstructionDraft(text, source, quote if isinstance(quote, str) else "")
 
 
 def _link(item: Mapping[str, Any]) -> Relation:

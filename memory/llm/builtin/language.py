@@ -35,6 +35,7 @@ _ASKS = patterns("asks") | {
     "own": pattern(lambda language: language.own),
     "keep out": pattern(lambda language: language.keep_out),
     "forget": pattern(lambda language: language.forget),
+    "standing": pattern(lambda language: language.standing),
 }
 _SOUGHT = patterns("sought")
 _SMALL_TALK = pattern(lambda language: language.small_talk)

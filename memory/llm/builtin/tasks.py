@@ -67,7 +67,14 @@ def update_summary(content: str) -> dict[str, Any]:
     first = next((one_line(message.text) for message in messages if message.role == "user"), "")
     sections = replace(sections, topic=sections.topic or first)  # it says something once anything was said
     facts = [asdict(_draft(one)) for one in found]
-    return {"summary": sections.as_dict(), "facts": facts, "forget": [one.known for one in forgotten if one.known]}
+    instructions = [
+        {"text": one_line(sentence), "quote": sentence, "source": one.position}
+        for one in messages
+        for sentence in (sentences(one.text) if one.role == "user" else ())
+        if asks("standing", sentence)
+    ]
+    forget = [one.known for one in forgotten if one.known]
+    return {"summary": sections.as_dict(), "facts": facts, "forget": forget, "instructions": instructions}
 
 
 def _draft(one: Statement) -> FactDraft:

@@ -1,0 +1,78 @@
+"""Instructions learned from talk: what the person asks of every later reply, as the call for the summary reads it.
+
+Invariant: one rests on the person's own words, which ask for something lasting, and repeats nothing that the assistant
+said or the person quoted (test_learned_instructions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from config import Settings
+from memory.instructions import Instructions
+from memory.knowledge.grounding import contains_quote, stems
+from memory.languages import TextPattern, alternatives
+from memory.quoting import own_words, strip_markup
+from models import OwnerRow, Transaction
+from models.facts import InstructionDraft
+from models.messages import Message
+
+TEXT_CHARS_MAX = 300  # of one
+_LASTING = TextPattern(alternatives(lambda language: language.lasting))
+
+
+@dataclass(frozen=True)
+class LearnedInstructions:
+    """Proposes what the mini model has read in messages; takes it at once with FEEDBACK=auto."""
+
+    settings: Settings
+    instructions: Instructions
+
+    def may_be_in(self, messages: Iterable[Message]) -> bool:
+        """Return whether the mini model is asked about these messages."""
+        return self.settings.feedback != "off" and any(map(asks_for_lasting, messages))
+
+    def propose(
+        self, tx: Transaction, session: Any, drafts: Iterable[InstructionDraft], messages: Sequence[Message]
+    ) -> None:
+        """Propose the drafts that stand the check to the person or the space of a session."""
+        learned = checked(drafts, messages, session.facts_through) if self.may_be_in(messages) else ()
+        if not learned or not (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
+            return
+        for draft, message in learned:
+            self.instructions.learn(tx, owner, draft.text, draft.quote, message.id)
+        if self.settings.feedback == "auto":
+            self.instructions.accept_learned(tx, owner)
+
+
+def asks_for_lasting(message: Message) -> bool:
+    """Return whether a message may ask for something of every later reply; the mini model tells whether it does."""
+    is_read = message.role == "user" and message.remembered
+    return is_read and _LASTING.search(own_words(message.content)) is not None
+
+
+def checked(
+    drafts: Iterable[InstructionDraft], messages: Sequence[Message], facts_through: int
+) -> list[tuple[InstructionDraft, Message]]:
+    """Return the drafts that rest on messages that no summary has read before, and the message of each."""
+    sources = {one.position: one for one in messages if one.position > facts_through and asks_for_lasting(one)}
+    found = []
+    for draft in drafts:
+        source = sources.get(draft.source)
+        if source is None or not 0 < len(draft.text) <= TEXT_CHARS_MAX or strip_markup(draft.text) != draft.text:
+            continue
+        own = own_words(source.content)
+        others = [one.content for one in messages if one.role != "user"]
+        others.append(source.content.replace(own, " "))
+        repeated = set[tuple[str, str]]().union(*map(_pairs, others)) - _pairs(own)
+        if draft.quote.strip() and contains_quote(draft.quote, own) and repeated.isdisjoint(_pairs(draft.text)):
+            found.append((draft, source))
+    return found
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    """Return the pairs of consecutive content words of a text."""
+    return set(pairwise(stems(text)))
