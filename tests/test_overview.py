@@ -11,12 +11,16 @@ from flask import Flask
 from app import engine_of
 from config.parsers import when
 from memory.access.owners import get_user
+from memory.erasing import erasing
 from models.owners import Caller
+from tests.application import statements
 from tests.conftest import MakeApp
 from tests.http import Body, append, chat, error, good, read_all, said
+from tests.jobs import jobs_done
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at, prompts
 from tests.overview_cases import CASES, Case
+from tests.traces import SENTINEL, traces_of
 
 _LINE = re.compile(r"^\[(\d+)\] (.*) \(said [\d-]+\)$", re.M)
 
@@ -253,6 +257,37 @@ def test_a_session_and_a_message_take_sentences_of_their_summary(ada: Person) ->
     assert ada.texts() == []
     good(ada.client.delete("/api/users/ada"))
     error(ada.client.get(ada.address), 404)
+
+
+def test_not_a_byte_of_a_forgotten_fact_is_left_in_it(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasing, "GATHER_SECONDS", 0.0)
+    secret, rome = ada.know(f"Ada has a {SENTINEL} at home.", "Ada flies to Rome on 3 June.")
+    ada.write((f"Ada has a {SENTINEL}.", [SENTINEL]), ("Ada flies to Rome.", ["Rome on"]))
+    sent = [(f"Ada has a {SENTINEL}.", [secret]), (f"Rome comes before the {SENTINEL}.", [secret, rome])]
+    good(ada.edit(*({"text": text, "facts": facts} for text, facts in sent)))
+    ada.head()
+    jobs_done(ada.client)
+    assert traces_of(ada.app, SENTINEL) != {}
+    good(ada.client.delete(f"/api/facts/{secret}"))
+    assert ada.texts() == []
+    jobs_done(ada.client, "scrub")
+    assert traces_of(ada.app, SENTINEL) == {}
+
+
+def test_a_turn_runs_no_statement_more_with_it(make_app: MakeApp, model_server: ModelServer) -> None:
+    counts = []
+    for mode in ("off", "manual"):
+        ada = Person(make_app(**at(model_server, overview=when(mode))), model_server)
+        ada.know("Ada flies to Rome on 3 June.")
+        ada.write(("Ada flies to Rome.", ["Rome on"]))
+        for _ in range(3):
+            with statements(ada.engine.database) as made:
+                chat(ada.client, "Which city do I fly to?", session_id="s", user_id="ada", recall="always")
+        counts.append(
+            len([one for one in made if not one.startswith("SELECT jobs.id")])
+        )  # as an index job waits, or not
+        assert ("</overview>" in str(prompts(model_server)[-1][0]["content"])) is (mode == "manual")
+    assert counts == [10, 10]
 
 
 def test_a_chat_that_is_not_to_be_remembered_is_no_source(ada: Person) -> None:

@@ -17,7 +17,7 @@ from tests.browser.windows import watch_of
 from tests.http import said
 from tests.knowledge import digest_of, fact
 from tests.live import Live
-from tests.model_server import ModelServer
+from tests.model_server import Body, ModelServer
 
 
 def facts(page: Page) -> Locator:
@@ -108,6 +108,47 @@ def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(
     expect(facts(page)).to_have_count(4)
     known.get_by_label("Known on this day").fill("2020-01-01")
     expect(facts(page)).to_have_count(0)
+
+
+def test_what_matters_now_is_written_corrected_and_traced_to_its_sources(
+    page: Page, household: Live, model_server: ModelServer
+) -> None:
+    page.goto("/")
+    known = open_manage(page, "In a minute")
+    now = known.get_by_role("list", name="What matters now")
+    expect(known.get_by_text("Nobody has written it yet.")).to_be_visible()
+
+    def answer(body: Body) -> Body:
+        lines = body["messages"][1]["content"].splitlines()
+        at = {line.partition("] ")[2].partition(" (said")[0]: number for number, line in enumerate(lines)}
+        return {"sentences": [{"text": text, "sources": [at[text]]} for text in ("Oven is broken", "Roses need water")]}
+
+    model_server.mini.default = answer
+    known.get_by_role("button", name="Write it now").click()
+    expect(now.get_by_role("listitem")).to_have_count(2)
+    expect(known.get_by_text("Chats do not show it to the model")).to_be_visible()
+    first = now.get_by_role("listitem").filter(has_text="Oven is broken")
+    first.get_by_text("1 source").click()
+    expect(first.get_by_text("“The oven is broken”")).to_be_visible()
+    first.hover()
+    first.get_by_role("button", name="Edit").click()
+    first.get_by_role("textbox").fill("The oven is repaired on Friday.")
+    page.keyboard.press("Enter")
+    edited = now.get_by_role("listitem").filter(has_text="The oven is repaired on Friday.")
+    expect(edited.get_by_text("1 source")).to_be_visible()
+    second = now.get_by_role("listitem").filter(has_text="Roses")
+    second.hover()
+    second.get_by_role("button", name="Forget").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
+    expect(now.get_by_role("listitem")).to_have_count(1)
+    known.get_by_role("button", name="Add a sentence").click()
+    known.get_by_role("textbox").last.fill("The cat is ill.")
+    page.keyboard.press("Enter")
+    expect(now.get_by_role("listitem")).to_have_count(2)
+    fits(page)
+    edited.get_by_text("1 source").click()
+    edited.get_by_text("“The oven is broken”").click()
+    expect(messages(page).first).to_contain_text("The oven is broken")
 
 
 # -- their data as a whole

@@ -70,11 +70,12 @@ function ThisChat({ memory, near, jump }) {
     </div>`;
 }
 
-/** What is known of the person beyond this chat, each as the prompt showed it: profile, instructions, facts, examples. */
-function AboutYou({ memory: { profile, instructions = [], facts, examples = [] }, jump }) {
+/** What is known of the person beyond this chat, each as the prompt showed it: profile, overview, instructions, facts, examples. */
+function AboutYou({ memory: { profile, overview, instructions = [], facts, examples = [] }, jump }) {
   const values = profile?.values ?? [];
   const parts = [
     ["profile", values.map(({ name, value }) => `${titleOf([name])}: ${value}`)],
+    ["overview", overview?.sentences.map(({ text: words }) => words) ?? []],
     ["instructions", instructions.map(({ text: words }) => words)],
     ["facts", facts.map((fact) => html`<${Fact} ...${fact} jump=${jump} />`)],
     ["examples", examples.map(({ input }) => shortened(input, QUOTED))],

@@ -1,10 +1,11 @@
-// What Recap knows about a person, to be read in a minute: who they are, how they want to be answered, the newest facts,
+// What Recap knows about a person, to be read in a minute: what matters now, who they are, how they want to be answered, the newest facts,
 // and what is no longer true.  Each line can be corrected, forgotten and traced to its words; a model may tell it as prose.
 import * as api from "../page/api.js";
 import { Component, Filled, Trouble, html } from "../page/html.js";
 import { render as markdown } from "../page/markdown.js";
 import { FactList } from "../memory/facts.js";
 import Instructions from "../memory/instructions.js";
+import Now from "../memory/now.js";
 import Profile from "../memory/profile.js";
 import { emit, holder, on } from "../page/state.js";
 import { date, randomId, text } from "../page/words.js";
@@ -61,6 +62,7 @@ export class Overview extends Component {
     if (!facts) return html`<${Trouble} ...${trouble} />`;
     return html`<${Trouble} ...${trouble} />
       ${!facts.length && html`<p>${text("dialogs.manage.empty_hint")}</p>`}
+      ${facts.length > 0 && part("now", html`<${Now} facts=${facts} leave=${leave} />`)}
       ${prose && html`<${Filled} class="body md prose" of=${prose} make=${markdown} />`}
       ${facts.length > 0 && !builtin && html`<div class="row"><button disabled=${busy} onClick=${this.tell}>${text("dialogs.overview.tell")}</button></div>`}
       <div class="halves">${facts.length > 0 && part("profile", html`<${Profile} />`)}${part("instructions", html`<${Instructions} />`)}</div>
