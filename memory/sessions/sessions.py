@@ -42,6 +42,7 @@ from models.owners import Caller
 from models.sessions import SessionState
 
 INDEX_DELAY = 30.0  # seconds in which messages gather for one job; meanwhile they are searched as rows
+INDEX_MESSAGES = 200  # of a session, after which it is due at once
 NO_JOBS: Mapping[str, datetime | None] = {}
 
 
@@ -271,7 +272,7 @@ class Sessions:
         tx: Transaction | Connection,
         session: SessionRow | SessionState,
         *,
-        index_delay: float = INDEX_DELAY,
+        index_delay: float | None = None,
         summarise: bool = True,
         prompt: str | None = None,
         due: Mapping[str, datetime | None] = NO_JOBS,
@@ -281,6 +282,8 @@ class Sessions:
         The summary waits for a pause in the talk, unless the next fold needs it.  due: when these jobs are due, by
         kind, as far as it is known.
         """
+        if index_delay is None:  # what waits for the index is counted in each turn, so a long talk has it sooner
+            index_delay = INDEX_DELAY if session.message_count % INDEX_MESSAGES > 1 else 0.0
         jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
         full = summarise and summary_is_urgent(tx, session, self.settings)
         waiting = session.message_count - session.summary_through
