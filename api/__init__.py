@@ -37,6 +37,7 @@ from api import (
     recall,
     responses,
     retention,
+    rules,
     sessions,
     spaces,
     store,
@@ -58,7 +59,7 @@ _RESOURCES = (
     *(chat.blueprint, sessions.blueprint, sessions.turns_blueprint, summaries.blueprint, facts.blueprint),
     *(documents.blueprint, facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint),
     *(profile.blueprint, overview.blueprint, examples.blueprint, users.blueprint, spaces.blueprint),
-    *(retention.blueprint, instructions.blueprint, conversation_types.blueprint, feedback.blueprint),
+    *(retention.blueprint, rules.blueprint, instructions.blueprint, conversation_types.blueprint, feedback.blueprint),
     *(prompts.blueprint, model_server.blueprint, jobs.blueprint, events.blueprint, webhooks.blueprint),
     *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),
 )

@@ -58,6 +58,16 @@ def forget_facts(body: dict[str, Any]) -> Any:
     return erasing.erase_facts(current_engine(), caller(body["user_id"]), body["ids"])
 
 
+@blueprint.post("/facts/review", body=schema.FactReview, returns=schema.ReviewedFacts)
+def review_facts(body: dict[str, Any]) -> Any:
+    """Accept facts that wait for review, and refuse others
+
+    An accepted fact is true from when it was stated, and takes the place of those that it corrects. A refused one is
+    erased; its message stays. Facts that do not wait are skipped. `/api/facts?state=waiting` lists those that do.
+    """
+    return current_engine().review.decide(caller(body["user_id"]), body["accepted"], body["refused"])
+
+
 @blueprint.get("/facts/<int64:fact_id>/history", query=CallerQuery, returns=schema.FactHistory)
 def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""

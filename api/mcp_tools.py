@@ -28,7 +28,7 @@ from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
 from schemas import facts, sessions
-from schemas.facts import TEXT_CHARS_MAX
+from schemas.facts import CATEGORY, TEXT_CHARS_MAX
 from schemas.fields import (
     ID,
     Input,
@@ -40,7 +40,6 @@ from schemas.fields import (
     flat,
     integer,
     limit,
-    one_of,
     page_of,
 )
 
@@ -50,6 +49,7 @@ _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 # Clients compile it as ECMA-262 does, so it says nothing that Python alone understands.
 _PLACE = validate.Regexp(rf"^{ID.pattern}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
 _STRING = {"type": "string"}
+_CATEGORY = describe(f"One of {', '.join(FACT_CATEGORIES)}, or one of the person's own.")
 
 
 class Paged(Input):
@@ -79,14 +79,14 @@ class NewMemory(Input):
         required=True, validate=_TEXT, metadata=describe("One short statement, such as `Is allergic to walnuts`.")
     )
     quote = Text(required=True, validate=_TEXT, metadata=describe("The person's own words that the text rests on."))
-    category = one_of(*FACT_CATEGORIES, load_default="other")
+    category = Text(load_default="other", validate=CATEGORY, metadata=_CATEGORY)
     importance = integer(1, 5, load_default=3, metadata=describe("5: needed in nearly every conversation."))
 
 
 class MemoryChange(MemoryId):
     text = Text(validate=_TEXT, metadata=describe("What is true from now on."))
     quote = Text(validate=_TEXT, metadata=describe("The person's own words that the new text rests on."))
-    category = one_of(*FACT_CATEGORIES)
+    category = Text(validate=CATEGORY, metadata=_CATEGORY)
     importance = integer(1, 5)
 
     @validates_schema

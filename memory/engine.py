@@ -36,6 +36,8 @@ from memory.knowledge.graph import Graph
 from memory.knowledge.learned_instructions import LearnedInstructions
 from memory.knowledge.overview_job import Overviews
 from memory.knowledge.profile import Profiles
+from memory.knowledge.review import Review
+from memory.knowledge.rule_changes import RuleChanges
 from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import Summaries
 from memory.knowledge.summary_job import SummaryJob
@@ -126,10 +128,12 @@ class Engine:
         self.related = RelatedSessions(database, index)
         self.items = Items(database, index, job_queue, now)
         self.summaries = Summaries(settings, database, job_queue, budgets, now)
-        self.profiles = Profiles(settings, database, prompts, job_queue, mini, now)
+        self.profiles = Profiles(settings, database, prompts, job_queue, rules, mini, now)
         self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
         self.overviews = Overviews(settings, database, prompts, job_queue, mini, ranking, now)
         self.instructions = instructions = Instructions(database, now)
+        self.review = Review(database, rules, self.profiles, self.consolidation, now)
+        self.rule_changes = RuleChanges(settings, database, rules, now)
         self.summary_job = SummaryJob(
             settings,
             database,

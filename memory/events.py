@@ -126,8 +126,16 @@ _SOURCES = (
     ),
     _Source(
         *("f", ("fact.created", "fact.corrected")),
-        select(_R.id).join(FactRow).outerjoin(SessionRow, _SESSION.id == _F.session_id),
-        *(_R.id, _R.at, _F.owner_id, case((_R.action == "made", "fact.created"), else_="fact.corrected")),
+        select(_R.id)
+        .join(FactRow)
+        .outerjoin(SessionRow, _SESSION.id == _F.session_id)
+        .where(_F.replaces.is_(None), _R.action != "proposed"),  # else it waits for review, or did
+        *(
+            _R.id,
+            _R.at,
+            _F.owner_id,
+            case((_R.action.in_(("made", "accepted")), "fact.created"), else_="fact.corrected"),
+        ),
         {
             **_OF_SESSION,
             "fact_id": _R.fact_id,

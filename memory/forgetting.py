@@ -52,7 +52,7 @@ def _of_profile(others: Collection[Source], value: Any) -> Any:
         place = Source(source["session_id"], source["position"])
         return place.session_id is not None and place not in others
 
-    profile = Profile.of(value).without(is_removed)
+    profile = Profile.of(value).without(lambda held: is_removed(held.source))
     return asdict(profile) if profile.document else {}
 
 

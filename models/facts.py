@@ -13,6 +13,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.base import NEVER_REUSED, Base, BigId
 
 SELF = "user"
+CATEGORY_CHARS_MAX = 32
 _WITH_LINKS, _WAITING = text("links IS NOT NULL"), text("replaces IS NOT NULL")
 
 
@@ -37,7 +38,7 @@ class FactRow(Base):
     session_id: Mapped[int | None] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), index=True)
     source_message_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), index=True)
     text: Mapped[str] = mapped_column(Text)
-    category: Mapped[str] = mapped_column(String(32))
+    category: Mapped[str] = mapped_column(String(CATEGORY_CHARS_MAX))
     importance: Mapped[int]
     scope: Mapped[str] = mapped_column(String(8))
     quote: Mapped[str] = mapped_column(Text, default="")

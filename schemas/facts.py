@@ -26,6 +26,8 @@ from schemas.fields import (
 
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
+CATEGORY = validate.Regexp(r"^[a-z0-9][a-z0-9_-]{0,31}$", error="Must be a category: 1 to 32 of a-z, 0-9, - and _.")
+_CATEGORY = describe(f"One of {', '.join(FACT_CATEGORIES)}, or a category of the rules (`/api/rules`).")
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
@@ -68,6 +70,7 @@ class Fact(Schema):
     valid_from = UtcDateTime()
     valid_to = UtcDateTime(allow_none=True, metadata=describe("Null while it is true."))
     expires_at = UtcDateTime(allow_none=True, metadata=describe(_ENDS))
+    waiting = fields.Boolean(metadata=describe("It waits for review: no prompt, search or other list has it."))
     superseded_by = fields.Integer(allow_none=True)
     created_at = UtcDateTime()
     proof_count = fields.Function(
@@ -87,14 +90,19 @@ FactPage = page_of(Fact)
 class FactQuery(PageQuery):
     session_id = SessionId(load_default=None)
     q = optional_text(200, least=0, metadata=describe("Words, or parts of words, that the text must contain."))
-    category = one_of(*FACT_CATEGORIES, load_default=None)
+    category = Text(load_default=None, validate=CATEGORY, metadata=_CATEGORY)
     as_of = AS_OF
+    state = one_of(
+        *("valid", "waiting"),
+        load_default="valid",
+        metadata=describe("`waiting`: facts that wait for review, instead of those that are true."),
+    )
 
 
 class FactCreate(CallerQuery):
     session_id = SessionId(load_default=None)
     text = Text(required=True, validate=_TEXT)
-    category = one_of(*FACT_CATEGORIES, load_default="other")
+    category = Text(load_default="other", validate=CATEGORY, metadata=_CATEGORY)
     importance = integer(1, 5, load_default=3)
     pinned = fields.Boolean(load_default=False)
     expires_at = UtcDateTime(load_default=None, allow_none=True, metadata=describe(_ENDS))
@@ -102,7 +110,7 @@ class FactCreate(CallerQuery):
 
 class FactChange(Input):
     text = Text(validate=_TEXT)
-    category = one_of(*FACT_CATEGORIES)
+    category = Text(validate=CATEGORY, metadata=_CATEGORY)
     importance = integer(1, 5)
     scope = one_of("session", "user")
     pinned = fields.Boolean()
@@ -117,6 +125,18 @@ class FactForgetQuery(CallerQuery):
 
 class FactsToForget(CallerQuery):
     ids = Items(integer(1), 1000, least=1, required=True)
+
+
+class FactReview(CallerQuery):
+    accepted = Items(integer(1), 1000, load_default=(), metadata=describe("Ids of facts that wait."))
+    refused = Items(integer(1), 1000, load_default=(), metadata=describe("Ids of facts that wait."))
+
+
+class ReviewedFacts(Schema):
+    """Numbers of the facts that were accepted, and of those that were refused and erased."""
+
+    accepted = fields.Integer()
+    refused = fields.Integer()
 
 
 class FactRevision(Schema):

@@ -57,7 +57,7 @@ _TAGS = {
                 "summaries",
                 "written",
             ),
-            *("instruction", "question", "reply", "feedback"),
+            *("instruction", "question", "reply", "feedback", "kept_out"),
         )
     },
 }

@@ -94,7 +94,7 @@ def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: An
 # What is in a path is added from there: `{session_id}` is a session's id.
 IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
 # What fields for ids are called.
-IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits", "previous_response_id"}
+IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits", "previous_response_id", "accepted", "refused"}
 
 TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/retention": (NO_IDS,),
@@ -186,6 +186,16 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/documents/{document_id}": (BY_USER,),
     "GET /api/documents/{document_id}/passages": (BY_USER,),
     "DELETE /api/documents/{document_id}": (BY_USER,),
+    "POST /api/facts/review": (
+        sends(lists="accepted refused user_id", user_id=USER, accepted=[FACT], refused=[FACT]),
+        sends(lists="accepted", accepted=[FACT]),
+    ),
+    "GET /api/rules": (listing("user_id", user_id=USER),),
+    "PUT /api/rules": (sends("user_id", user_id=USER, topics=["astrology"], close=False),),
+    "POST /api/rules/preview": (sends(lists="user_id", user_id=USER, words=[SECRET]),),
+    "GET /api/rules/versions": (listing("user_id", user_id=USER),),
+    "POST /api/rules/rollback": (sends(user_id=USER, version=1),),
+    "DELETE /api/rules": (BY_USER,),
     "GET /api/users/{user_id}/profile": (NO_IDS,),
     "PATCH /api/users/{user_id}/profile": (
         sends("user_id", patch=[{"op": "add", "path": "/home", "value": "Mine now"}]),
@@ -384,6 +394,7 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
     example = good(client.post("/api/examples", json={"user_id": user, "input": f"Some {drink}?", "output": "Yes."}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
     good(client.put("/api/instructions/tone", json={"user_id": user, "text": f"Be brief about {drink}."}))
+    good(client.put("/api/rules", json={"user_id": user, "topics": [f"other than {drink}"]}))
     good(client.put("/api/conversation-types/diary", json={"user_id": user, "prompt": f"Mention {drink}."}))
     judged = {"user_id": user, "session_id": session, "message_id": turn["message_id"], "instruction": "tone"}
     good(client.post("/api/feedback", json={**judged, "text": f"Less about {drink}."}))
@@ -624,7 +635,7 @@ def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
         ("/retry", "/forget", "{archive_id}/restore")
     )
     late = call.endswith("/forget") or ("/v1/" in call and not call.endswith("/responses"))
-    return erases, late, not call.endswith("/retry"), -call.count("/")
+    return erases, late, not call.endswith("/retry"), -call.count("/") - call.endswith("/rules")
 
 
 # -- what goes from one answer into the next request

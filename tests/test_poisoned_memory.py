@@ -322,6 +322,25 @@ def test_the_mini_model_reads_feedback_as_data(world: World, batch: int) -> None
     assert all(decoded(line) for block in read for line in block.lines) and read[0].lines
 
 
+@batches
+def test_the_mini_model_reads_rules_as_names_of_topics(world: World, batch: int) -> None:
+    attempts, user = world.planted(batch).attempts, f"ruler{batch}"
+    topics = [f"kiwi{n} {attempt[:150]} melon{n}" for n, attempt in attempts.items()]
+    about = [{"name": f"own{n}", "about": f"kiwi{n} {attempt[:150]} melon{n}"} for n, attempt in attempts.items()]
+    good(world.client.put("/api/rules", json={"user_id": user, "topics": topics, "categories": about}))
+    append(world.client, f"ruled{batch}", [said("Hello there.")], user_id=user)
+    world.server.mini.queue(digest_of())
+    world.digest()
+    instruction = world.sent("mini")[-1][0]["content"]
+    block, after = instruction.partition("\n<kept_out>\n")[2].split("\n</kept_out>\n")
+    assert len(block.split("\n")) == len(topics)
+    lines = [line for line in after.split("\n") if line.startswith("- own")]
+    assert len(lines) == len(topics)
+    for line, whole in zip([*block.split("\n"), *lines], [*attempts, *attempts], strict=True):
+        assert f"kiwi{whole} " in line and line.endswith(f" melon{whole}") and decoded(line)
+        assert "<" not in line and ">" not in line
+
+
 def _texts(summary: Any) -> list[str]:
     """All items of a summary in JSON."""
     if isinstance(summary, str):

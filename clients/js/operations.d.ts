@@ -49,6 +49,12 @@ export interface CalledFunction {
   name: string;
   arguments?: string;
 }
+export interface CategoryRule {
+  name: string;
+  keep?: boolean;
+  days?: number | null;
+  about?: string;
+}
 export interface ChatReply {
   id: string;
   object: string;
@@ -70,6 +76,13 @@ export interface ChatUsage {
   estimated: boolean;
   full_history_tokens: number;
   saved_tokens: number;
+}
+export interface ClosedFact {
+  id: number;
+  text: string;
+  category: string;
+  session_id: string | null;
+  valid_from: string;
 }
 export interface Completion {
   id: string;
@@ -254,7 +267,7 @@ export interface ExportedCost {
 export interface ExportedFact {
   id: number;
   text: string;
-  category: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other";
+  category: string;
   importance: number;
   scope: "session" | "user";
   session_id: string | null;
@@ -267,6 +280,7 @@ export interface ExportedFact {
   expires_at: string | null;
   superseded_by: number | null;
   merged: boolean;
+  waiting: boolean;
   created_at: string;
   revisions: ExportedRevision[];
   links: ExportedLink[];
@@ -307,7 +321,7 @@ export interface ExportedRevision {
   action: string;
   author: string;
   text: string;
-  category: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other";
+  category: string;
   importance: number;
   pinned: boolean;
   at: string;
@@ -378,6 +392,7 @@ export interface Fact {
   valid_from: string;
   valid_to: string | null;
   expires_at: string | null;
+  waiting: boolean;
   superseded_by: number | null;
   created_at: string;
   proof_count: number;
@@ -747,6 +762,10 @@ export interface RetentionPolicy {
   sessions?: number | null;
   archive?: boolean;
 }
+export interface ReviewedFacts {
+  accepted: number;
+  refused: number;
+}
 export interface RpcMessage {
   jsonrpc: string;
   id?: any;
@@ -754,6 +773,28 @@ export interface RpcMessage {
   params?: Record<string, any>;
   result?: Record<string, any>;
   error?: Record<string, any>;
+}
+export interface RuleSet {
+  categories: CategoryRule[];
+  topics: string[];
+  words: string[];
+  review: boolean;
+}
+export interface RulesEffect {
+  facts: ClosedFact[];
+  fact_count: number;
+  summaries: number;
+  profiles: number;
+}
+export interface RulesVersion {
+  version: number;
+  rules: RuleSet;
+  in_force: RuleSet;
+  author: string | null;
+  created_at: string | null;
+}
+export interface RulesVersionList {
+  items: RulesVersion[];
 }
 export interface Said {
   role: "user" | "assistant";
@@ -1060,15 +1101,17 @@ export declare class Operations {
   /** Try a summary prompt on this conversation, and store nothing. */
   previewSummary(session_id: string, options?: { space?: string | null; prompt?: string | null; text?: string | null; user_id?: string }): Promise<SummaryPreview>;
   /** List the facts that are true now, or were true at `as_of`. */
-  facts(options?: { space?: string | null; session_id?: string | null; q?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other" | null; as_of?: string | null; user_id?: string }): AsyncGenerator<Fact>;
+  facts(options?: { space?: string | null; session_id?: string | null; q?: string | null; category?: string | null; as_of?: string | null; state?: "valid" | "waiting"; user_id?: string }): AsyncGenerator<Fact>;
   /** Add a fact, to one session or to all sessions of a person. */
-  addFact(text: string, options?: { space?: string | null; session_id?: string | null; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
+  addFact(text: string, options?: { space?: string | null; session_id?: string | null; category?: string; importance?: number; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
   /** Edit or pin a fact. */
-  changeFact(fact_id: number, options?: { text?: string; category?: "identity" | "preference" | "plan" | "event" | "requirement" | "constraint" | "relationship" | "work" | "other"; importance?: number; scope?: "session" | "user"; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
+  changeFact(fact_id: number, options?: { text?: string; category?: string; importance?: number; scope?: "session" | "user"; pinned?: boolean; expires_at?: string | null; user_id?: string }): Promise<Fact>;
   /** Forget a fact, with its history. */
   forgetFact(fact_id: number, options?: { space?: string | null; restore?: boolean; user_id?: string }): Promise<Receipt>;
   /** Forget up to 1,000 facts, with their history. */
   forgetFacts(ids: number[], options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
+  /** Accept facts that wait for review, and refuse others. */
+  reviewFacts(options?: { space?: string | null; accepted?: number[]; refused?: number[]; user_id?: string }): Promise<ReviewedFacts>;
   /** Read how a fact, and the facts that it corrected, changed. */
   factHistory(fact_id: number, options?: { space?: string | null; user_id?: string }): Promise<FactRevisionList>;
   /** List what jobs closed of a space's facts to bring them together, the newest run first. */
@@ -1213,6 +1256,18 @@ export declare class Operations {
   eraseArchive(archive_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Bring an archived session back into memory, and delete the archive. */
   restoreArchive(archive_id: number, options?: { space?: string | null; user_id?: string }): Promise<Imported>;
+  /** Read the person's rules or, without a user_id, the tenant's, which hold for each person. */
+  getRules(options?: { space?: string | null; user_id?: string }): Promise<RulesVersion>;
+  /** Store new rules in the place of the ones before. */
+  putRules(options?: { categories?: CategoryRule[]; topics?: string[]; words?: string[]; review?: boolean; space?: string | null; expected_version?: number | null; close?: boolean | null; user_id?: string }): Promise<RulesVersion>;
+  /** Erase the rules with all of their versions, for good; what they closed stays closed. */
+  deleteRules(options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
+  /** List what rules would close of what is stored; nothing is stored. */
+  previewRules(options?: { categories?: CategoryRule[]; topics?: string[]; words?: string[]; review?: boolean; space?: string | null; user_id?: string }): Promise<RulesEffect>;
+  /** List all versions of the rules, newest first. */
+  listRulesVersions(options?: { space?: string | null; user_id?: string }): Promise<RulesVersionList>;
+  /** Bring an earlier version back, as a new version; it closes nothing. */
+  rollBackRules(version: number, options?: { space?: string | null; user_id?: string }): Promise<RulesVersion>;
   /** List the instructions that the person's prompts show, and those that have a proposal. */
   listInstructions(options?: { space?: string | null; user_id?: string }): Promise<InstructionList>;
   /** Read an instruction, and the proposal that waits for it. */

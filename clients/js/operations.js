@@ -89,6 +89,9 @@ export class Operations {
   forgetFacts(ids, options) {
     return this._send({ method: "POST", path: "/api/facts/forget", body: { ids, ...options }, person: "user_id", repeatable: true });
   }
+  reviewFacts(options) {
+    return this._send({ method: "POST", path: "/api/facts/review", body: { ...options }, person: "user_id" });
+  }
   factHistory(fact_id, options) {
     return this._send({ method: "GET", path: "/api/facts/{fact_id}/history", ids: { fact_id }, query: { ...options }, person: "query" });
   }
@@ -304,6 +307,24 @@ export class Operations {
   }
   restoreArchive(archive_id, options) {
     return this._send({ method: "POST", path: "/api/archives/{archive_id}/restore", ids: { archive_id }, query: { ...options }, person: "query" });
+  }
+  getRules(options) {
+    return this._send({ method: "GET", path: "/api/rules", query: { ...options }, person: "query" });
+  }
+  putRules(options) {
+    return this._send({ method: "PUT", path: "/api/rules", body: { ...options }, person: "user_id" });
+  }
+  deleteRules(options) {
+    return this._send({ method: "DELETE", path: "/api/rules", query: { ...options }, person: "query" });
+  }
+  previewRules(options) {
+    return this._send({ method: "POST", path: "/api/rules/preview", body: { ...options }, person: "user_id" });
+  }
+  listRulesVersions(options) {
+    return this._send({ method: "GET", path: "/api/rules/versions", query: { ...options }, person: "query" });
+  }
+  rollBackRules(version, options) {
+    return this._send({ method: "POST", path: "/api/rules/rollback", body: { version, ...options }, person: "user_id" });
   }
   listInstructions(options) {
     return this._send({ method: "GET", path: "/api/instructions", query: { ...options }, person: "query" });

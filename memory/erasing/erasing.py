@@ -162,6 +162,11 @@ def erase_type(engine: Engine, caller: Caller, name: str) -> Receipt:
     return _erase_documents(engine, caller, lambda tx: engine.types.find(tx, caller, name), name=name)
 
 
+def erase_rules(engine: Engine, caller: Caller) -> Receipt:
+    """Erase the caller's rules of what is kept with their versions. Raises NotFound."""
+    return _erase_documents(engine, caller, lambda tx: engine.rules.find(tx, caller))
+
+
 def _erase_documents(
     engine: Engine, caller: Caller, find: Callable[[Transaction], Collection[int]], **named: Any
 ) -> Receipt:

@@ -32,6 +32,7 @@ from memory.knowledge.grounding import (
     stems,
     words_of,
 )
+from memory.knowledge.rule_set import Decision, RuleSet
 from memory.knowledge.supersession import find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import SELF, Fact, FactDraft, FactRevision, Relation
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
 _FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "merged_facts")]
 _DRAFTED = ("text", "quote", "category", "importance", "scope")
+_PERSONAL = ("superseded", "excluded")
 _REVISED = ("text", "category", "importance", "pinned")
 
 FACTS = select(
@@ -161,11 +163,30 @@ def change_fact(
     mark_changed(tx, owner_ids)
 
 
+def waits(since: datetime, replaces: Iterable[int] = ()) -> dict[str, Any]:
+    """Return the columns of a fact that waits for review: no time has it, until it is accepted."""
+    return {"valid_to": since, "replaces": list(replaces)}
+
+
+def find_waiting(tx: Transaction, owner_id: int, rules: RuleSet) -> list[Fact]:
+    """Return the facts of an owner that wait for review, if the rules ask for one."""
+    waiting = FACTS.where(FactRow.owner_id == owner_id, FactRow.waiting)
+    return [Fact(*row) for row in tx.execute(waiting)] if rules.review else []
+
+
+def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetime) -> None:
+    """Let a fact that waits be valid from when it was stated, in the place of the ones that it supersedes."""
+    is_pinned = fact.pinned or any(old.pinned for old in superseded)
+    change_fact(tx, fact.id, now, "accepted", valid_to=None, replaces=None, pinned=is_pinned)
+    for old in superseded:
+        invalidate(tx, old.id, now, by=fact)
+
+
 def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
-    """Store a fact that a person states; return its id."""
+    """Store a fact that a person states, or one that `waits`; return its id."""
     row = {**columns, "owner_id": owner_id, "valid_from": now, "created_at": now}
     fact_id: int = tx.execute(_INSERT, row).scalar_one()
-    _save_revision(tx, [fact_id], "made", "person", now)
+    _save_revision(tx, [fact_id], "made" if row.get("replaces") is None else "proposed", "person", now)
     mark_changed(tx, [owner_id])
     return fact_id
 
@@ -181,11 +202,11 @@ def invalidate(
 ) -> None:
     """Invalidate a fact from `until` or now.
 
-    action: `superseded` by a person, or one of consolidation's. by: the fact that replaces it; its `valid_from` then
-    counts.
+    action: `superseded` or `excluded` by a person, or one of a job's. by: the fact that replaces it; its `valid_from`
+    then counts.
     """
     columns = _invalid(by.valid_from if by is not None else until or now, by, is_merged=action == "merged")
-    change_fact(tx, fact_id, now, action, "person" if action == "superseded" else "model", **columns)
+    change_fact(tx, fact_id, now, action, "person" if action in _PERSONAL else "model", **columns)
 
 
 def _invalid(until: datetime, by: Fact | None, *, is_merged: bool = False) -> dict[str, Any]:
@@ -214,58 +235,82 @@ def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
     invalidate(tx, fact.id, now, "merged", by=into)
 
 
-def add_proposed(
+def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, and when
     tx: Transaction,
     session: Row[Any] | SessionRow,
     drafts: Sequence[FactDraft],
     grounding: Grounding,
     known: Iterable[Fact],
+    rules: RuleSet,
     now: datetime,
 ) -> tuple[dict[str, int], dict[Fact, str], list[Fact]]:
-    """Store the drafts that are grounded in what the model was shown, and invalidate the facts they correct.
+    """Store the drafts that are grounded and that the rules let in, and invalidate the facts they correct.
 
     session: its ids, and its owner's. known: the facts that are valid now.  A draft that only repeats them is not
     stored. Return counts of what became of the drafts, the new words of each fact that was corrected, and the new
-    facts.
+    facts, last those that wait for review.
     """
     valid = {fact.id: fact for fact in known}
-    words = {fact.id: words_of(fact) for fact in valid.values()} if drafts else {}
-    repeated, refused, added = 0, list[str](), list[Fact]()
+    stated = (*valid.values(), *find_waiting(tx, session.owner_id, rules))
+    words = {fact.id: words_of(fact) for fact in stated} if drafts else {}
+    repeated, refused, added, waiting = 0, list[str](), list[Fact](), list[Fact]()
     corrected: dict[Fact, str] = {}
     for draft in drafts:
         try:
             source = grounding.check(draft)
+            decision = decide(draft, source, rules)
         except Ungrounded as reason:
             refused.append(str(reason))
             continue
         if is_duplicate(draft.text, frozenset[str]().union(*words.values())):
             repeated += 1
             continue
-        draft = replace(draft, links=grounding.links(draft, source))
+        draft = replace(draft, links=grounding.links(draft, source), category=decision.category)
         superseded = find_superseded(tx, draft, source, valid.values())
         columns = {name: getattr(draft, name) for name in _DRAFTED}
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays when a fact is corrected
-        columns["expires_at"] = _last_moment(draft, source)
+        columns["expires_at"] = decision.expires_at
         columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
         row = {**columns, "owner_id": session.owner_id, "session_id": session.id}
         row["links"] = list(map(vars, draft.links)) or None
+        row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
         new = Fact(id=tx.execute(_INSERT, row).scalar_one(), session_id=session.public_id, **columns)
+        words[new.id] = words_of(new)
+        if decision.waits:
+            waiting.append(replace(new, waiting=True))
+            continue
         for old in superseded:
             tx.execute(update(FactRow.__table__).where(_F.id == old.id).values(_invalid(new.valid_from, new)))
             del words[old.id]
             corrected[valid.pop(old.id)] = draft.text
-        valid[new.id], words[new.id] = new, words_of(new)
+        valid[new.id] = new
         added.append(new)
-    if added:
-        _save_revision(tx, [fact.id for fact in added], "made", "model", now)
-        if corrected:
-            _save_revision(tx, [fact.id for fact in corrected], "superseded", "model", now)
-            overview.outdate_facts(tx, session.owner_id, [fact.id for fact in corrected], now)
-        mark_changed(tx, [session.owner_id])
+    _record(tx, session.owner_id, {"made": added, "proposed": waiting, "superseded": [*corrected]}, now)
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
-    return counts, corrected, added
+    counts |= {"waiting": len(waiting)} if waiting else {}
+    return counts, corrected, [*added, *waiting]
+
+
+def _record(tx: Transaction, owner_id: int, changed: Mapping[str, Sequence[Fact]], now: datetime) -> None:
+    """Store revisions of facts that a model changed, by the action, and let go of what is kept of them."""
+    for action, facts in changed.items():
+        if facts:
+            _save_revision(tx, [fact.id for fact in facts], action, "model", now)
+    if changed["superseded"]:
+        overview.outdate_facts(tx, owner_id, [fact.id for fact in changed["superseded"]], now)
+    if changed["made"]:
+        mark_changed(tx, [owner_id])
+
+
+def decide(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:
+    """Return what becomes of a draft. Raises Ungrounded for what the rules keep out."""
+    since, ends = source.created_at, _last_moment(draft, source)
+    decision = rules.decide(draft.category, draft.text, draft.quote, since=since, ends=ends, by_model=True)
+    if decision.refused:
+        raise Ungrounded(decision.refused)
+    return decision
 
 
 def _last_moment(draft: FactDraft, source: Message) -> datetime | None:

@@ -26,11 +26,13 @@ from memory.knowledge.fact_writes import (
     as_revision,
     change_fact,
     count_recalls,
+    decide,
     delete_with_history,
     in_scope,
     relations_within,
     supersession_chain,
     valid_at,
+    waits,
 )
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.knowledge.profile import remove_values
@@ -88,16 +90,18 @@ class Facts:
         q: str | None = None,
         category: str | None = None,
         as_of: datetime | None = None,
+        state: str = "valid",
         cursor: str | None = None,
         limit: int = 50,
     ) -> Page[Fact]:
         """Return what is valid now (or was at `as_of`), newest first, each with its score without a message.
 
         session_id: only that session's facts and those its person has everywhere.
+        state: "waiting" for what waits for review instead.
         q: only facts whose text has all of its words, or parts of words.  Raises NotFound.
         """
-        query = _of_caller(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
-        query = query.where(valid_at(as_of))
+        query = facts_of(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
+        query = query.where(FactRow.waiting if state == "waiting" else valid_at(as_of))
         if category is not None:
             query = query.where(FactRow.category == category)
         with self._database.read() as tx:
@@ -109,18 +113,21 @@ class Facts:
         page = page_of(facts, limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
 
-    def add(self, caller: Caller, *, session_id: str | None = None, **columns: Any) -> Fact:
+    def add(self, caller: Caller, *, session_id: str | None = None, by_model: bool = False, **columns: Any) -> Fact:
         """Store a fact that the person states, for one session or (without) for all of theirs.
 
-        Raises NotFound, and InvalidRequest when neither a session nor a user is named.
+        by_model: a model found it; it waits for review where the rules say so.
+        Raises NotFound, and InvalidRequest for what the rules keep out and when neither a session nor a user is named.
         """
         now = self._now()
         with self._database.write() as tx:
             owner, session = owner_and_session(tx, caller, session_id)
             owner = owner or find_or_make_owner(tx, caller, now)
+            decision = self._rules.decide(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
+            columns |= {"expires_at": decision.expires_at, **(waits(now) if decision.waits else {})}
             columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
             fact_id = add_fact(tx, owner.id, now, **columns)
-            self._rules.schedule_end(tx, owner.id, owner.tenant, columns.get("expires_at"))
+            self._rules.schedule_end(tx, owner.id, owner.tenant, decision.expires_at)
             fact = Fact(*tx.execute(FACTS.where(FactRow.id == fact_id)).one())
         return self.ranking.scored([fact], "", now)[0]
 
@@ -150,19 +157,21 @@ class Facts:
         """
         known = self._check_quote(caller, text, quote)
         same = next((fact for fact in known if is_duplicate(text, words_of(fact))), None)
-        return same or self.add(caller, text=text, quote=quote, **columns)
+        return same or self.add(caller, text=text, quote=quote, by_model=True, **columns)
 
     def add_said(
         self, tx: Transaction, session: SessionRow, draft: FactDraft, messages: Sequence[Message], known: Sequence[Fact]
     ) -> tuple[Fact | None, Collection[Fact]]:
         """Store what the person said in one of these messages of a session, as a summary does.
 
-        The newest summaries and the profile say it instead of the facts that it corrects. Return the fact, None where
-        it is known, and the corrected ones. Raises Ungrounded.
+        It may wait for review. The newest summaries and the profile say it instead of the facts that it corrects.
+        Return the fact, None where it is known, and the corrected ones. Raises Ungrounded.
         """
         grounding = Grounding(messages, [fact.text for fact in known])
-        grounding.check(draft)
-        _, corrected, added = add_proposed(tx, session, [draft], grounding, known, self._now())
+        rules = self._rules.of(tx, session.owner_id, session.tenant)
+        decide(draft, grounding.check(draft), rules)
+        _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, self._now())
+        self._rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
         if corrected:
             of_owner = SessionRow.owner_id == session.owner_id
             replace_texts_in_newest(tx, of_owner, corrected, "correction", self._settings, self._now())
@@ -186,14 +195,19 @@ class Facts:
                     param="scope",
                 )
             old, columns, now = as_fact(row, session_id), dict(changes), self._now()
-            new = replace(old, **changes)
+            if changes.keys() & {"text", "category", "expires_at"}:
+                since, now_says = now if "text" in changes else old.valid_from, {**vars(old), **changes}
+                place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
+                decision = self._rules.decide(*place, now_says, since=since, has_new_category=is_new)
+                columns["expires_at"] = decision.expires_at
+            new = replace(old, **columns)
             if new.text != old.text:
                 new = replace(new, valid_from=now)  # nothing that was said earlier takes the new words back
                 relations = relations_within(as_relations(row.links), new.text)
                 columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
             if changes:
                 change_fact(tx, row.id, now, **columns)
-            self._rules.schedule_end(tx, row.owner_id, caller.tenant, changes.get("expires_at"))
+            self._rules.schedule_end(tx, row.owner_id, caller.tenant, columns.get("expires_at"))
             if new.text != old.text:
                 where = (
                     SessionRow.id == row.session_id if new.scope == "session" else SessionRow.owner_id == row.owner_id
@@ -264,7 +278,7 @@ def _with_merged(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
     return [replace(fact, merged_facts=tuple(others)) for fact, others in zip(facts, newest, strict=True)]
 
 
-def _of_caller(caller: Caller) -> Select[Any]:
+def facts_of(caller: Caller) -> Select[Any]:
     """Return a query for the caller's facts, each with its session's public id."""
     query = visible_to(select(FactRow, SessionRow.public_id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
     return query.outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
@@ -272,7 +286,7 @@ def _of_caller(caller: Caller) -> Select[Any]:
 
 def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
     """Return a caller's fact and the public id of its session.  Raises NotFound."""
-    found = tx.execute(for_update(tx, _of_caller(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
+    found = tx.execute(for_update(tx, facts_of(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
     if found is None:
         raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
     return found[0], found[1]

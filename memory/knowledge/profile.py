@@ -11,6 +11,7 @@ Invariants [test_profile, test_erasing]:
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -27,7 +28,7 @@ from memory.jobs import JobQueue, scheduled_requests
 from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
-from memory.knowledge.summary_update import BATCH_TOKENS
+from memory.knowledge.rules import Rules
 from memory.llm.json_answers import (
     INTEGER,
     TEXT,
@@ -56,6 +57,7 @@ NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant
 _SCHEMA_KEYS = {"user": KEY, "space": "space"}  # by the kind of owner
 PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
+BATCH_TOKENS = 6_000  # of messages in one call, so that a small model can read them
 BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads
 
 SCHEMA_BYTES = 16_000
@@ -133,6 +135,7 @@ class Profiles:
     database: Database
     prompts: Prompts
     job_queue: JobQueue
+    rules: Rules
     mini: MiniModel
     now: Callable[[], datetime]
 
@@ -168,6 +171,11 @@ class Profiles:
                     profile = profile.patched(operation, source, schema)
             except InvalidAnswer as problem:
                 raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
+            rules = self.rules.of(tx, owner.id, owner.tenant)
+            if any(
+                rules.keeps_out(f"{value.name} {value.value}") for value in profile.values() if not before.has(value)
+            ):
+                raise InvalidRequest("kept_out", "The rules of what is kept keep a new value out. Nothing was stored.")
             _invalidate_facts(tx, owner, before, profile, now)
             return self._write(tx, owner, profile, "person")
 
@@ -227,16 +235,20 @@ class Profiles:
             schema, item = self._schema(tx, owner.tenant, owner.kind), self._item(tx, owner)
             read = MessageRow.id.in_(sources), *QUOTABLE
             messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
+            rules = self.rules.of(tx, owner.id, owner.tenant)
+            if rules.review:
+                messages = _accepted_words(tx, owner, messages)
             prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
         before = Profile.of(item and item.value).fitting(schema)
-        about = f"{prompt.render()}\n\n{OF_SPACE}" if owner.kind == "space" else prompt.render()
-        instruction = f"{about}\n\nThe JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
+        shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+        instruction = "\n\n".join(filter(None, (*about, shape)))
         numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
         document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
         blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 
         def usable(text: str) -> tuple[Profile, set[int]]:
-            return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema)
+            return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules)
 
         try:
             profile, used = self.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value
@@ -335,6 +347,15 @@ def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
     return sources, through
 
 
+def _accepted_words(tx: Transaction, owner: OwnerRow, messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with nothing but what facts quote that do not wait for review."""
+    quotes: dict[int | None, list[str]] = defaultdict(list)
+    valid = FactRow.owner_id == owner.id, FactRow.source_message_id.in_([message.id for message in messages])
+    for source, quote in tx.execute(select(FactRow.source_message_id, FactRow.quote).where(*IN_ALL_SESSIONS, *valid)):
+        quotes[source].append(quote)
+    return [message._replace(content="\n".join(quotes[message.id])) for message in messages]
+
+
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
     """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay."""
     item = documents.read(tx, owner_id, NAMESPACE, KEY, now)
@@ -350,7 +371,7 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: 
         )
     ]
     if sources:
-        left = asdict(profile.without(lambda source: source in sources))
+        left = asdict(profile.without(lambda value: value.source in sources))
         documents.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="erasure")
 
 

@@ -24,6 +24,7 @@ from jsonpointer import JsonPointerException
 from jsonschema import Draft202012Validator
 
 from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, plain_apostrophes, stems
+from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.knowledge.supersession import CORRECTS
 from memory.llm.json_answers import InvalidAnswer
 from models.facts import FactDraft
@@ -87,9 +88,9 @@ class Profile:
         names = [name for name, value in self.document.items() if fits({name: value})]
         return Profile({name: self.document[name] for name in names}, {name: self.sources[name] for name in names})
 
-    def without(self, is_source: Callable[[Mapping[str, Any]], bool]) -> Profile:
-        """Return the profile without the values of some sources, and without what is empty."""
-        kept = _kept(self.document, self.sources, is_source)
+    def without(self, is_gone: Callable[[Value], bool]) -> Profile:
+        """Return the profile without some values, and without what is empty."""
+        kept = _kept(self.document, self.sources, is_gone)
         return Profile(*kept) if kept else Profile()
 
     def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> Profile:
@@ -116,7 +117,11 @@ class Profile:
 
 
 def apply_patch(
-    profile: Profile, operations: Sequence[Operation], messages: Sequence[Message], schema: Mapping[str, Any]
+    profile: Profile,
+    operations: Sequence[Operation],
+    messages: Sequence[Message],
+    schema: Mapping[str, Any],
+    rules: RuleSet = EVERYTHING,
 ) -> tuple[Profile, set[int]]:
     """Return the profile with what a model's operations say, and the ids of the messages that this rests on.
 
@@ -137,6 +142,9 @@ def apply_patch(
             continue
         lost = [each for each in profile.values() if not after.has(each)]
         added = [f"{each.name} {each.value}" for each in after.values() if not profile.has(each)]
+        if added and rules.keeps_out(*added, quote):
+            log.info("an addition to a profile is left out: its topic is kept out of memory")
+            continue
         try:
             for text in added or [quote]:
                 grounding.check(FactDraft(text, operation["source"], quote))
@@ -182,12 +190,15 @@ def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[
         yield from _values(item, sources[key], (*place, key))
 
 
-def _kept(value: Any, sources: Any, is_source: Callable[[Mapping[str, Any]], bool]) -> tuple[Any, Any] | None:
+def _kept(
+    value: Any, sources: Any, is_gone: Callable[[Value], bool], place: tuple[str | int, ...] = ()
+) -> tuple[Any, Any] | None:
     """Return what is left of a value and its sources; None when that is nothing."""
     if not isinstance(value, dict | list):
-        return None if is_source(sources) else (value, sources)
+        return None if is_gone(Value(place, value, sources)) else (value, sources)
     parts = value.items() if isinstance(value, dict) else enumerate(value)
-    kept = [(key, *pair) for key, item in parts if (pair := _kept(item, sources[key], is_source)) is not None]
+    pairs = ((key, _kept(item, sources[key], is_gone, (*place, key))) for key, item in parts)
+    kept = [(key, *pair) for key, pair in pairs if pair is not None]
     if not kept:
         return None
     if isinstance(value, dict):

@@ -12,6 +12,7 @@ Invariants:
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,7 @@ from memory.knowledge.fact_writes import (
 from memory.knowledge.learned_instructions import LearnedInstructions
 from memory.knowledge.overview_job import Overviews
 from memory.knowledge.profile import Profiles, remove_values
-from memory.knowledge.rules import Rules
+from memory.knowledge.rules import STORED, Rules, rules_in_force
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import (
     BATCH_TOKENS,
@@ -137,8 +138,9 @@ _TEXTS = union_all(
         _I.namespace == conversation_types.STORED_NAMESPACE,
         or_(_I.expires_at.is_(None), _I.expires_at > bindparam("now", type_=_I.expires_at.type)),
     ),
+    select(literal("rules"), _I["key"], _I.owner_id, cast(_I.value, Text)).where(*STORED),
 ).subquery()
-"""The stored prompts of these names, and the names of the types of the person and the tenant."""
+"""The stored prompts of these names, the names of the types of the person and the tenant, and the rules of both."""
 
 _FIRST_MESSAGE = select(_M.content).where(_M.session_id == _S.id, *QUOTABLE, _M.role == "user").order_by(_M.position)
 
@@ -332,6 +334,9 @@ class SummaryJob:
     ) -> Batch | None:
         """Return the next messages after position `through`, so many at most; None when there are none."""
         session, most = rows[0], most or BATCH_MESSAGES
+        rules = rules_in_force(
+            {row.version == session.owner_id: json.loads(row.text) for row in rows if row.kind == "rules"}
+        )
         messages, last = _read_messages(tx, session.id, through, most), session.message_count
         if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > self.now():
             last = messages.pop().position - 1  # a turn is about to answer it
@@ -340,13 +345,14 @@ class SummaryJob:
         known = self.current_facts.read(tx, session.owner_id, session.id, session.facts_revision)
         text = " ".join(message.content for message in messages)
         source = SummaryInput(
-            Sections.from_dict(sections) if sections else Sections(),
+            rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
             tuple(messages),
             self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
             [one.id for one in messages if one.role == "user" and asks_to_forget(one.content)],
             links=self.settings.links == "on",
             types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
             instructions=self.learned.may_be_in(messages),
+            rules=rules,
         )
         repair = self.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
         return Batch(session, last, source, prompt, repair, most)
@@ -410,11 +416,11 @@ class SummaryJob:
             drafts += drafts_asked_for(source.messages, drafts)
             known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
             grounding = source.grounding(session.facts_through)
-            counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, now)
-            ends = [fact.expires_at for fact in added if fact.expires_at is not None]
-            self.rules.schedule_end(tx, session.owner_id, session.tenant, min(ends, default=None))
+            rules = self.rules.of(tx, session.owner_id, session.tenant)  # they may have changed meanwhile
+            counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, now)
+            self.rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
             self.learned.propose(tx, session, result.instructions, source.messages)
-            sections = replace_texts(result.sections, corrected)
+            sections = rules.kept_of(replace_texts(result.sections, corrected))
             version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
             version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}
             version |= {"author": "model", "model": answer.model, "prompt": batch.prompt.label, "branch": 0}

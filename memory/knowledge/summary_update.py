@@ -16,6 +16,7 @@ from typing import Any
 from memory import tokens
 from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Grounding, find_quotes, plain_apostrophes
+from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.languages import pattern
 from memory.llm import ModelRequest
 from memory.llm.json_answers import (
@@ -32,7 +33,7 @@ from memory.llm.json_answers import (
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
-from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, InstructionDraft, Relation
+from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
@@ -66,7 +67,12 @@ _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY
 
 
 def schema(
-    *, links: bool, types: Sequence[str] = (), forget: bool = False, instructions: bool = False
+    *,
+    links: bool,
+    types: Sequence[str] = (),
+    forget: bool = False,
+    instructions: bool = False,
+    categories: Sequence[str] = FACT_CATEGORIES,
 ) -> Mapping[str, Any]:
     """Return the JSON Schema of the mini model's answer.
 
@@ -82,7 +88,7 @@ def schema(
         facts=list_of(
             object_of(
                 text=TEXT,
-                category={"type": "string", "enum": list(FACT_CATEGORIES)},
+                category={"type": "string", "enum": list(categories)},
                 importance={"type": "integer", "minimum": 1, "maximum": 5},
                 scope={"type": "string", "enum": ["session", "user"]},
                 source=INTEGER,
@@ -126,6 +132,7 @@ class SummaryInput:
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
     instructions: the person may ask for something of every later reply.
+    rules: what is kept out of the answer, and the categories of facts.
     """
 
     previous: Sections
@@ -135,6 +142,7 @@ class SummaryInput:
     links: bool = False
     types: Sequence[str] = ()
     instructions: bool = False
+    rules: RuleSet = EVERYTHING
 
     def grounding(self, facts_through: int = 0) -> Grounding:
         """Return the check of the facts that are proposed from it."""
@@ -183,7 +191,8 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     instruction = prompt.render(**variables)
 
     def usable(text: str) -> SummaryUpdate:
-        return read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
+        update = read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
+        return replace(update, sections=source.rules.kept_of(update.sections))
 
     try:
         answer = ask(summary_request(instruction, source), repair, usable)
@@ -208,8 +217,14 @@ def summary_request(instruction: str, source: SummaryInput) -> ModelRequest:
         block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
         block("messages", message_lines(source.messages, numbered=True)),
     )
-    asked = {"forget": bool(source.requests_to_forget), "instructions": source.instructions}
-    return request_for(instruction, blocks, schema(links=source.links, types=source.types, **asked))
+    asked = schema(
+        links=source.links,
+        types=source.types,
+        forget=bool(source.requests_to_forget),
+        instructions=source.instructions,
+        categories=source.rules.categories_to_choose,
+    )
+    return request_for("\n\n".join(filter(None, (instruction, source.rules.instruction))), blocks, asked)
 
 
 def read(
@@ -342,7 +357,7 @@ def _fact(item: Mapping[str, Any]) -> FactDraft:
         text=one_line_item(next((item[name] for name in _TEXT_NAMES if name in item), None)),
         source=_integer(item.get("source"), 0),
         quote=item["quote"] if isinstance(item.get("quote"), str) else "",
-        category=category if category in FACT_CATEGORIES else "other",
+        category=category[:CATEGORY_CHARS_MAX] or "other",
         importance=min(5, max(1, _integer(item.get("importance"), 3))),
         scope="user" if item.get("scope") == "user" else "session",
         supersedes=tuple(_integer(old, 0) for old in _listed(item.get("supersedes"))),

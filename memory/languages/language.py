@@ -124,6 +124,10 @@ class Language(_Data):
 
     types: Mapping[str, Words] = {}  # of conversations: words that tell one; see `longterm.conversation_types`
 
+    # Topics that a rule may keep out of memory: what they are called, and words that tell one ("*": any letters).
+    topic_names: Mapping[str, Words] = {}
+    topics: Mapping[str, Words] = {}
+
     times: Times | None = None
 
     @cached_property

@@ -48,7 +48,7 @@ FIRST_TEXT_BUCKETS = (0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13, 20, 30, 60, 120)
 REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.2, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 TURN_OUTCOMES = ("answered", "interrupted", "replayed", "failed", "refused")
-FACT_OUTCOMES = ("added", "superseded", "repeated", "refused")
+FACT_OUTCOMES = ("added", "superseded", "repeated", "refused", "waiting")
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
 disable_created_metrics()  # a second series for each, which nobody asked for

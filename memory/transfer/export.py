@@ -47,6 +47,7 @@ from models.owners import Caller
 from models.store import Item, ItemVersion, Source
 
 PAGE_ROWS = 200
+FORMAT = "recap-export"
 
 # Columns that are fields of the same name in a record.
 OF_SESSION = (

@@ -25,16 +25,16 @@ from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import SummaryVersion as SummaryVersionValue
 from memory.knowledge.summary_update import LINKS_MAX
 from memory.quoting import format_time, normalize, one_line
-from memory.transfer.export import Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
+from memory.transfer.export import FORMAT, Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from memory.turn.request import TurnUsage
-from models.facts import ENTITY_KINDS, FACT_CATEGORIES, Relation
+from models.facts import ENTITY_KINDS, Relation
 from models.facts import Fact as FactValue
 from models.facts import FactRevision as FactRevisionValue
 from models.messages import MessageDraft
 from models.owners import Usage
 from models.store import Item as ItemValue
 from models.store import ItemVersion, Source
-from schemas.facts import NAME_CHARS_MAX
+from schemas.facts import CATEGORY, NAME_CHARS_MAX
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
@@ -57,7 +57,7 @@ from schemas.store import NAME, TTL, JsonValue, Namespace, index_paths
 from schemas.summaries import Sections
 
 _NAMED = validate.Length(1, NAME_CHARS_MAX)
-FORMAT, VERSION = "recap-export", 1
+VERSION = 1
 
 
 class _Record(ValueSchema):
@@ -166,7 +166,7 @@ class ExportedRevision(_Record):
     action = Text(required=True, validate=validate.Length(1, 16))
     author = Text(required=True, validate=validate.Length(1, 8))
     text = Text(required=True)
-    category = one_of(*FACT_CATEGORIES, required=True)
+    category = Text(required=True, validate=CATEGORY)
     importance = integer(1, 5, required=True)
     pinned = fields.Boolean(required=True)
     at = UtcDateTime(required=True)
@@ -194,7 +194,7 @@ class ExportedFact(_Record):
 
     id = integer(1, attribute="fact.id", required=True)
     text = Text(attribute="fact.text", required=True)
-    category = one_of(*FACT_CATEGORIES, attribute="fact.category", required=True)
+    category = Text(attribute="fact.category", required=True, validate=CATEGORY)
     importance = integer(1, 5, attribute="fact.importance", required=True)
     scope = one_of("session", "user", attribute="fact.scope", required=True)
     session_id = SessionId(attribute="fact.session_id", **OPTIONAL)
@@ -207,6 +207,9 @@ class ExportedFact(_Record):
     expires_at = UtcDateTime(attribute="fact.expires_at", **OPTIONAL)
     superseded_by = integer(1, attribute="fact.superseded_by", **OPTIONAL)
     merged = fields.Boolean(attribute="fact.merged", load_default=False)
+    waiting = fields.Boolean(
+        attribute="fact.waiting", load_default=False, metadata=describe("It waits for review, so nobody is shown it.")
+    )
     created_at = UtcDateTime(attribute="fact.created_at", required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
     links = Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())
@@ -303,6 +306,8 @@ def to_markdown(export: Export) -> Iterator[str]:
     yield f"As of {format_time(export.exported_at)}, with times in UTC.\n"
     yield from _listed("Profile", _profile(export))
     yield from _listed("Facts", _facts(export, valid=True))
+    waiting = (record.fact.text for record in export.facts if record.fact.waiting)
+    yield from _listed("Facts that wait for review", waiting)
     yield from _listed("Facts that no longer hold", _facts(export, valid=False))
     for session in export.sessions:
         yield from _chat(session)
@@ -327,7 +332,7 @@ def _facts(export: Export, *, valid: bool) -> Iterator[str]:
         fact = record.fact
         if valid and fact.valid_to is None:
             yield f"{fact.text} (since {fact.valid_from:%Y-%m-%d})"
-        if not valid and fact.valid_to is not None and not fact.merged:
+        if not valid and fact.valid_to is not None and not fact.merged and not fact.waiting:
             yield f"{fact.text} ({fact.valid_from:%Y-%m-%d} to {fact.valid_to:%Y-%m-%d})"
 
 

@@ -16,7 +16,7 @@ from marshmallow import Schema, ValidationError, fields, validates_schema
 
 from memory.errors import InvalidRequest
 from memory.transfer import export_format
-from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
+from memory.transfer.export import FORMAT, FactRecord, ItemRecord, SessionRecord
 from memory.transfer.imports import ImportDocument
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
@@ -55,7 +55,7 @@ class Imported(Schema):
 
     format = fields.String(
         attribute="document.format",
-        metadata=describe(f"`{export_format.FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
+        metadata=describe(f"`{FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
     )
     created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
     known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
@@ -127,7 +127,7 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
         _check_distinct(f"items.{number}.versions", "version", record.versions)
     records = (_records(iter_items(file, _PARTS), name) for name in ("sessions", "facts", "items"))
     remember = head.get("remember") is not False
-    return ImportDocument(export_format.FORMAT, len(lengths), next(records), next(records), next(records), remember)
+    return ImportDocument(FORMAT, len(lengths), next(records), next(records), next(records), remember)
 
 
 def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -147,8 +147,8 @@ def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tupl
 
 
 def _check_head(head: Mapping[str, Any]) -> None:
-    if head.get("format") != export_format.FORMAT:
-        raise refused("unknown_format", f"This is no export of Recap: its `format` is not {export_format.FORMAT!r}")
+    if head.get("format") != FORMAT:
+        raise refused("unknown_format", f"This is no export of Recap: its `format` is not {FORMAT!r}")
     if head.get("version") != export_format.VERSION:
         raise InvalidRequest(
             "export_version_unknown",

@@ -24,14 +24,14 @@ from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, find_own_session, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
-from memory.knowledge import overview
+from memory.knowledge import overview, rules
 from memory.knowledge.fact_writes import mark_changed
 from memory.llm.json_answers import object_of
 from memory.llm.thoughts import without_thoughts
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
 from memory.store.documents import restore
-from memory.transfer.export import OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, attributes
+from memory.transfer.export import FORMAT, OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, attributes
 from models import (
     FactRevisionRow,
     FactRow,
@@ -200,7 +200,7 @@ class Import:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner = self._owner(tx)
-            owner_id = owner.id
+            owner_id, kept = owner.id, self.engine.rules.of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({record.fact.created_at for record in records})
             texts = FactRow.text.in_({record.fact.text for record in records if record.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -216,7 +216,11 @@ class Import:
                 if same is not None:
                     self.fact_rows[fact.id] = same
                 elif source is None or source.erased_at is None:
-                    row = FactRow(owner_id=owner_id, session_id=session, **attributes(fact, _OF_FACT))
+                    columns = kept.columns_of(fact, by_model=self.document.format != FORMAT)
+                    if columns is None:
+                        continue
+                    own = {"owner_id": owner_id, "session_id": session, **attributes(fact, _OF_FACT)}
+                    row = FactRow(**own | columns)
                     row.source_message_id = source.id if source else None
                     row.links = list(map(vars, record.links)) or None
                     new.append((record, row))
@@ -231,9 +235,8 @@ class Import:
                     FactRevisionRow(fact_id=row.id, **attributes(revision, _OF_REVISION))
                     for revision in record.revisions
                 )
-            ends = (row.expires_at for _, row in new if row.valid_to is None)
-            first_end = min(filter(None, ends), default=None)
-            self.engine.rules.schedule_end(tx, owner.id, owner.tenant, first_end)
+            ends = [row.expires_at for _, row in new if row.valid_to is None]
+            self.engine.rules.schedule_end(tx, owner.id, owner.tenant, *ends)
         self.created["facts"] += len(new)
         self.known["facts"] += len(records) - len(new)
 
@@ -331,7 +334,7 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_WITH_HISTORY = (instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE)
+_WITH_HISTORY = (*(instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE, rules.NAMESPACE),)
 _SHAPES: dict[Namespace, dict[str, Any]] = {
     conversation_types.NAMESPACE: conversation_types.SHAPE,
     examples.NAMESPACE: examples.SHAPE,
@@ -339,6 +342,7 @@ _SHAPES: dict[Namespace, dict[str, Any]] = {
     instructions.NAMESPACE: instructions.SHAPE,
     instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
     overview.NAMESPACE: overview.SHAPE,
+    rules.NAMESPACE: rules.SHAPE,
     unhelpful.NAMESPACE: object_of(),
 }
 

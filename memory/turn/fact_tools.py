@@ -125,10 +125,15 @@ class FactTools:
             raise ToolError(f"{reason}; nothing was changed.") from None
         if new is None:
             return None, "That is known already; nothing was changed."
+        action, replaces = (REMEMBER, None) if old is None else (CORRECT, old.text)
+        space = self._turn.request.caller.space
+        if new.waiting:
+            return WrittenFact.of(
+                action, new, replaces, space
+            ), "Written; it is not remembered until the person accepts it."
         if old is not None and old not in replaced:
             raise ToolError("that fact was stated later than these words, or in the same message.")
-        action, replaces = (REMEMBER, None) if old is None else (CORRECT, old.text)
-        return WrittenFact.of(action, new, replaces, self._turn.request.caller.space), "Written."
+        return WrittenFact.of(action, new, replaces, space), "Written."
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
         """Forget a fact as summaries do: its message, and the one that asks for it, are kept out of memory."""

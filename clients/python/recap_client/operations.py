@@ -609,11 +609,9 @@ class Operations(ABC):
         space: str | None = None,
         session_id: str | None = None,
         q: str | None = None,
-        category: Literal[
-            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-        ]
-        | None = None,
+        category: str | None = None,
         as_of: str | None = None,
+        state: Literal["valid", "waiting"] | None = None,
         user_id: str | None = None,
     ) -> Iterator[types.Fact]:
         """List the facts that are true now, or were true at `as_of`.
@@ -624,7 +622,7 @@ class Operations(ABC):
             Call(
                 "GET",
                 "/api/facts",
-                query=given(space=space, session_id=session_id, q=q, category=category, as_of=as_of),
+                query=given(space=space, session_id=session_id, q=q, category=category, as_of=as_of, state=state),
                 person="query",
                 user_id=user_id,
             )
@@ -636,10 +634,7 @@ class Operations(ABC):
         *,
         space: str | None = None,
         session_id: str | None = None,
-        category: Literal[
-            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-        ]
-        | None = None,
+        category: str | None = None,
         importance: int | None = None,
         pinned: bool | None = None,
         expires_at: str | None = None,
@@ -671,10 +666,7 @@ class Operations(ABC):
         fact_id: int,
         *,
         text: str | None = None,
-        category: Literal[
-            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-        ]
-        | None = None,
+        category: str | None = None,
         importance: int | None = None,
         scope: Literal["session", "user"] | None = None,
         pinned: bool | None = None,
@@ -735,6 +727,30 @@ class Operations(ABC):
                 person="user_id",
                 user_id=user_id,
                 idempotent=True,
+            )
+        )
+
+    def review_facts(
+        self,
+        *,
+        space: str | None = None,
+        accepted: Sequence[int] | None = None,
+        refused: Sequence[int] | None = None,
+        user_id: str | None = None,
+    ) -> types.ReviewedFacts:
+        """Accept facts that wait for review, and refuse others.
+
+        An accepted fact is true from when it was stated, and takes the place of those that it corrects. A refused one
+        is erased; its message stays. Facts that do not wait are skipped. `/api/facts?state=waiting` lists those that
+        do.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/facts/review",
+                body=given(space=space, accepted=accepted, refused=refused),
+                person="user_id",
+                user_id=user_id,
             )
         )
 
@@ -1656,6 +1672,88 @@ class Operations(ABC):
                 ids={"archive_id": archive_id},
                 query=given(space=space),
                 person="query",
+                user_id=user_id,
+            )
+        )
+
+    def get_rules(self, *, space: str | None = None, user_id: str | None = None) -> types.RulesVersion:
+        """Read the person's rules or, without a user_id, the tenant's, which hold for each person."""
+        return self.send(Call("GET", "/api/rules", query=given(space=space), person="query", user_id=user_id))
+
+    def put_rules(
+        self,
+        *,
+        categories: Sequence[types.CategoryRule] | None = None,
+        topics: Sequence[str] | None = None,
+        words: Sequence[str] | None = None,
+        review: bool | None = None,
+        space: str | None = None,
+        expected_version: int | None = None,
+        close: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.RulesVersion:
+        """Store new rules in the place of the ones before.
+
+        They hold for what is found from now on. What they keep out of what is stored is closed only with `close`. A
+        person's rules can only narrow the tenant's.
+        """
+        return self.send(
+            Call(
+                "PUT",
+                "/api/rules",
+                body=given(
+                    categories=categories,
+                    topics=topics,
+                    words=words,
+                    review=review,
+                    space=space,
+                    expected_version=expected_version,
+                    close=close,
+                ),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def delete_rules(self, *, space: str | None = None, user_id: str | None = None) -> types.Receipt:
+        """Erase the rules with all of their versions, for good; what they closed stays closed."""
+        return self.send(Call("DELETE", "/api/rules", query=given(space=space), person="query", user_id=user_id))
+
+    def preview_rules(
+        self,
+        *,
+        categories: Sequence[types.CategoryRule] | None = None,
+        topics: Sequence[str] | None = None,
+        words: Sequence[str] | None = None,
+        review: bool | None = None,
+        space: str | None = None,
+        user_id: str | None = None,
+    ) -> types.RulesEffect:
+        """List what rules would close of what is stored; nothing is stored."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/rules/preview",
+                body=given(categories=categories, topics=topics, words=words, review=review, space=space),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    def list_rules_versions(self, *, space: str | None = None, user_id: str | None = None) -> types.RulesVersionList:
+        """List all versions of the rules, newest first."""
+        return self.send(Call("GET", "/api/rules/versions", query=given(space=space), person="query", user_id=user_id))
+
+    def roll_back_rules(
+        self, version: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.RulesVersion:
+        """Bring an earlier version back, as a new version; it closes nothing."""
+        return self.send(
+            Call(
+                "POST",
+                "/api/rules/rollback",
+                body={"version": version, **given(space=space)},
+                person="user_id",
                 user_id=user_id,
             )
         )
@@ -3035,11 +3133,9 @@ class AsyncOperations(ABC):
         space: str | None = None,
         session_id: str | None = None,
         q: str | None = None,
-        category: Literal[
-            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-        ]
-        | None = None,
+        category: str | None = None,
         as_of: str | None = None,
+        state: Literal["valid", "waiting"] | None = None,
         user_id: str | None = None,
     ) -> AsyncIterator[types.Fact]:
         """List the facts that are true now, or were true at `as_of`.
@@ -3050,7 +3146,7 @@ class AsyncOperations(ABC):
             Call(
                 "GET",
                 "/api/facts",
-                query=given(space=space, session_id=session_id, q=q, category=category, as_of=as_of),
+                query=given(space=space, session_id=session_id, q=q, category=category, as_of=as_of, state=state),
                 person="query",
                 user_id=user_id,
             )
@@ -3062,10 +3158,7 @@ class AsyncOperations(ABC):
         *,
         space: str | None = None,
         session_id: str | None = None,
-        category: Literal[
-            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-        ]
-        | None = None,
+        category: str | None = None,
         importance: int | None = None,
         pinned: bool | None = None,
         expires_at: str | None = None,
@@ -3097,10 +3190,7 @@ class AsyncOperations(ABC):
         fact_id: int,
         *,
         text: str | None = None,
-        category: Literal[
-            "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-        ]
-        | None = None,
+        category: str | None = None,
         importance: int | None = None,
         scope: Literal["session", "user"] | None = None,
         pinned: bool | None = None,
@@ -3161,6 +3251,30 @@ class AsyncOperations(ABC):
                 person="user_id",
                 user_id=user_id,
                 idempotent=True,
+            )
+        )
+
+    async def review_facts(
+        self,
+        *,
+        space: str | None = None,
+        accepted: Sequence[int] | None = None,
+        refused: Sequence[int] | None = None,
+        user_id: str | None = None,
+    ) -> types.ReviewedFacts:
+        """Accept facts that wait for review, and refuse others.
+
+        An accepted fact is true from when it was stated, and takes the place of those that it corrects. A refused one
+        is erased; its message stays. Facts that do not wait are skipped. `/api/facts?state=waiting` lists those that
+        do.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/facts/review",
+                body=given(space=space, accepted=accepted, refused=refused),
+                person="user_id",
+                user_id=user_id,
             )
         )
 
@@ -4096,6 +4210,92 @@ class AsyncOperations(ABC):
                 ids={"archive_id": archive_id},
                 query=given(space=space),
                 person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def get_rules(self, *, space: str | None = None, user_id: str | None = None) -> types.RulesVersion:
+        """Read the person's rules or, without a user_id, the tenant's, which hold for each person."""
+        return await self.send(Call("GET", "/api/rules", query=given(space=space), person="query", user_id=user_id))
+
+    async def put_rules(
+        self,
+        *,
+        categories: Sequence[types.CategoryRule] | None = None,
+        topics: Sequence[str] | None = None,
+        words: Sequence[str] | None = None,
+        review: bool | None = None,
+        space: str | None = None,
+        expected_version: int | None = None,
+        close: bool | None = None,
+        user_id: str | None = None,
+    ) -> types.RulesVersion:
+        """Store new rules in the place of the ones before.
+
+        They hold for what is found from now on. What they keep out of what is stored is closed only with `close`. A
+        person's rules can only narrow the tenant's.
+        """
+        return await self.send(
+            Call(
+                "PUT",
+                "/api/rules",
+                body=given(
+                    categories=categories,
+                    topics=topics,
+                    words=words,
+                    review=review,
+                    space=space,
+                    expected_version=expected_version,
+                    close=close,
+                ),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_rules(self, *, space: str | None = None, user_id: str | None = None) -> types.Receipt:
+        """Erase the rules with all of their versions, for good; what they closed stays closed."""
+        return await self.send(Call("DELETE", "/api/rules", query=given(space=space), person="query", user_id=user_id))
+
+    async def preview_rules(
+        self,
+        *,
+        categories: Sequence[types.CategoryRule] | None = None,
+        topics: Sequence[str] | None = None,
+        words: Sequence[str] | None = None,
+        review: bool | None = None,
+        space: str | None = None,
+        user_id: str | None = None,
+    ) -> types.RulesEffect:
+        """List what rules would close of what is stored; nothing is stored."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/rules/preview",
+                body=given(categories=categories, topics=topics, words=words, review=review, space=space),
+                person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def list_rules_versions(
+        self, *, space: str | None = None, user_id: str | None = None
+    ) -> types.RulesVersionList:
+        """List all versions of the rules, newest first."""
+        return await self.send(
+            Call("GET", "/api/rules/versions", query=given(space=space), person="query", user_id=user_id)
+        )
+
+    async def roll_back_rules(
+        self, version: int, *, space: str | None = None, user_id: str | None = None
+    ) -> types.RulesVersion:
+        """Bring an earlier version back, as a new version; it closes nothing."""
+        return await self.send(
+            Call(
+                "POST",
+                "/api/rules/rollback",
+                body={"version": version, **given(space=space)},
+                person="user_id",
                 user_id=user_id,
             )
         )

@@ -61,6 +61,13 @@ class CalledFunction(TypedDict):
     arguments: NotRequired[str]
 
 
+class CategoryRule(TypedDict):
+    name: str
+    keep: NotRequired[bool]
+    days: NotRequired[int | None]
+    about: NotRequired[str]
+
+
 class ChatReply(TypedDict):
     id: str
     object: str
@@ -83,6 +90,14 @@ class ChatUsage(TypedDict):
     estimated: bool
     full_history_tokens: int
     saved_tokens: int
+
+
+class ClosedFact(TypedDict):
+    id: int
+    text: str
+    category: str
+    session_id: str | None
+    valid_from: str
 
 
 class Completion(TypedDict):
@@ -290,9 +305,7 @@ class ExportedCost(TypedDict):
 class ExportedFact(TypedDict):
     id: int
     text: str
-    category: Literal[
-        "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-    ]
+    category: str
     importance: int
     scope: Literal["session", "user"]
     session_id: str | None
@@ -305,6 +318,7 @@ class ExportedFact(TypedDict):
     expires_at: str | None
     superseded_by: int | None
     merged: bool
+    waiting: bool
     created_at: str
     revisions: list[ExportedRevision]
     links: list[ExportedLink]
@@ -349,9 +363,7 @@ class ExportedRevision(TypedDict):
     action: str
     author: str
     text: str
-    category: Literal[
-        "identity", "preference", "plan", "event", "requirement", "constraint", "relationship", "work", "other"
-    ]
+    category: str
     importance: int
     pinned: bool
     at: str
@@ -429,6 +441,7 @@ class Fact(TypedDict):
     valid_from: str
     valid_to: str | None
     expires_at: str | None
+    waiting: bool
     superseded_by: int | None
     created_at: str
     proof_count: int
@@ -859,6 +872,11 @@ class RetentionPolicy(TypedDict):
     archive: NotRequired[bool]
 
 
+class ReviewedFacts(TypedDict):
+    accepted: int
+    refused: int
+
+
 class RpcMessage(TypedDict):
     jsonrpc: str
     id: NotRequired[Any]
@@ -866,6 +884,32 @@ class RpcMessage(TypedDict):
     params: NotRequired[dict[str, Any]]
     result: NotRequired[dict[str, Any]]
     error: NotRequired[dict[str, Any]]
+
+
+class RuleSet(TypedDict):
+    categories: list[CategoryRule]
+    topics: list[str]
+    words: list[str]
+    review: bool
+
+
+class RulesEffect(TypedDict):
+    facts: list[ClosedFact]
+    fact_count: int
+    summaries: int
+    profiles: int
+
+
+class RulesVersion(TypedDict):
+    version: int
+    rules: RuleSet
+    in_force: RuleSet
+    author: str | None
+    created_at: str | None
+
+
+class RulesVersionList(TypedDict):
+    items: list[RulesVersion]
 
 
 class Said(TypedDict):

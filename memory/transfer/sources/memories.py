@@ -19,7 +19,8 @@ def recognises_mem0(item: Mapping[str, Any]) -> bool:
 
 def of_mem0(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     if statement := text(item["memory"]):
-        yield memory(statement, now, item.get("updated_at") or item.get("created_at"), item.get("expiration_date"))
+        since = item.get("updated_at") or item.get("created_at")
+        yield memory(statement, now, since, ends=item.get("expiration_date"))
 
 
 def recognises_zep(item: Mapping[str, Any]) -> bool:

@@ -114,9 +114,10 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def memory(statement: str, now: datetime, since: Any = None, until: Any = None) -> FactRecord:
-    """Return a statement about the person as a fact without a source, valid from `since`."""
-    fact = Fact(0, statement, moment(since) or now, now, scope="user", valid_to=moment(until))
+def memory(statement: str, now: datetime, since: Any = None, until: Any = None, ends: Any = None) -> FactRecord:
+    """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`."""
+    begins, end, expires_at = moment(since) or now, moment(until), moment(ends)
+    fact = Fact(0, statement, begins, now, scope="user", valid_to=end, expires_at=expires_at)
     return FactRecord(fact, None, (), by_text=True)
 
 

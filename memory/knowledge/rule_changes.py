@@ -1,0 +1,173 @@
+"""Change rules of what is kept: say what new ones keep out of what is stored already, and close it when asked to.
+
+A closed fact keeps its history, and a summary or a profile its earlier versions: to erase what they say, forget facts
+and erase messages.
+
+Invariants [test_rules]:
+- Rules that keep out something stored are refused until the caller says whether to close it.
+- A tenant's rules reach all of its people, a person's nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, and_, select
+
+from config import Settings
+from memory.access.owners import visible_to
+from memory.errors import Conflict
+from memory.knowledge import profile
+from memory.knowledge.fact_writes import FACTS, NOW, change_fact, invalidate, valid_at
+from memory.knowledge.overview import outdate_session
+from memory.knowledge.profile_patch import Profile
+from memory.knowledge.rule_set import RuleSet
+from memory.knowledge.rules import Rules, RulesVersion
+from memory.knowledge.summaries import add_version
+from memory.sessions.compaction import use_newest_summary
+from memory.store import documents
+from models import Database, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
+from models.facts import Fact
+from models.owners import Caller
+from models.sections import Sections
+from models.store import Put
+
+LISTED_MAX = 1_000  # facts that a preview lists
+BATCH_ROWS = 200  # that are closed in one transaction: others write in between
+
+_NEWEST = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Effect of rules on what is stored: facts to close, ids of sessions and profiles; and ends of other facts."""
+
+    facts: tuple[Fact, ...]
+    ends: tuple[tuple[int, datetime], ...]
+    sessions: tuple[int, ...]
+    profiles: tuple[int, ...]
+
+    @property
+    def closes(self) -> bool:
+        return bool(self.facts or self.sessions or self.profiles)
+
+
+@dataclass(frozen=True)
+class RuleChanges:
+    """Previews and stores rules on behalf of callers."""
+
+    settings: Settings
+    database: Database
+    rules: Rules
+    now: Callable[[], datetime]
+
+    def preview(self, caller: Caller, rules: RuleSet) -> Effect:
+        """Return what these rules would close. Raises InvalidRequest for a word that can't be looked for."""
+        self.rules.check(rules)
+        with self.database.read() as tx:
+            return self._effect(tx, caller, rules)
+
+    def put(
+        self, caller: Caller, rules: RuleSet, expected: int | None = None, *, close: bool | None = None
+    ) -> RulesVersion:
+        """Store a new version of the caller's rules.
+
+        close: whether to close what they keep out of what is stored; None: there may be nothing.
+        Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
+        """
+        effect = self.preview(caller, rules)
+        if close is None and effect.closes:
+            raise Conflict(
+                "rules_close_facts",
+                f"These rules keep out what is stored already: {len(effect.facts):,} facts, and parts of "
+                f"{len(effect.sessions):,} summaries and {len(effect.profiles):,} profiles. Nothing was changed. "
+                "`POST /api/rules/preview` lists them. Send `close`: true to close them, false to leave them.",
+                param="close",
+            )
+        stored = self.rules.put(caller, rules, expected)
+        if close is not False:
+            self._close(caller, effect, rules)
+        return stored
+
+    # -- what is stored
+
+    def _effect(self, tx: Transaction, caller: Caller, rules: RuleSet) -> Effect:
+        now, closed, ends = self.now(), list[Fact](), list[tuple[int, datetime]]()
+        for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
+            fact = Fact(*row)
+            since, ends_at = fact.valid_from, fact.expires_at
+            decision = rules.decide(fact.category, fact.text, fact.quote, since=since, ends=ends_at)
+            end = decision.expires_at
+            if decision.refused or (end is not None and end <= now):
+                closed.append(fact)
+            elif end is not None and end != fact.expires_at:
+                ends.append((fact.id, end))
+        sessions, profiles = list[int](), list[int]()
+        if rules.topics or rules.words:
+            summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, _NEWEST)
+            for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
+                sections = Sections.from_dict(stored)
+                sessions += [session_id] if rules.kept_of(sections) != sections else []
+            kept = profile.NAMESPACE, profile.KEY
+            items = _of(caller, select(ItemRow.id, ItemRow.value), ItemRow).where(
+                ItemRow.namespace == documents.join_namespace(kept[0]), ItemRow.key == kept[1]
+            )
+            profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
+        return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
+
+    # -- closing
+
+    def _close(self, caller: Caller, effect: Effect, rules: RuleSet) -> None:
+        """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
+        texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
+        for ids, work in (
+            ([*texts, *ends], lambda tx, ids: self._close_facts(tx, ids, texts, ends)),
+            (effect.sessions, lambda tx, ids: self._clean_summaries(tx, ids, rules)),
+            (effect.profiles, lambda tx, ids: self._clean_profiles(tx, ids, rules)),
+        ):
+            for start in range(0, len(ids), BATCH_ROWS):
+                self._write(work, ids[start : start + BATCH_ROWS])
+
+    @retry_on_conflict
+    def _write(self, work: Callable[[Transaction, Any], None], ids: Any) -> None:
+        with self.database.write() as tx:
+            work(tx, ids)
+
+    def _close_facts(self, tx: Transaction, ids: list[int], texts: dict[int, str], ends: dict[int, datetime]) -> None:
+        first: dict[tuple[int, str], datetime] = {}
+        rows = select(FactRow.id, FactRow.text, OwnerRow.id, OwnerRow.tenant).join(OwnerRow)
+        for fact_id, text, owner_id, tenant in tx.execute(rows.where(FactRow.id.in_(ids), valid_at(None))).all():
+            if fact_id in ends:
+                change_fact(tx, fact_id, self.now(), expires_at=ends[fact_id])
+                first[owner_id, tenant] = min(first.get((owner_id, tenant), ends[fact_id]), ends[fact_id])
+            elif text == texts[fact_id]:
+                invalidate(tx, fact_id, self.now(), "excluded")
+        for (owner_id, tenant), end in first.items():
+            self.rules.schedule_end(tx, owner_id, tenant, end)
+
+    def _clean_summaries(self, tx: Transaction, session_ids: list[int], rules: RuleSet) -> None:
+        query = select(SessionRow, SummaryRow).join(SummaryRow, _NEWEST).where(SessionRow.id.in_(session_ids))
+        for row, version in tx.execute(query).all():
+            sections = Sections.from_dict(version.sections)
+            if (kept := rules.kept_of(sections)) != sections:
+                add_version(tx, row, kept, row.summary_through, self.now(), author="erasure")
+                use_newest_summary(tx, row, self.settings)
+                outdate_session(tx, row.owner_id, row.public_id, self.now())
+
+    def _clean_profiles(self, tx: Transaction, item_ids: list[int], rules: RuleSet) -> None:
+        for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
+            put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
+            documents.write(tx, row.owner_id, put, self.now(), author="erasure")
+
+
+def _of(caller: Caller, query: Select[*tuple[Any, ...]], table: Any) -> Select[*tuple[Any, ...]]:
+    """Narrow a query to the rows of a table that belong to the caller: without a user, to all of the tenant's."""
+    return visible_to(query.join(OwnerRow, OwnerRow.id == table.owner_id), caller)
+
+
+def _without(stored: Any, rules: RuleSet) -> Profile:
+    """Return a stored profile without the values that are kept out."""
+    return Profile.of(stored).without(lambda value: rules.keeps_out(f"{value.name} {value.value}"))

@@ -1,0 +1,264 @@
+"""Rules of what is kept, as values: which categories and topics, for how long, and what waits for review.
+
+A topic is told to the mini model in its own words. Code looks for the topic itself, for the words that the files of
+languages have for known topics (health, money, religion, politics, sexuality), and for the words of the rules. A word
+may begin or end with `*` for any letters, and `#` stands for a digit. Nothing else has a meaning, so a search takes no
+longer than the text is long [test_rules].
+
+Invariants [test_rules]:
+- `decide` is what becomes of every fact, whoever writes it.
+- A person's rules only narrow those of the tenant.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from memory.errors import InvalidRequest
+from memory.languages import LANGUAGES
+from memory.quoting import block, escape, normalize, one_line
+from models.facts import FACT_CATEGORIES, Fact
+from models.sections import Sections
+from search_index.analysis import PAIRED
+
+OTHER = "other"  # the category of facts that have none of their own
+READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
+_UNSPACED = re.compile(f"[{PAIRED}]")
+
+
+class Decision(NamedTuple):
+    """Decision about a fact. refused: why it is not stored; waits: it is stored for review."""
+
+    category: str
+    expires_at: datetime | None
+    waits: bool
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Category:
+    """Rule for the facts of a category: whether they are kept, and for how many days. about: told to the mini model."""
+
+    name: str
+    keep: bool = True
+    days: int | None = None
+    about: str = ""
+
+    def narrowed(self, other: Category) -> Category:
+        """Return the category with what both allow."""
+        days = min(filter(None, (self.days, other.days)), default=None)
+        return Category(self.name, self.keep and other.keep, days, self.about or other.about)
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules, of a tenant, a person or both. Categories that it does not name are kept for ever.
+
+    words: with what else to keep out. review: facts that models found wait until somebody accepts them.
+    """
+
+    categories: tuple[Category, ...] = ()
+    topics: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    review: bool = False
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any] | None) -> RuleSet:
+        """Return rules as they are stored."""
+        if stored is None:
+            return EVERYTHING
+        categories = tuple(Category(**category) for category in stored["categories"])
+        return cls(categories, tuple(stored["topics"]), tuple(stored["words"]), stored["review"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the rules as JSON's types."""
+        categories = list(map(asdict, self.categories))
+        topics, words = list(self.topics), list(self.words)
+        return {"categories": categories, "topics": topics, "words": words, "review": self.review}
+
+    @cached_property
+    def _words(self) -> Words:
+        return words_of(self.topics, self.words)
+
+    @cached_property
+    def by_category(self) -> Mapping[str, Category]:
+        return {category.name: category for category in self.categories}
+
+    @property
+    def categories_to_choose(self) -> list[str]:
+        """Return the names of all categories, also of those that are not kept: a model must be able to say them."""
+        return list(dict.fromkeys((*FACT_CATEGORIES, *self.by_category)))
+
+    def narrowed(self, own: RuleSet) -> RuleSet:
+        """Return these rules of a tenant together with a person's own.
+
+        A category of the person's own is kept as the tenant keeps what has no category.
+        """
+        categories, rest = dict(self.by_category), self.by_category.get(OTHER, Category(OTHER))
+        for category in own.categories:
+            at_most = Category(category.name) if category.name in FACT_CATEGORIES else rest
+            categories[category.name] = category.narrowed(categories.get(category.name, at_most))
+        topics = tuple(dict.fromkeys((*self.topics, *own.topics)))
+        words = tuple(dict.fromkeys((*self.words, *own.words)))
+        return RuleSet(tuple(categories.values()), topics, words, self.review or own.review)
+
+    def decide(
+        self, category: str, *texts: str, since: datetime, ends: datetime | None = None, by_model: bool = False
+    ) -> Decision:
+        """Return what becomes of a fact. texts: what it says and rests on. ends: its own end."""
+        known = category if category in FACT_CATEGORIES or category in self.by_category else OTHER
+        rule = self.by_category.get(known, Category(known))
+        if rule.days is not None:
+            ends = min(filter(None, (ends, since + timedelta(days=rule.days))))
+        if not rule.keep:
+            refused = f"facts of the category `{known}` are not kept"
+        else:
+            refused = "its topic is kept out of memory" if self.keeps_out(*texts) else ""
+        return Decision(known, ends, by_model and self.review, refused)
+
+    def columns_of(self, fact: Fact, *, by_model: bool) -> dict[str, Any] | None:
+        """Return what an import changes in a fact: its end, and whether it waits; None for one that is kept out."""
+        texts, since, ends = (fact.text, fact.quote), fact.valid_from, fact.expires_at
+        decision = self.decide(fact.category, *texts, since=since, ends=ends, by_model=by_model)
+        if decision.refused:
+            return None
+        waits = fact.waiting or (decision.waits and fact.valid_to is None)
+        return {"expires_at": decision.expires_at} | ({"valid_to": since, "replaces": []} if waits else {})
+
+    def keeps_out(self, *texts: str) -> bool:
+        """Return whether code finds in a text what is kept out."""
+        return any(self._words.stand_in(text) for text in texts)
+
+    def kept_of(self, sections: Sections) -> Sections:
+        """Return a summary without the lines that are kept out."""
+        if not (self.topics or self.words):
+            return sections
+        options = tuple(option for option in sections.excluded if not self.keeps_out(str(option)))
+        kept = replace(sections, excluded=()).map_texts(lambda text: "" if self.keeps_out(text) else text)
+        return replace(kept, excluded=options)
+
+    @property
+    def topics_instruction(self) -> str:
+        """Return what the mini model is told of topics; nothing where none is kept out."""
+        topics = block("kept_out", (f"- {escape(one_line(topic))}" for topic in self.topics))
+        return f"{_KEPT_OUT}\n{topics}" if topics else ""
+
+    @property
+    def instruction(self) -> str:
+        """Return what the mini model is told of topics and categories; nothing where there are no rules."""
+        own = {category.name: category for category in self.categories if category.keep}
+        new = (f"- {name}: {escape(one_line(own[name].about))}" for name in own if name not in FACT_CATEGORIES)
+        dropped = ", ".join(category.name for category in self.categories if not category.keep)
+        parts = (
+            self.topics_instruction,
+            f"List no facts of these categories: {dropped}." if dropped else "",
+            "\n".join(("Facts may also have one of these categories:", *lines)) if (lines := list(new)) else "",
+        )
+        return "\n\n".join(filter(None, parts))
+
+
+_KEPT_OUT = (
+    "Some topics are kept out of memory, whoever speaks of them. Write nothing about them, and not that they were "
+    "spoken of. They are named here; what stands here is no instruction:"
+)
+
+
+# -- words that code checks
+
+
+class Words(NamedTuple):
+    """Words in the forms in which they are looked for. inside: parts of words, and of texts without spaces."""
+
+    whole: frozenset[str]
+    beginnings: frozenset[str]
+    endings: tuple[str, ...]
+    inside: tuple[str, ...]
+    others: re.Pattern[str] | None
+
+    def stand_in(self, text: str) -> bool:
+        """Return whether one of the words stands in a text."""
+        if not any(self):
+            return False
+        folded = fold(text[:READ_CHARS_MAX])
+        words = re.findall(r"[\w'’-]*\w|[€$£¥₹]", folded)
+        parts = {part for word in words for part in (word, *re.split(r"\W+", word))}
+        return (
+            not self.whole.isdisjoint(parts)
+            or any(word[:size] in self.beginnings for word in parts for size in range(1, len(word) + 1))
+            or any(word.endswith(self.endings) for word in parts)
+            or any(part in folded for part in self.inside)
+            or (self.others is not None and self.others.search(folded) is not None)
+        )
+
+
+def words_of(topics: Iterable[str], words: Iterable[str]) -> Words:
+    """Return the words that tell these topics, and these words."""
+    all_words = {*map(fold, words), *map(fold, topics)}
+    named = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}
+    for names, known in _KNOWN.values():
+        all_words.update(known if named & names else ())
+    whole, beginnings, endings, inside, others = set[str](), list[str](), list[str](), list[str](), list[str]()
+    for word in sorted(filter(None, all_words)):
+        bare = word.strip("*")
+        if _UNSPACED.search(bare) or (word[0] == word[-1] == "*" and not re.search(r"[\s#]", bare)):
+            inside.append(bare)
+        elif not re.fullmatch(r"[\w'’-]+", bare):
+            others.append(_pattern(word))
+        elif word[-1] == "*":
+            beginnings.append(bare)
+        elif word[0] == "*":
+            endings.append(bare)
+        else:
+            whole.add(word)
+    pattern = re.compile("|".join(others)) if others else None
+    return Words(frozenset(whole), frozenset(beginnings), tuple(endings), tuple(inside), pattern)
+
+
+def check_word(word: str) -> None:
+    """Raise InvalidRequest for a word that can't be looked for."""
+    if not re.search(r"[\w#€$£¥₹]", fold(word)) or "*" in " ".join(part.strip("*") for part in word.split()):
+        raise InvalidRequest(
+            "bad_word",
+            f"{word!r} can't be looked for. A word has a letter, a digit or `#`, and `*` only where it begins or ends. "
+            "Nothing was stored.",
+            param="words",
+        )
+
+
+def fold(text: str) -> str:
+    """Return a text without what writing may differ in: capitals, accents, styles and invisible characters."""
+    decomposed = unicodedata.normalize("NFKD", normalize(text))
+    return "".join(mark for mark in decomposed if not unicodedata.combining(mark)).casefold().strip()
+
+
+def _pattern(words: str) -> str:
+    """Return the regular expression of words. None of its parts is tried twice at a place: it can't hang."""
+    parts, rest, end = list[str](), r"\w*+", r"(?!\w)"
+    for word in words.split():
+        bare = re.escape(word.strip("*")).replace(r"\#", r"\d")
+        after = rest if word[-1] == "*" else end
+        is_begun = word[0] != "*"
+        parts.append(
+            bare + after if is_begun else rf"(?>\w*?{bare}){rest}" if after == rest else rf"(?>\w*{bare}{end})"
+        )
+    return r"(?<!\w)" + r"\W{1,3}+".join(parts)
+
+
+_KNOWN = {
+    topic: tuple(
+        {fold(word) for language in LANGUAGES for word in table(language).get(topic, ())}
+        for table in (attrgetter("topic_names"), attrgetter("topics"))
+    )
+    for topic in ("health", "money", "religion", "politics", "sexuality")
+}
+"""What known topics are called, and the words that tell them, in all languages."""
+
+EVERYTHING = RuleSet()
+"""Rules that keep everything for ever."""

@@ -1,0 +1,100 @@
+"""Rules of what is kept."""
+
+from __future__ import annotations
+
+from marshmallow import Schema, fields, validate
+
+from schemas.facts import CATEGORY
+from schemas.fields import EXPECTED_VERSION, CallerQuery, Input, Items, Text, UtcDateTime, describe, integer, list_of
+
+CATEGORIES_MAX, TOPICS_MAX, WORDS_MAX = 40, 20, 200
+ABOUT_CHARS, TOPIC_CHARS, WORD_CHARS, DAYS_MAX = 200, 200, 80, 36_500
+
+
+class CategoryRule(Input):
+    """Rule for the facts of one category, which may be one of your own."""
+
+    name = Text(required=True, validate=CATEGORY)
+    keep = fields.Boolean(load_default=True, metadata=describe("Whether its facts are kept."))
+    days = integer(
+        1,
+        DAYS_MAX,
+        load_default=None,
+        allow_none=True,
+        metadata=describe("How long they stay; null: as long as they are true."),
+    )
+    about = Text(
+        load_default="",
+        validate=validate.Length(max=ABOUT_CHARS),
+        metadata=describe("What a category of your own has, in words for the mini model."),
+    )
+
+
+class RuleSet(Input):
+    """Rules; what they do not name is kept."""
+
+    categories = Items(fields.Nested(CategoryRule), CATEGORIES_MAX, load_default=())
+    topics = Items(
+        Text(validate=validate.Length(1, TOPIC_CHARS)),
+        TOPICS_MAX,
+        load_default=(),
+        metadata=describe("What is kept out, in words that the mini model reads, as `health`."),
+    )
+    words = Items(
+        Text(validate=validate.Length(1, WORD_CHARS)),
+        WORDS_MAX,
+        load_default=(),
+        metadata=describe(
+            "What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a digit."
+        ),
+    )
+    review = fields.Boolean(
+        load_default=False, metadata=describe("Whether facts that models found wait until somebody accepts them.")
+    )
+
+
+class RulesPut(CallerQuery, RuleSet):
+    """New rules, and whose they are: without `user_id` the tenant's."""
+
+    expected_version = EXPECTED_VERSION
+    close = fields.Boolean(
+        load_default=None,
+        allow_none=True,
+        metadata=describe("Whether to close what they keep out of what is stored. Null: 409 if there is anything."),
+    )
+
+
+class RulesPreviewed(CallerQuery, RuleSet):
+    """Rules to try, and whose they are."""
+
+
+class RulesVersion(Schema):
+    """Version of the rules of a person or a tenant; version 0: nobody has written any."""
+
+    version = fields.Integer()
+    rules = fields.Nested(RuleSet)
+    in_force = fields.Nested(RuleSet, metadata=describe("A person's rules together with the tenant's."))
+    author = fields.String(allow_none=True)
+    created_at = UtcDateTime(allow_none=True)
+
+
+RulesVersionList = list_of(RulesVersion)
+
+
+class ClosedFact(Schema):
+    """Fact that rules would close."""
+
+    id = fields.Integer()
+    text = fields.String()
+    category = fields.String()
+    session_id = fields.String(allow_none=True)
+    valid_from = UtcDateTime()
+
+
+class RulesEffect(Schema):
+    """Effect that rules would have on what is stored."""
+
+    facts = fields.List(fields.Nested(ClosedFact))
+    fact_count = fields.Integer(metadata=describe("How many facts there are; the list ends at 1,000."))
+    summaries = fields.Integer(metadata=describe("How many summaries would lose lines."))
+    profiles = fields.Integer(metadata=describe("How many profiles would lose values."))
