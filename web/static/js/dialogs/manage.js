@@ -11,6 +11,7 @@ import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
 import { Overview } from "./overview.js";
 import { PersonData } from "./person_data.js";
+import { Tidy } from "./tidy.js";
 import { emit, holder, on, person } from "../page/state.js";
 import { Tabs } from "../page/tabs.js";
 import { text } from "../page/words.js";
@@ -34,7 +35,7 @@ class Known extends Component {
     const parts = {
       overview: () => tab === "overview" && html`<${Overview} leave=${leave} />`,
       facts: () => html`<${Facts} leave=${leave} />`,
-      data: () => html`<${PersonData} leave=${leave} />`,
+      data: () => html`<${PersonData} leave=${leave} />${tab === "data" && html`<${Tidy} />`}`,
     };
     const names = Object.keys(parts).filter((name) => name !== "data" || holder.may.change);
     return html`<${Tabs} label=${text("page.manage_memories")} names=${names.map((name) => [name, text(`dialogs.manage.tabs.${name}`)])}

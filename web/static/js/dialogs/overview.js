@@ -7,17 +7,16 @@ import { FactList } from "../memory/facts.js";
 import Instructions from "../memory/instructions.js";
 import Now from "../memory/now.js";
 import Profile from "../memory/profile.js";
+import { MemorySwitch } from "./memory_switch.js";
 import { emit, holder, on } from "../page/state.js";
-import { date, randomId, text } from "../page/words.js";
+import { randomId, text } from "../page/words.js";
 
 const NEWEST = 8;
 const ENDED = 8;
 const DAYS = [1, 7, 30]; // ago: what was known then, and is not now, is no longer true
 
-const runsPath = () => `${api.personPath()}/consolidation`;
-
 export class Overview extends Component {
-  state = { facts: null, ended: [], runs: [], prose: "", builtin: true, note: "" };
+  state = { facts: null, ended: [], prose: "", builtin: true };
 
   componentDidMount() {
     this.read();
@@ -34,8 +33,7 @@ export class Overview extends Component {
     const past = (await Promise.all(then.map((as_of) => api.all("/api/facts", { as_of })))).flat();
     const now = new Set(facts.map(({ id }) => id));
     const ended = [...new Map(past.map((fact) => [fact.id, fact])).values()].filter(({ id }) => !now.has(id));
-    const { items: runs } = facts.length ? await api.get(runsPath()) : { items: [] };
-    if (isLast()) this.setState({ facts, ended, runs, builtin: model?.builtin });
+    if (isLast()) this.setState({ facts, ended, builtin: model?.builtin });
   }
 
   tell = () =>
@@ -45,19 +43,9 @@ export class Overview extends Component {
       await api.chat({ message: text("dialogs.overview.ask"), temporary: true, recall: "off" }, { key: randomId(), heard });
     });
 
-  consolidate = () => this.tidy("dialogs.overview.tidying", () => api.post(runsPath()));
-  undo = () => this.tidy("dialogs.overview.undone", () => api.post(`${runsPath()}/undo`));
-
-  tidy = (done, deed) =>
-    this.attempt(async () => {
-      await deed();
-      this.setState({ note: text(done) });
-      emit("memory");
-    });
-
   changed = () => emit("memory");
 
-  render({ leave }, { facts, ended, runs, prose, builtin, note, busy, trouble }) {
+  render({ leave }, { facts, ended, prose, builtin, busy, trouble }) {
     const part = (name, content) => html`<section class="part"><h3>${text(`dialogs.overview.${name}`)}</h3>${content}</section>`;
     if (!facts) return html`<${Trouble} ...${trouble} />`;
     return html`<${Trouble} ...${trouble} />
@@ -69,14 +57,7 @@ export class Overview extends Component {
       ${facts.length > 0 &&
       part("newest", html`<${FactList} label=${text("dialogs.overview.newest")} facts=${facts.slice(0, NEWEST)} changed=${this.changed} leave=${leave} />`)}
       ${ended.length > 0 && part("ended", html`<ul class="lines">${ended.slice(0, ENDED).map((fact) => html`<li><s>${fact.text}</s></li>`)}</ul>`)}
-      ${facts.length > 0 && holder.may.change &&
-      part(
-        "tidy",
-        html`
-          <p class="muted small" role="status">${note || text(runs.length ? "dialogs.overview.last_run" : "dialogs.overview.no_run", { ...runs[0], day: runs.length ? date(runs[0].at) : "" })}</p>
-          <div class="row wrap"><button disabled=${busy} onClick=${this.consolidate}>${text("dialogs.overview.consolidate")}</button>
-          ${runs.length > 0 && html`<button disabled=${busy} onClick=${this.undo}>${text("dialogs.overview.undo")}</button>`}</div>`,
-      )}
+      ${holder.may.change && part("memory", html`<${MemorySwitch} />`)}
     `;
   }
 }

@@ -3,10 +3,10 @@
 // Every change applies at once and is stored in this browser, except what belongs to a chat or to the person's memory,
 // which the server stores.  What is as the server's operator set it is not stored, so that it follows the operator.
 import * as api from "../page/api.js";
-import { composer } from "../chat/composer.js";
 import { openSession } from "../chat/conversation.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";
+import { MemorySwitch } from "./memory_switch.js";
 import { openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
 import { HERE, emit, holder, keep, person, shown, stored } from "../page/state.js";
@@ -53,30 +53,6 @@ class Settings extends Component {
 }
 
 const Part = ({ name, children }) => html`<section class="part"><h3>${text(`dialogs.settings.titles.${name}`)}</h3>${children}</section>`;
-
-/** The one switch of a person's memory: off for all chats, programs and browsers. */
-class MemorySwitch extends Component {
-  turn = ({ target: { checked: remember } }) =>
-    this.attempt(async () => {
-      shown.remembersPerson = remember;
-      await api.patch(api.personPath(), { remember }).catch((error) => {
-        shown.remembersPerson = !remember;
-        throw error;
-      });
-      composer.forceUpdate();
-    });
-
-  render(_, { trouble }) {
-    return html`<label class="choice">
-        <input type="checkbox" checked=${shown.remembersPerson} onChange=${this.turn} />
-        <span>
-          <span class="choice-title">${text("dialogs.settings.memory")}</span>
-          <span class="muted small">${text("dialogs.settings.memory_means")}</span>
-        </span>
-      </label>
-      <${Trouble} ...${trouble} />`;
-  }
-}
 
 /** The type of the chat on display: Recap tells it from the words, unless the person says it. */
 class ChatType extends Component {

@@ -47,7 +47,7 @@ export default class Instructions extends Component {
       return api.put(pathOf(name), { text: next, expected_version: version });
     };
     return html`<section key=${name} class="summary-section" aria-label=${name}>
-        <h4>${name}</h4>
+        ${(name !== "general" || this.state.items.length > 1) && html`<h4>${name}</h4>`}
         ${shared
           ? html`<p class="typed">${words} <span class="badge">${text("memory.instructions.shared")}</span></p>`
           : html`<ul>

@@ -7,7 +7,7 @@ import { hasText, text } from "./words.js";
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 const WAIT = 250; // milliseconds for another tab to answer
 const tabs = new BroadcastChannel(KEY);
-const NOBODYS = /^\/(?:health|api\/(?:import|model|prompts|retention|users|webhooks))/; // or the address names the person itself
+const NOBODYS = /^\/(?:health|api\/(?:import|model|profile|prompts|retention|users|webhooks))/; // or the address names the person itself
 
 /** What the catalogue says of an error, instead of the server's words for programs and for whoever runs the server. */
 function said(code, status) {
