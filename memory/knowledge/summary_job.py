@@ -405,7 +405,7 @@ class SummaryJob:
             "new_title": title_from(result.sections.topic) if names_session else session.title,
             "named": result.type if source.types and result.type in (*source.types, "") else None,
         }
-        with self.database.write() as tx:
+        with self.database.write(durable=False) as tx:  # after a power cut the job runs once more
             if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
                 lock_owner(tx, session.owner_id)
             row = tx.execute(_ADVANCE, params).first()
