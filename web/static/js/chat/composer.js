@@ -4,7 +4,7 @@ import * as api from "../page/api.js";
 import { PHONE, isEnter } from "../page/dom.js";
 import { Component, createRef, html } from "../page/html.js";
 import { Icon } from "../page/rows.js";
-import { person, shown } from "../page/state.js";
+import { shown, space, whose } from "../page/state.js";
 import { text, tooLong } from "../page/words.js";
 import { ACCEPTED, Chosen, FILES_MAX, readFiles } from "./attachments.js";
 import { ModelPicker } from "./model.js";
@@ -156,8 +156,8 @@ export class Composer extends Component {
 function MemorySwitch({ turn }) {
   const state = !shown.remembersPerson ? "nowhere" : shown.remember ? "on" : "off";
   const means = text(`chat.composer.memory_means.${state}`);
-  const whose = person() === "me" ? "" : text("chat.composer.person", { person: person() });
-  const hint = shown.temporary ? text("chat.composer.temporary") : whose;
+  const kept = whose() === "me" && !space() ? "" : text("chat.composer.person", { person: whose() });
+  const hint = shown.temporary ? text("chat.composer.temporary") : kept;
   return html`<button type="button" class="quiet" title=${means} disabled=${state === "nowhere"} aria-pressed=${String(state === "on")}
       onClick=${turn}>${text(`chat.composer.memory.${state}`)}</button>
     <p class="composer-hint grow">${state === "on" ? hint : means}</p>`;

@@ -7,13 +7,14 @@ import { announce, byId } from "../page/dom.js";
 import { Edge } from "../page/edge.js";
 import { Component, Trouble, createRef, html, render } from "../page/html.js";
 import { Rows } from "../page/rows.js";
-import { emit, forgetChat, holder, on, person, shown, timezone } from "../page/state.js";
+import { emit, forgetChat, holder, on, shown, space, timezone, whose } from "../page/state.js";
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { readMemorySwitch } from "./composer.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
 import { Hit } from "./hit.js";
 import { Others } from "./others.js";
 import { SessionRow, named } from "./session_row.js";
+import { Spaces } from "./spaces.js";
 
 const PAGE = 30;
 const NAMED = 12; // chats that a question names
@@ -85,8 +86,8 @@ class Sessions extends Component {
       api.get("/api/sessions", { archived, pinned: false, limit }),
     ]);
     const listed = [...pinned, ...page.items];
-    if (listed.length && this.whose !== person()) readMemorySwitch();
-    if (listed.length) this.whose = person();
+    if (listed.length && this.whose !== whose()) readMemorySwitch();
+    if (listed.length) this.whose = whose();
     const ids = listed.map(({ id }) => id);
     const selected = this.state.selected?.filter((id) => ids.includes(id)) ?? null;
     return { sessions: listed, more: page.next_cursor, selected, found: null };
@@ -152,7 +153,8 @@ class Sessions extends Component {
 
   render({ openManage, openSettings }, { sessions, archived, selected, found, kind, after, trouble }) {
     const label = text("page.search_chats");
-    return html`<div class="sessions-actions">
+    return html`<${Spaces} />
+      <div class="sessions-actions">
         <button type="button" class="primary" id="new-chat" data-close-panel onClick=${() => newChat()}>${text("page.new_chat")}</button>
         <button type="button" id="temporary-chat" data-close-panel title=${text("page.temporary_chat_means")}
           onClick=${() => newChat({ temporary: true })}>${text("page.temporary_chat")}</button>
@@ -169,7 +171,7 @@ class Sessions extends Component {
       <${Rows} class="sessions-list">
         <${Trouble} ...${trouble} />
         ${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}
-        ${!found && !archived && holder.may.tenant && html`<${Others} />`}
+        ${!found && !archived && !space() && holder.may.tenant && html`<${Others} />`}
       <//>
       <footer class="sessions-foot">
         <div class=${selected ? "covered" : ""}>

@@ -6,7 +6,7 @@
 import * as api from "../page/api.js";
 import { contentOf } from "./attachments.js";
 import { chosenModel } from "./model.js";
-import { emit, shown, stored, timezone } from "../page/state.js";
+import { emit, shown, space, stored, timezone, usesOwn } from "../page/state.js";
 import { randomId } from "../page/words.js";
 
 const TEMPORARY = "(temporary)"; // cannot be a session id, because those contain no parentheses
@@ -144,6 +144,7 @@ class Turn {
       model: this.asked || undefined,
       remember: this.temporary ? this.remember : undefined, // else the session says it
       recall: stored("recall") || undefined,
+      person: space() ? usesOwn() : undefined,
       prompt: stored("prompt") || undefined,
       replaces: this.replaces ?? undefined,
     };

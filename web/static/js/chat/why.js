@@ -3,6 +3,7 @@ import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { date, hasText, number, shortened, speaker, text, titleOf, when } from "../page/words.js";
 import { bringIntoView } from "./scrolling.js";
+import { enter } from "./spaces.js";
 
 const NEAREST = 2; // messages of the chat that are shown
 const QUOTED = 300; // characters of each
@@ -32,6 +33,7 @@ export class Why extends Component {
         html`<${ThisChat} memory=${memory} near=${near} jump=${jump} />
           <${AboutYou} memory=${memory} jump=${jump} />
           <${FurtherBack} memory=${memory} turn=${turn} marks=${marks} jump=${jump} />
+          ${(memory.others ?? []).map((other) => html`<${Elsewhere} ...${other} jump=${jump} />`)}
           <${Tokens} usage=${turn.usage} />
         `}
       </section>`;
@@ -109,6 +111,19 @@ function FurtherBack({ memory: { excerpts, recall }, turn, marks, jump }) {
       <p>${text(count ? "chat.why.recalled" : none, { reason, count })}</p>
       ${calls.length > 0 && html`<ul>${calls.map((call) => html`<li class="muted">${looked(call)}</li>`)}</ul>`}
       <${Passages} excerpts=${excerpts} turn=${turn} marks=${marks} jump=${jump} />
+    </div>`;
+}
+
+/** What was shown of a space or, in one, of the person's own memory.  Only who asked sees it, and only now. */
+function Elsewhere({ space, facts, excerpts, jump }) {
+  const go = (session, message) => {
+    enter(space ?? "");
+    jump(session, message);
+  };
+  return html`<div>
+      <h2>${space === null ? text("chat.spaces.from_own") : text("chat.spaces.from", { space })}</h2>
+      <ul class="lines">${facts.map((fact) => html`<li class="typed"><${Fact} ...${fact} jump=${go} /></li>`)}</ul>
+      <${Passages} excerpts=${excerpts} jump=${go} />
     </div>`;
 }
 

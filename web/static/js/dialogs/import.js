@@ -5,7 +5,7 @@
 import * as api from "../page/api.js";
 import { announce } from "../page/dom.js";
 import { Trouble, html, render } from "../page/html.js";
-import { emit, person } from "../page/state.js";
+import { emit, person, space } from "../page/state.js";
 import { text } from "../page/words.js";
 import { showBacklog } from "./backlog.js";
 import { partsOf } from "./chats_file.js";
@@ -22,7 +22,7 @@ export async function importFiles(files) {
   if (running || !files.length) return;
   const name = [...files].map((file) => file.name).join(", ");
   show(html`<p class="muted small dots">${text("dialogs.import.reading", { name })}</p>`);
-  await run(async () => send({ name, user: person(), parts: await partsOf(files), stored: 0, answers: [] }));
+  await run(async () => send({ name, owner: space() ? { space: space() } : { user_id: person() }, parts: await partsOf(files), stored: 0, answers: [] }));
 }
 
 async function run(deed) {
@@ -33,12 +33,12 @@ async function run(deed) {
 
 /** Send the parts that are left. */
 async function send(work) {
-  const { name, user, parts, answers } = work;
+  const { name, owner, parts, answers } = work;
   const count = work.stored + parts.reduce((sum, part) => sum + part.chats, 0);
   try {
     while (parts.length) {
       show(html`<${Progress} name=${name} stored=${work.stored} count=${count} />`);
-      answers.push(await api.post("/api/import", parts[0].body, { user_id: user }));
+      answers.push(await api.post("/api/import", parts[0].body, owner));
       work.stored += parts.shift().chats;
     }
     finished(name, answers);

@@ -12,7 +12,7 @@ import { forgetFacts } from "../memory/forget.js";
 import { Overview } from "./overview.js";
 import { PersonData } from "./person_data.js";
 import { Tidy } from "./tidy.js";
-import { emit, holder, on, person } from "../page/state.js";
+import { emit, holder, on, whose } from "../page/state.js";
 import { Tabs } from "../page/tabs.js";
 import { text } from "../page/words.js";
 
@@ -200,7 +200,7 @@ class Facts extends Component {
     const { q, category, day } = this.state;
     const filtered = html`<p>${text("dialogs.manage.no_match")}</p>
       <button onClick=${this.showAll}>${text("dialogs.manage.show_all")}</button>`;
-    const nothing = html`<p>${text("dialogs.manage.empty", { person: person() })}</p>
+    const nothing = html`<p>${text("dialogs.manage.empty", { person: whose() })}</p>
       <p class="muted small">${text("dialogs.manage.empty_hint")}</p>`;
     return html`<div class="manage-empty">${q.trim() || category || day ? filtered : nothing}</div>`;
   }

@@ -6,7 +6,7 @@ import { confirmed, openDialog } from "../page/dialog.js";
 import { saveFile } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { closePanel } from "../page/panels.js";
-import { emit, person } from "../page/state.js";
+import { emit, whose } from "../page/state.js";
 import { moment, number, text, textParts } from "../page/words.js";
 import { backlogElement, showBacklog } from "./backlog.js";
 import { importElement, importFiles } from "./import.js";
@@ -47,7 +47,7 @@ export class PersonData extends Component {
     });
 
   eraseAll = this.run("", async () => {
-    const user = person();
+    const user = whose();
     const kept = await api.find(api.personPath());
     if (!kept) return text("dialogs.person_data.nothing", { user });
     const count = (kind) => text(`dialogs.import.counts.${kind}`, { count: kept[kind] });
@@ -72,10 +72,10 @@ export class PersonData extends Component {
   render(_, { busy, note, trouble }) {
     const accepted = text("dialogs.import.accepted");
     const accept = ".json,.jsonl,.md,.zip,application/json,application/zip";
-    const whose = textParts("dialogs.person_data.whose", { user: html`<strong>${person()}</strong>` });
+    const told = textParts("dialogs.person_data.whose", { user: html`<strong>${whose()}</strong>` });
     return html`<div class="person">
         <div class="row wrap">
-          <p class="grow">${whose}</p>
+          <p class="grow">${told}</p>
           <button onClick=${this.exportAs("json")}>${text("dialogs.person_data.export")}</button>
           <button onClick=${this.exportAs("markdown")}>${text("dialogs.person_data.export_to_read")}</button>
           <button title=${accepted} onClick=${() => this.file.current.click()}>${text("dialogs.import.choose")}</button>
@@ -90,13 +90,13 @@ export class PersonData extends Component {
 }
 
 function showReceipt(receipt) {
-  const { user_id: user, erased_at: at, erased, pending = [] } = receipt;
+  const { user_id, space, erased_at: at, erased, pending = [] } = receipt;
   const save = () => {
     const words = JSON.stringify(receipt, null, 2);
     saveFile(new Blob([words], { type: "application/json" }), `recap-erased-${at.slice(0, 10)}.json`);
   };
   const row = (key) => html`<tr><th scope="row">${label(key)}</th><td>${number(erased[key])}</td></tr>`;
-  const content = (close) => html`<p>${text("dialogs.person_data.erased", { user, at: moment(at) })}</p>
+  const content = (close) => html`<p>${text("dialogs.person_data.erased", { user: user_id ?? space, at: moment(at) })}</p>
     <table class="receipt"><caption class="visually-hidden">${text("dialogs.person_data.receipt")}</caption><tbody>${COUNTED.map(row)}</tbody></table>
     ${pending.length > 0 && html`<p class="notice">${text("dialogs.person_data.pending", { places: pending.map(label).join(", ") })}</p>`}
     <div class="row end">

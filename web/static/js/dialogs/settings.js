@@ -4,12 +4,13 @@
 // which the server stores.  What is as the server's operator set it is not stored, so that it follows the operator.
 import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
+import { enter } from "../chat/spaces.js";
 import { openDialog } from "../page/dialog.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { MemorySwitch } from "./memory_switch.js";
 import { openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
-import { HERE, emit, holder, keep, person, shown, stored } from "../page/state.js";
+import { HERE, emit, holder, keep, person, shown, space, stored, whose } from "../page/state.js";
 import { SystemPrompt } from "./system_prompt.js";
 import { Tabs } from "../page/tabs.js";
 import { hasText, text } from "../page/words.js";
@@ -35,11 +36,12 @@ class Settings extends Component {
     const recall = (mode) => keep("recall", mode === ready.recall ? "" : mode);
     const parts = {
       you: () => html`<${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
-        ${holder.may.change && html`<${Part} name="memory"><${MemorySwitch} key=${person()} /><//>`}
+        ${holder.may.change && html`<${Part} name="memory"><${MemorySwitch} key=${whose()} /><//>`}
+        ${holder.may.tenant && html`<${Part} name="space"><${SpaceName} key=${space()} changed=${() => this.forceUpdate()} /><//>`}
         <${Part} name="recall"><${Choices} name="recall" options=${RECALL} chosen=${stored("recall") || ready.recall} choose=${recall} /><//>
         <${Part} name="zone"><${TimeZone} /><//>`,
-      chat: () => html`<${Part} name="system"><${SystemPrompt} key=${person()} /><//>
-        <${Part} name="type"><${ChatType} key=${person()} /><//>`,
+      chat: () => html`<${Part} name="system"><${SystemPrompt} key=${whose()} /><//>
+        <${Part} name="type"><${ChatType} key=${whose()} /><//>`,
       look: () => html`<${Part} name="look"><${Choices} name="look" options=${LOOKS} chosen=${stored("theme")} choose=${wear} /><//>
         <${Part} name="keys"><${Keys} /><//>`,
       models: () => html`<${Part} name="models"><${Models} ready=${ready} /><//>
@@ -120,6 +122,23 @@ class Name extends Component {
           onInput=${({ target }) => this.setState({ name: target.value })} onChange=${this.apply} />
       </label>
       <p class="small" role="status">${note}</p>`;
+  }
+}
+
+/** The space whose memory is shown instead.  One begins with its first message. */
+class SpaceName extends Component {
+  apply = ({ target }) => {
+    const name = target.value.trim().replace(/[\s/]+/g, "-");
+    enter(name);
+    this.props.changed();
+  };
+
+  render() {
+    return html`<p class="muted small" id="space-help">${text("dialogs.settings.space_about")}</p>
+      <label class="field">
+        ${text("dialogs.settings.space")}
+        <input type="text" value=${space()} aria-describedby="space-help" ...${PLAIN} maxlength="128" onChange=${this.apply} />
+      </label>`;
   }
 }
 

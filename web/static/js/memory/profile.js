@@ -2,7 +2,7 @@
 import * as api from "../page/api.js";
 import { Component, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";
-import { emit } from "../page/state.js";
+import { emit, space } from "../page/state.js";
 import { date, text, titleOf } from "../page/words.js";
 import { EditForm, oneLine } from "./edit_form.js";
 import { Source } from "./facts.js";
@@ -20,7 +20,7 @@ export default class Profile extends Component {
   };
 
   async load() {
-    const [profile, { schema }] = await Promise.all([api.find(this.path), api.get("/api/profile/schema")]);
+    const [profile, { schema }] = await Promise.all([api.find(this.path), api.get("/api/profile/schema", { kind: space() ? "space" : "user" })]);
     this.setState({ profile: profile ?? NOTHING, fields: schema.properties ?? {} });
   }
 

@@ -1,13 +1,14 @@
 // The client of the API: requests, errors, streams, and the API key.
 //
-// Each call names the person in Settings: GET, PATCH and DELETE in the query, POST and PUT in the body if there is one.
-import { emit, holder, person } from "./state.js";
+// Each call names the person in Settings, and the space on display: GET, PATCH and DELETE in the query, POST and PUT in
+// the body if there is one.
+import { emit, holder, person, space, whose as shownName } from "./state.js";
 import { hasText, text } from "./words.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
 const WAIT = 250; // milliseconds for another tab to answer
 const tabs = new BroadcastChannel(KEY);
-const NOBODYS = /^\/(?:health|api\/(?:import|model|profile|prompts|retention|users|webhooks))/; // or the address names the person itself
+const NOBODYS = /^\/(?:health|api\/(?:import|model|profile|prompts|retention|spaces|users|webhooks))/; // or the address names the person itself
 
 /** What the catalogue says of an error, instead of the server's words for programs and for whoever runs the server. */
 function said(code, status) {
@@ -80,16 +81,16 @@ async function learn() {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch("/api/me", { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
   if (!response?.ok) return response?.status;
-  const before = person();
+  const before = shownName();
   Object.assign(holder, await response.json());
-  if (person() !== before) emit("person");
+  if (shownName() !== before) emit("person");
   return response.status;
 }
 
 async function reach(method, path, { query = {}, body = undefined, headers = {}, signal = undefined } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
-    const whose = NOBODYS.test(path) ? {} : { user_id: person() }; // read anew: a new key may be another person's
+    const whose = NOBODYS.test(path) ? {} : { user_id: person(), space: space() || undefined }; // read anew: a new key may be another person's
     const address = new URL(path, location.origin);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
@@ -129,7 +130,7 @@ async function answer(method, path, options) {
 /** Paths of the API.  Ids may contain any character. */
 export const sessionPath = (id) => `/api/sessions/${encodeURIComponent(id)}`;
 export const summaryPath = (sessionId) => `${sessionPath(sessionId)}/summary`;
-export const personPath = () => `/api/users/${encodeURIComponent(person())}`;
+export const personPath = () => (space() ? `/api/spaces/${encodeURIComponent(space())}` : `/api/users/${encodeURIComponent(person())}`);
 
 /** Each resolves to the JSON of the response, or throws ApiError. */
 /** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page.d.ts").Answer<Path>>} */

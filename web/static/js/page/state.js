@@ -10,7 +10,7 @@
 //   facts      the facts that apply to the chat on display were read (detail: the facts)
 //   memory     the person changed the summary or a fact, in any panel
 //   models     an administrator set another model server
-//   person     another person's memory is shown, so all panels reload
+//   person     another person's or space's memory is shown, so all panels reload
 //
 // Other tabs hear of what changed on the server, without the details that only this tab has.
 
@@ -35,6 +35,8 @@ export function emit(name, detail = null) {
  * What the browser stores, as texts; an empty one is what is not stored.  Beside what belongs to single chats:
  *
  *   user      the user_id of the person, unless the key belongs to one
+ *   space     the space on display, whose memory it is then; empty: the person's own
+ *   withMe    on or off: whether replies in a space use the person's memory too; empty: as the key says
  *   recall    auto, always, tools, off; empty: the server's setting
  *   prompt    the name of the summary prompt; empty: the server's setting
  *   timezone  an IANA name; empty: the browser's
@@ -55,10 +57,20 @@ export function forgetChat(sessionId) {
 }
 
 /** The person of the API key and what it may do, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
-export const holder = { user_id: null, may: { chat: true, read: true, change: true, tenant: true, server: true } };
+export const holder = { user_id: null, spaces: null, may: { chat: true, read: true, change: true, tenant: true, server: true } };
 
-/** The user_id of the person.  All sessions of the page belong to them. */
+/** The user_id of the person.  All sessions of the page belong to them, or to the space on display. */
 export const person = () => holder.user_id ?? (stored("user") || "me");
+
+/** The space on display, or "".  A key of spaces alone is always in one. */
+export const space = () => (opens(stored("space")) ? stored("space") : "") || (holder.user_id === null && Object.keys(holder.spaces ?? {})[0]) || "";
+const opens = (name) => (holder.user_id === null && holder.spaces === null) || name in (holder.spaces ?? {});
+
+/** Whose memory the page shows, by name. */
+export const whose = () => space() || person();
+
+/** Whether replies in a space use the person's memory too. */
+export const usesOwn = () => (stored("withMe") || (holder.user_id === null ? "off" : "on")) === "on";
 export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 export const timezone = () => stored("timezone") || HERE;
 

@@ -1,0 +1,56 @@
+// The choice of the memory that the page shows: the person's own, or that of a space which several persons share.
+import * as api from "../page/api.js";
+import { Component, html } from "../page/html.js";
+import { emit, holder, keep, on, space, usesOwn } from "../page/state.js";
+import { text } from "../page/words.js";
+
+/** Show the memory of a space, or without a name the person's own. */
+export function enter(name) {
+  if (name === space()) return;
+  keep("space", name);
+  emit("person");
+}
+
+/** It is there once there is a space. */
+export class Spaces extends Component {
+  state = { spaces: [] };
+
+  componentDidMount() {
+    for (const event of ["person", "turn"]) on(event, this.read);
+    this.read();
+  }
+
+  async load(isLast) {
+    if (this.state.spaces.some(({ name }) => name === space()) || (this.known === space() && !space())) return this.forceUpdate();
+    this.known = space();
+    const spaces = await api.all("/api/spaces");
+    if (isLast()) this.setState({ spaces });
+  }
+
+  choose = ({ target }) => enter(target.value);
+
+  takeAlong = ({ target }) => {
+    keep("withMe", target.checked ? "on" : "off");
+    this.forceUpdate();
+  };
+
+  render(_, { spaces }) {
+    const shown = space();
+    const names = [...new Set([...(shown ? [shown] : []), ...spaces.map(({ name }) => name)])];
+    if (!names.length) return null;
+    const reads = new Set(spaces.filter(({ right }) => right === "read").map(({ name }) => name));
+    const label = (name) => (reads.has(name) ? text("chat.spaces.read_only", { space: name }) : name);
+    const isBound = holder.user_id === null && holder.spaces !== null; // a key of spaces alone
+    return html`<div class="spaces">
+        <select id="space" aria-label=${text("chat.spaces.label")} value=${shown} onChange=${this.choose}>
+          ${!isBound && html`<option value="">${text("chat.spaces.own")}</option>`}
+          ${names.map((name) => html`<option value=${name} key=${name}>${label(name)}</option>`)}
+        </select>
+        ${shown &&
+        !isBound &&
+        html`<label class="small" title=${text("chat.spaces.with_me_means")}>
+          <input type="checkbox" checked=${usesOwn()} onChange=${this.takeAlong} /> ${text("chat.spaces.with_me")}
+        </label>`}
+      </div>`;
+  }
+}
