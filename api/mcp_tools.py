@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
@@ -17,18 +18,18 @@ from mcp_types import Tool, ToolAnnotations
 from memory import tokens
 from memory.engine import Engine, utc_now
 from memory.erasing import erasing
-from memory.errors import InvalidRequest
+from memory.errors import InvalidRequest, NotFound
 from memory.paging import slice_page
+from memory.passages import passages
 from memory.quoting import message_lines, normalize
 from memory.turn.prompt import memory_block
 from memory.turn.request import TurnRequest
 from memory.users import get_user_info
-from models.facts import FACT_CATEGORIES
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
 from schemas import facts, sessions
-from schemas.facts import CATEGORY, TEXT_CHARS_MAX
+from schemas.facts import CATEGORY, FACT_CATEGORIES, TEXT_CHARS_MAX
 from schemas.fields import (
     ID,
     Input,
@@ -118,8 +119,9 @@ def _line(message: Message, tokens_max: int) -> str:
 
 class Found(Schema):
     id = fields.Function(lambda hit: f"{hit.message.session_id}/{hit.message.id}", metadata=_STRING)
+    kind = fields.String(metadata=describe("`message`, or `document` for a passage of a file that was added."))
     title = fields.String()
-    url = fields.Function(lambda hit: session_uri(hit.message.session_id), metadata=_STRING)
+    url = fields.Function(lambda hit: place_uri(hit.message), metadata=_STRING)
     text = fields.Function(lambda hit: _line(hit.message, 150), metadata=_STRING)
 
 
@@ -131,11 +133,18 @@ class Results(Schema):
 class Conversation(Schema):
     id = fields.String()
     title = fields.String()
-    url = fields.Function(lambda shown: session_uri(shown["session_id"]), metadata=_STRING)
+    url = fields.String()
     text = fields.Function(
         lambda shown: "\n".join(_line(message, 900) for message in shown["page"].items), metadata=_STRING
     )
     next_cursor = fields.String(attribute="page.next_cursor", allow_none=True)
+
+
+def place_uri(message: Message) -> str:
+    """Return where a message stands: its session; of a passage, where its document is from."""
+    if not message.is_passage:
+        return session_uri(message.session_id)
+    return (message.extra or {}).get("uri") or f"recap://documents/{message.session_id}"
 
 
 def session_uri(session_id: str) -> str:
@@ -318,10 +327,10 @@ def recent_chats(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
 
 @_tool(MessageWords(), Results())
 def search(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
-    """Search what was said in earlier conversations
+    """Search what was said in earlier conversations, and the documents that were added
 
-    Finds messages by their words and meaning, best first, each as a snippet. Use words that were probably said: names,
-    things, numbers. `fetch` with the `id` of a result reads what was said around it.
+    Finds messages and passages by their words and meaning, best first, each as a snippet. Use words that were probably
+    said: names, things, numbers. `fetch` with the `id` of a result reads what stands around it.
     """
     period = {"after": params["after"], "before": params["before"]}
     hits = engine.search.find(caller, utc_now(), text=params["query"], limit=FOUND_MAX, **period)
@@ -330,17 +339,23 @@ def search(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
 
 @_tool(Place(), Conversation())
 def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
-    """Read a conversation, or what was said around one message
+    """Read a conversation or a document, or what stands around one message or passage
 
     Takes the `id` of a result of `search` or of a conversation of `recent_chats`. With `cursor` it reads on.
     """
     session_id, _, message_id = params["id"].partition("/")
-    limit, cursor, title = params["limit"], params["cursor"], engine.sessions.get(caller, session_id).title
-    if message_id and cursor is None:
-        page = engine.sessions.messages_around(caller, session_id, int(message_id), limit)
+    limit, cursor = params["limit"], params["cursor"]
+    around = int(message_id) if message_id and cursor is None else None
+    with suppress(NotFound):
+        document = passages.get_document(engine, caller, session_id)
+        page = passages.read_passages(engine, caller, session_id, cursor, limit, around)
+        return {"id": params["id"], "title": document.title, "url": place_uri(page.items[0]), "page": page}
+    title, url = engine.sessions.get(caller, session_id).title, session_uri(session_id)
+    if around is not None:
+        messages = engine.sessions.messages_around(caller, session_id, around, limit)
     else:
-        page = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
-    return {"id": params["id"], "session_id": session_id, "title": title, "page": page}
+        messages = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
+    return {"id": params["id"], "title": title, "url": url, "page": messages}
 
 
 def _count(engine: Engine, caller: Caller) -> str:

@@ -21,7 +21,7 @@ from memory.engine import Engine
 from memory.erasing import erasing
 from memory.events import tell
 from memory.passages import passages
-from memory.passages.extraction import extract, media_type_of
+from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
 from models import OwnerRow, Transaction, retry_on_conflict
 from models.documents import TITLE_CHARS, Document, DocumentRecord
@@ -63,6 +63,8 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
             return passages.as_document(*known, state="unchanged")
     text = extract(upload.data, media_type, upload.charset)
     parts = passages.split(text.pages, markdown=media_type not in (PDF, PLAIN), numbered=media_type == PDF)
+    if not parts:
+        raise problem("empty")
     now = engine.now()
     record = DocumentRecord(
         title=_title(upload, text.title, parts[0].text),

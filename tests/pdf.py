@@ -33,4 +33,5 @@ def pdf(pages: Sequence[str], **info: str) -> bytes:
 
 
 def _escaped(text: str) -> str:
+    text = text.encode("cp1252", "replace").decode("cp1252")
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")

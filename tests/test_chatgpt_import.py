@@ -82,7 +82,15 @@ def texts(client: FlaskClient, *nodes: Body) -> list[tuple[str, str]]:
 def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
     done = bring_in(client, tea())
     assert done["format"] == "chatgpt"
-    assert done["created"] == {"sessions": 1, "messages": 4, "summaries": 0, "turns": 0, "facts": 0, "items": 0}
+    assert done["created"] == {
+        "sessions": 1,
+        "messages": 4,
+        "summaries": 0,
+        "turns": 0,
+        "facts": 0,
+        "items": 0,
+        "documents": 0,
+    }
     session = good(client.get("/api/sessions/6f2b-tea?user_id=ada"))
     assert (session["title"], session["message_count"]) == ("Tea", 4)
     assert session["created_at"] == "2023-11-14T22:13:20.500000+00:00"

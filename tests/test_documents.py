@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import time
+import zlib
 from typing import Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from pypdf import PdfWriter
 
+from app import engine_of
+from tests.conftest import MakeApp
 from tests.http import Body, chat, error, find, good, read_all
 from tests.pdf import pdf
 
@@ -88,3 +94,122 @@ def test_it_is_erased(client: FlaskClient) -> None:
     assert receipt["erased"]["sessions"] == receipt["erased"]["messages"] == 0
     assert find(client, "garage", user_id="ada") == []
     error(client.get(f"/api/documents/{document['id']}"), 404)
+
+
+def test_an_export_brings_it_along(client: FlaskClient) -> None:
+    good(
+        send(
+            client,
+            pdf(["One.", "The boiler is blue."], Title="House"),
+            "a.pdf",
+            external_id="h",
+            uri="https://h.example",
+        )
+    )
+    exported = good(client.get("/api/users/ada/export"))
+    (document,) = exported["documents"]
+    assert [one["page"] for one in document["passages"]] == [1, 2]
+    assert exported["sessions"] == []
+    told = good(client.post("/api/import?user_id=bob", json=exported))
+    assert (told["created"]["documents"], told["created"]["sessions"]) == (1, 0)
+    assert find(client, "boiler", user_id="bob")[0]["document"]["uri"] == "https://h.example"
+    assert good(client.post("/api/import?user_id=bob", json=exported))["known"]["documents"] == 1
+    (mine,), (theirs,) = (read_all(client, "/api/documents", user_id=user) for user in ("ada", "bob"))
+    assert {**mine, "id": "", "user_id": ""} == {**theirs, "id": "", "user_id": ""}
+    assert "The boiler is blue." in client.get("/api/users/ada/export?format=markdown").text
+
+
+def test_the_builtin_model_quotes_it(client: FlaskClient) -> None:
+    add(client, "# House\n\nThe spare key hangs behind the boiler.", title="House rules")
+    reply = chat(client, "Where does the spare key hang?", user_id="ada")["reply"]
+    assert "The spare key hangs behind the boiler" in reply and "House rules" in reply
+
+
+# -- files that are not what they seem
+
+
+def compressed(stream: bytes, *, page: str = "") -> bytes:
+    """A PDF with one page, whose content is a compressed stream."""
+    data = zlib.compress(stream, 9)
+    plain = pdf([page or "x"])
+    start = plain.index(b"7 0 obj")
+    head = f"7 0 obj\n<< /Length {len(data)} /Filter /FlateDecode >>\nstream\n".encode()
+    return plain[:start] + head + data + b"\nendstream\nendobj\ntrailer\n<< /Size 8 /Root 1 0 R >>\n%%EOF\n"
+
+
+def locked() -> bytes:
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("secret", algorithm="AES-256")
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+SLOW = ("brackets", "a tag without end", "comments")  # which take all the time that there is for a file
+HOSTILE: dict[str, tuple[bytes, str, str]] = {
+    "a password": (locked(), "a.pdf", "document_encrypted"),
+    "10,000 pages": (pdf(["Hello."] * 10_000), "a.pdf", "document_too_long"),
+    "a scan": (pdf(["", ""]), "a.pdf", "document_empty"),
+    "a bomb": (compressed(b"(a) Tj " * 30_000_000), "a.pdf", "document_unreadable"),
+    "cut off": (pdf(["Hello."])[:200], "a.pdf", "document_unreadable"),
+    "not a PDF": (b"%PDF-1.7\n" + bytes(range(256)) * 100, "a.pdf", "document_unreadable"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(100), "a.png", "document_type_unknown"),
+    "a picture as text": (b"\x89PNG\r\n\x1a\n" + bytes(range(1, 256)) * 9, "a.txt", "document_not_text"),
+    "UTF-16 without a mark": ("Hello there".encode("utf-16-le"), "a.txt", "document_not_text"),
+    "no words": (b" \n \n", "a.md", "document_empty"),
+    "nothing but scripts": (b"<script>alert(1)</script><style>p {}</style>", "a.html", "document_empty"),
+    "too many words": (b"word " * 500_000, "a.txt", "document_too_long"),
+    "too many words on a page": (b"<p>" + b"word " * 500_000, "a.html", "document_too_long"),
+    "brackets": (b"<div>" * 400_000, "a.html", "document_"),
+    "a tag without end": (b"<a " * 1_000_000, "a.html", "document_"),
+    "comments": (b"<!--" * 500_000, "a.html", "document_"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in HOSTILE]
+)
+def test_a_hostile_file_is_refused_in_bounded_time(client: FlaskClient, name: str) -> None:
+    data, filename, code = HOSTILE[name]
+    begun = time.monotonic()
+    problem = send(client, data, filename).json["error"]
+    assert problem["code"].startswith(code), problem
+    assert "Nothing was stored." in problem["message"]
+    assert time.monotonic() - begun < 40
+    assert read_all(client, "/api/documents") == []
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_encodings_are_told_apart(client: FlaskClient, encoding: str) -> None:
+    good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))
+    assert find(client, "fünf Meter", user_id="ada")[0]["content"] == "Größe: fünf Meter"
+
+
+def test_a_file_that_is_too_large_is_refused(make_app: MakeApp) -> None:
+    client = make_app(max_document_bytes=100_000).test_client()
+    assert send(client, b"word " * 60_000, "a.txt").status_code == 413
+    body = {"user_id": "ada", "text": "word " * 60_000}
+    assert client.post("/api/documents", json=body).status_code == 413
+
+
+def test_a_form_of_another_site_is_refused(client: FlaskClient) -> None:
+    form = {"user_id": "ada", "file": (io.BytesIO(b"Hello"), "a.txt")}
+    headers = {"Origin": "http://127.0.0.1:9999"}  # of this machine, as a server without keys wants it
+    answer = client.post("/api/documents", data=form, content_type="multipart/form-data", headers=headers)
+    assert error(answer, 403)["code"] == "other_site"
+    other = client.post("/api/facts", data={"text": "Hello"}, content_type="multipart/form-data")
+    assert error(other, 415)["code"] == "not_json"
+
+
+@pytest.mark.slow
+def test_a_large_text_is_added_and_indexed_in_bounded_time(client: FlaskClient) -> None:
+    words = [f"word{number % 5_000}" for number in range(110_000)]
+    text = "\n\n".join(" ".join(words[at : at + 60]) + "." for at in range(0, len(words), 60))
+    assert 900_000 < len(text) < 1_100_000
+    begun = time.monotonic()
+    assert add(client, text)["passages"] > 1_000
+    assert find(client, "word1234", user_id="ada")
+    engine_of(client.application).job_queue.run_due(["index"])
+    assert find(client, "word1234", user_id="ada")
+    assert time.monotonic() - begun < 60

@@ -100,8 +100,8 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
     done = good(bring_in(talk, before))
     assert done == {
         "format": "recap-export",
-        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4, "items": 2},
-        "known": {"sessions": 0, "messages": 0, "facts": 0, "items": 0},
+        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4, "items": 2, "documents": 0},
+        "known": {"sessions": 0, "messages": 0, "facts": 0, "items": 0, "documents": 0},
         "renamed": {},
     }
     assert content(export(talk)) == content(before)
@@ -147,7 +147,15 @@ def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
     forgotten = read_all(talk, "/api/facts", user_id="ada")[0]["id"]
     assert talk.delete(f"/api/facts/{forgotten}").status_code == 200
     done = good(bring_in(talk, longer))
-    assert done["created"] == {"sessions": 0, "messages": 2, "summaries": 0, "turns": 1, "facts": 1, "items": 0}
+    assert done["created"] == {
+        "sessions": 0,
+        "messages": 2,
+        "summaries": 0,
+        "turns": 1,
+        "facts": 1,
+        "items": 0,
+        "documents": 0,
+    }
     assert stored(talk, "tea")[-2] == ("user", "And another thing.")
     assert len(export(talk)["sessions"][2]["turns"]) == 1
     done = good(bring_in(talk, before))  # and what went on meanwhile stays

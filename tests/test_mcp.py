@@ -447,3 +447,15 @@ def test_every_answer_is_paged_and_bounded_in_tokens(tea: FlaskClient) -> None:
             lines = page[items] if name != "fetch" else re.findall(r"user: (\d+) ", page[items])
             found += map(str, lines)
         assert (len(found), len(set(found))) == (expected, expected), name
+
+
+def test_documents_are_found_and_read_as_such(client: FlaskClient) -> None:
+    text = "# Boiler\n\nIt is blue.\n\n# Key\n\nIt hangs behind the boiler."
+    body = {"user_id": "ada", "text": text, "uri": "https://h.example/house"}
+    document = good(client.post("/api/documents", json=body))
+    found = use(client, "search", query="where the key hangs")["results"][0]
+    assert (found["kind"], found["url"], found["title"]) == ("document", "https://h.example/house", "Boiler")
+    read = use(client, "fetch", id=found["id"])
+    assert "text: Key" in read["text"] and "behind the boiler" in read["text"]
+    whole = use(client, "fetch", id=document["id"])
+    assert (whole["title"], whole["url"]) == ("Boiler", "https://h.example/house") and "It is blue." in whole["text"]

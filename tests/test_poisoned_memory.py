@@ -8,9 +8,11 @@ found whole on a line of its own quotation, and nothing else may be there.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from html import escape as html
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from tests.http import append, chat, good, said
 from tests.injections import INJECTIONS, LONG, MARKS, UNSTORABLE
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, Prompt, ToolCalls, at, prompts
+from tests.pdf import pdf
 from tests.prompt_structure import Broken, Line, blocks_of, decoded, named, of_material, of_newest, of_result, of_turn
 
 BATCH = 8  # attempts that are planted and recalled together
@@ -221,6 +224,37 @@ def test_what_a_space_remembers_is_quoted_in_a_turn_that_reads_it(world: World, 
         assert not head.facts and not head.summary
         planted.check_recalled(recalled.chats)
         planted.check_facts(recalled.facts)
+
+
+@batches
+def test_documents_are_quoted_with_all_that_they_say_of_themselves(world: World, batch: int) -> None:
+    """Attempts in texts, titles and addresses; in the attributes of a page; in the metadata of a PDF."""
+    person, planted = f"shelf{batch}", world.planted(batch)
+    for n in planted.attempts:
+        text, title = planted.marked(n), planted.marked(n, 150)
+        body = {"user_id": person, "text": text, "title": title, "uri": title, "media_type": "text/plain"}
+        good(world.client.post("/api/documents", json=body))
+        shown = f"kiwi{n} stands here"
+        page = f'<h1 title="{html(text)}">{shown}</h1><img alt="{html(text)}"><p hidden>{html(text)}</p><!-- {n} -->'
+        file = pdf([shown], Title=f"of{n} {title}", Author=text, Subject=text)
+        for data, name in ((page.encode(), "a.html"), (file, " ".join(title.split()).replace('"', "") + ".pdf")):
+            form = {"user_id": person, "file": (io.BytesIO(data), name)}
+            good(world.client.post("/api/documents", data=form, content_type="multipart/form-data"))
+    chat(world.client, planted.asked, user_id=person, recall="always", temporary=True)
+    _, recalled = of_turn(world.sent()[-1], world.system, planted.asked)
+    calls = tuple(("conversation_search", {"query": f"kiwi{n}", "limit": 20}) for n in planted.attempts)
+    world.server.main.queue(ToolCalls(calls), "Found.")
+    chat(world.client, "Look it up.", user_id=person, recall="tools", temporary=True)
+    results = [of_result(result["content"]).documents for result in world.sent()[-1][-len(calls) :]]
+    for documents in (recalled.documents, sum(results, ())):
+        for n in planted.attempts:
+            assert any(line.text.startswith(f"kiwi{n} ") and f"kiwi{n} " in line.name for line in documents)
+            assert any(f"melon{n}" in line.text for line in documents)
+            shown = {line.role for line in documents if line.text == f"kiwi{n} stands here"}
+            assert shown == {"page 1", "text"}, "of the PDF, and of the page: nothing that it hides"
+    assert recalled.chats == recalled.facts == ()
+    sources = good(world.client.get("/api/users/" + person))
+    assert (sources["facts"], sources["summaries"], sources["sessions"]) == (0, 0, 0)
 
 
 @batches

@@ -256,6 +256,7 @@ export interface ExportDocument {
   sessions: ExportedSession[];
   facts: ExportedFact[];
   items: ExportedItem[];
+  documents: ExportedDocument[];
   archives: Archive[];
 }
 export interface ExportedCost {
@@ -263,6 +264,18 @@ export interface ExportedCost {
   completion_tokens: number;
   calls: number;
   facts: Record<string, number>;
+}
+export interface ExportedDocument {
+  title: string;
+  uri: string | null;
+  external_id: string | null;
+  media_type: string;
+  digest: string;
+  size: number;
+  pages: number | null;
+  created_at: string;
+  updated_at: string;
+  passages: ExportedPassage[];
 }
 export interface ExportedFact {
   id: number;
@@ -316,6 +329,10 @@ export interface ExportedMessage {
   erased_at: string | null;
   hidden_at: string | null;
   refused: Refused | null;
+}
+export interface ExportedPassage {
+  text: string;
+  page: number | null;
 }
 export interface ExportedRevision {
   action: string;

@@ -19,15 +19,17 @@ from memory.errors import InvalidRequest, RecapError, TooLarge
 from memory.quoting import normalize, one_line
 from schemas.documents import MARKDOWN, PDF, PLAIN, SUFFIXES
 
-SECONDS = 20  # for one file: some 1,000 pages
+SECONDS = {"pdf": 20, "html": 10}  # for one file: some 1,000 pages, or 3 MB of tags
 BYTES_MAX = 1 << 30  # of memory for one file
 CHARS_MAX = 2_000_000  # of text: a book of 700 pages; 3,000 passages, which are ranked with each search
 PAGES_MAX = 2_000
+CONTROLS_MAX = 0.02  # of the characters of a text; a program or a picture has more
 AT_ONCE = 2  # files that a process has read at a time; others wait
+WAIT_SECONDS = 20.0  # for them
 PYTHON = sys.executable
 
 _ROOM = BoundedSemaphore(AT_ONCE)
-_BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _PROBLEMS = {
     "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
@@ -76,13 +78,13 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
     else:
         result = _read_apart(data, "pdf" if media_type == PDF else "html")
         if "error" in result:
-            raise _problem(result["error"])
+            raise problem(result["error"])
         found = Extracted(one_line(result["title"] or ""), result["pages"])
     if sum(map(len, found.pages)) > CHARS_MAX:
-        raise _problem("too_long")
+        raise problem("too_long")
     pages = list(map(normalize, found.pages))
     if not any(page.strip() for page in pages):
-        raise _problem("empty")
+        raise problem("empty")
     return found._replace(pages=pages)
 
 
@@ -94,32 +96,32 @@ def _decode(data: bytes, charset: str) -> str:
             text = data.decode(name)
         except (LookupError, UnicodeError):
             continue
-        if _BINARY.search(text):
+        if "\x00" in text or (not charset and CONTROLS_MAX * len(text) < len(_CONTROLS.findall(text))):
             break
         return text
-    raise _problem("not_text")
+    raise problem("not_text")
 
 
 def _read_apart(data: bytes, kind: str) -> dict[str, Any]:
     """Return what `reader.py` prints of a file."""
-    reader, limits = Path(__file__).with_name("reader.py"), (SECONDS, BYTES_MAX, CHARS_MAX, PAGES_MAX)
-    if not _ROOM.acquire(timeout=SECONDS):
-        raise _problem("busy")
+    reader, limits = Path(__file__).with_name("reader.py"), (SECONDS[kind], BYTES_MAX, CHARS_MAX, PAGES_MAX)
+    if not _ROOM.acquire(timeout=WAIT_SECONDS):
+        raise problem("busy")
     try:
         command = [PYTHON, "-I", str(reader), kind, *map(str, limits)]
-        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS + 5, env={}, check=False)  # nosec B603
+        done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS[kind] + 5, env={}, check=False)  # nosec B603
     except subprocess.TimeoutExpired:
-        raise _problem("unreadable") from None
+        raise problem("unreadable") from None
     finally:
         _ROOM.release()
     if done.returncode:
-        raise _problem("unreadable")
+        raise problem("unreadable")
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 
 
-def _problem(name: str) -> RecapError:
+def problem(name: str) -> RecapError:
     if name == "busy":
-        return RecapError("documents_busy", _PROBLEMS[name], status=503, retry_after=float(SECONDS))
+        return RecapError("documents_busy", _PROBLEMS[name], status=503, retry_after=WAIT_SECONDS)
     kind = TooLarge if name == "too_long" else InvalidRequest
     return kind(f"document_{name}", _PROBLEMS[name], param="file")

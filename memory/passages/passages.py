@@ -16,7 +16,7 @@ from sqlalchemy.orm import contains_eager
 from memory.access.owners import get_session, visible_to
 from memory.engine import Engine
 from memory.errors import NotFound
-from memory.paging import Page, encode_cursor, page_of, rows_of_page
+from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
 from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, for_update
 from models.documents import Document, DocumentRecord, Passage
@@ -46,15 +46,17 @@ def split(pages: Sequence[str], *, markdown: bool, numbered: bool) -> list[Passa
     """Return the passages of a text, in their order. numbered: of a PDF, whose pages count."""
     passages = []
     for number, page in enumerate(pages, 1):
-        for headings, body in _sections(page) if markdown else [((), page)]:
+        for headings, body, is_last in _sections(page) if markdown else [((), page, True)]:
             above = " > ".join(headings)[-HEADINGS_CHARS:]
-            for text in _pieces(body, PASSAGE_BYTES - len(above.encode())):
-                passages.append(Passage(f"{above}\n{text}" if above else text, number if numbered else None))
+            pieces = list(_pieces(body, PASSAGE_BYTES - len(above.encode("utf-8", "surrogatepass"))))
+            for text in pieces or ([""] if above and is_last else []):
+                whole = f"{above}\n{text}" if above and text else above or text
+                passages.append(Passage(whole, number if numbered else None))
     return passages
 
 
-def _sections(text: str) -> Iterator[tuple[Sequence[str], str]]:
-    """Yield the parts of a Markdown text, each with the headings that it stands under."""
+def _sections(text: str) -> Iterator[tuple[Sequence[str], str, bool]]:
+    """Yield the parts of a Markdown text, with the headings that each stands under; and whether none is below it."""
     headings: dict[int, str] = {}
     lines: list[str] = []
     fence = ""
@@ -65,10 +67,11 @@ def _sections(text: str) -> Iterator[tuple[Sequence[str], str]]:
         if heading is None:
             lines.append(line)
             continue
-        yield tuple(headings.values()), "\n".join(lines)
-        lines, level = [], len(heading[1])
+        level = len(heading[1])
+        yield tuple(headings.values()), "\n".join(lines), level <= max(headings, default=0)
+        lines = []
         headings = {**{above: title for above, title in headings.items() if above < level}, level: heading[2]}
-    yield tuple(headings.values()), "\n".join(lines)
+    yield tuple(headings.values()), "\n".join(lines), True
 
 
 def _pieces(text: str, size: int) -> Iterator[str]:
@@ -190,21 +193,23 @@ def get_document(engine: Engine, caller: Caller, document_id: str) -> Document:
 
 
 def read_passages(
-    engine: Engine, caller: Caller, document_id: str, cursor: str | None = None, limit: int = 50
+    engine: Engine,
+    caller: Caller,
+    document_id: str,
+    cursor: str | None = None,
+    limit: int = 50,
+    around: int | None = None,
 ) -> Page[Message]:
-    """Return the passages of a document, in their order. Raises NotFound."""
+    """Return the passages of a document, in their order. Raises NotFound.
+
+    around: the id of a passage; the page begins just before it.
+    """
     with engine.database.read() as tx:
         row, _ = get(tx, caller, document_id)
         query = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT)
+        if around is not None:
+            at = select(MessageRow.position).where(MessageRow.id == around, MessageRow.session_id == row.id)
+            query = query.where(MessageRow.position >= at.scalar_subquery() - 1)
         query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=False)
         found: Sequence[Message] = [Message._make(columns) for columns in tx.execute(query)]
     return page_of(found, limit, lambda message: (message.position,))
-
-
-def passages_around(engine: Engine, caller: Caller, document_id: str, message_id: int, limit: int) -> Page[Message]:
-    """Return the passages from just before one of a document on. Raises NotFound."""
-    with engine.database.read() as tx:
-        row, _ = get(tx, caller, document_id)
-        message = tx.get(MessageRow, message_id)
-        before = message.position - 2 if message is not None and message.session_id == row.id else 0
-    return read_passages(engine, caller, document_id, encode_cursor(max(0, before)), limit)

@@ -25,6 +25,7 @@ from models.owners import Caller
 from models.store import OWN, Put
 
 NAMESPACE = (OWN, "unhelpful")
+SHAPE = {"type": "object", "properties": {}, "additionalProperties": False}
 
 _I, _M, _R = ItemRow.__table__.c, MessageRow.__table__.c, ItemSourceRow.__table__.c
 _OF_KIND = _I.namespace == documents.join_namespace(NAMESPACE)

@@ -30,6 +30,7 @@ from memory.store.documents import ITEMS, as_item, histories, resting_on, source
 from memory.turn.request import TurnUsage
 from models import (
     ArchiveRow,
+    DocumentRow,
     FactRevisionRow,
     FactRow,
     ItemRow,
@@ -41,6 +42,7 @@ from models import (
     Transaction,
     TurnRow,
 )
+from models.documents import DocumentRecord, Passage
 from models.facts import Fact, FactRevision, Relation
 from models.messages import MessageDraft
 from models.owners import Caller
@@ -53,6 +55,7 @@ FORMAT = "recap-export"
 OF_SESSION = (
     *("title", "system_prompt", "pinned", "archived", "remember", "type", "facts_through", "created_at", "updated_at"),
 )
+OF_DOCUMENT = ("uri", "external_id", "media_type", "digest", "size", "pages")
 OF_TURN = ("model", "finish_reason", "started_at")
 OF_ARCHIVE = ("id", "session_id", "title", "message_count", "first_message_at", "last_message_at", "created_at")
 
@@ -139,7 +142,7 @@ class Archive:
 
 
 class Export:
-    """Person's data as of the transaction `tx`. Read `sessions` to its end, then `facts`, `items` and `archives`.
+    """Person's data as of the transaction `tx`. Read its parts in the order of the document, each to its end.
 
     read: begins the transaction of a page. only: export what is erased with this session.
     """
@@ -160,12 +163,13 @@ class Export:
         self._read = read
         tables: tuple[Any, ...] = (SessionRow, MessageRow, SummaryRow, TurnRow, FactRow, ItemRow, ArchiveRow)
         self._condition: dict[Any, ColumnElement[bool]] = (
-            {table: table.owner_id == owner.id for table in (SessionRow, FactRow, ItemRow, ArchiveRow)}
+            {table: table.owner_id == owner.id for table in (SessionRow, FactRow, ItemRow, DocumentRow, ArchiveRow)}
             if only is None
             else {
                 SessionRow: SessionRow.id == only.id,
                 FactRow: FactRow.session_id == only.id,
                 ItemRow: _resting_on_alone(only.id),
+                DocumentRow: false(),
                 ArchiveRow: false(),
             }
         )
@@ -173,7 +177,7 @@ class Export:
 
     @property
     def sessions(self) -> Iterator[SessionRecord]:
-        query = select(SessionRow.id, SessionRow).where(self._condition[SessionRow])
+        query = select(SessionRow.id, SessionRow).where(self._condition[SessionRow], SessionRow.is_document.is_(False))
         for _, row in self._rows(query, SessionRow):
             yield SessionRecord(
                 id=row.public_id,
@@ -237,6 +241,18 @@ class Export:
                 sources, history = sources_of(tx, ids), histories(tx, ids)
             for row in page:
                 yield ItemRecord(as_item(row), tuple(sources[row[0]]), tuple(history[row[0]]))
+
+    @property
+    def documents(self) -> Iterator[DocumentRecord]:
+        query = (
+            select(SessionRow.id, SessionRow, DocumentRow)
+            .join(DocumentRow, DocumentRow.session_id == SessionRow.id)
+            .where(self._condition[DocumentRow])
+        )
+        for _, row, document in self._rows(query, SessionRow):
+            passages = (Passage(draft.content, (draft.extra or {}).get("page")) for draft in self._messages(row.id))
+            times = {"created_at": row.created_at, "updated_at": row.updated_at}
+            yield DocumentRecord(title=row.title, passages=passages, **times, **attributes(document, OF_DOCUMENT))
 
     @property
     def archives(self) -> Iterator[Archive]:

@@ -25,7 +25,16 @@ from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import SummaryVersion as SummaryVersionValue
 from memory.knowledge.summary_update import LINKS_MAX
 from memory.quoting import format_time, normalize, one_line
-from memory.transfer.export import FORMAT, Export, FactRecord, ItemRecord, SessionRecord, TurnRecord
+from memory.transfer.export import (
+    FORMAT,
+    DocumentRecord,
+    Export,
+    FactRecord,
+    ItemRecord,
+    Passage,
+    SessionRecord,
+    TurnRecord,
+)
 from memory.turn.request import TurnUsage
 from models.facts import ENTITY_KINDS, Relation
 from models.facts import Fact as FactValue
@@ -261,6 +270,32 @@ class ExportedItem(_Record):
         return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
 
 
+class ExportedPassage(_Record):
+    """Part of a document."""
+
+    value = Passage
+
+    text = Text(required=True)
+    page = integer(1, INT32_MAX, **OPTIONAL)
+
+
+class ExportedDocument(_Record):
+    """Document with its passages, in their order."""
+
+    value = DocumentRecord
+
+    title = Text(required=True, validate=validate.Length(1, 200))
+    uri = optional_text(2_000)
+    external_id = optional_text(256)
+    media_type = Text(required=True, validate=validate.Length(1, 64))
+    digest = Text(required=True, validate=validate.Length(64, 64))
+    size = integer(most=INT32_MAX, required=True)
+    pages = integer(most=INT32_MAX, **OPTIONAL)
+    created_at = UtcDateTime(required=True)
+    updated_at = UtcDateTime(required=True)
+    passages = fields.List(fields.Nested(ExportedPassage), load_default=())
+
+
 class ExportQuery(Input):
     format = one_of("json", "markdown", load_default="json")
 
@@ -277,6 +312,7 @@ class ExportDocument(Schema):
     sessions = fields.List(fields.Nested(ExportedSession))
     facts = fields.List(fields.Nested(ExportedFact))
     items = fields.List(fields.Nested(ExportedItem))
+    documents = fields.List(fields.Nested(ExportedDocument))
     archives = fields.List(fields.Nested(Archive))
 
 
@@ -284,6 +320,7 @@ LISTS: dict[str, Schema] = {
     "sessions": ExportedSession(),
     "facts": ExportedFact(),
     "items": ExportedItem(),
+    "documents": ExportedDocument(),
     "archives": Archive(),
 }
 _head = ExportDocument(exclude=tuple(LISTS))
@@ -311,6 +348,9 @@ def to_markdown(export: Export) -> Iterator[str]:
     yield from _listed("Facts that no longer hold", _facts(export, valid=False))
     for session in export.sessions:
         yield from _chat(session)
+    for document in export.documents:
+        yield f"\n# Document: {one_line(document.title)}\n\n{_span(document.created_at, document.updated_at)}\n"
+        yield from (f"\n{_quoted(passage.text)}\n" for passage in document.passages)
 
 
 def _listed(title: str, lines: Iterator[str]) -> Iterator[str]:

@@ -32,11 +32,14 @@ _SCHEMAS = {  # by the names in an item's path
     ("facts", "revisions"): export_format.ExportedRevision(),
     ("items",): export_format.ExportedItem(),
     ("items", "versions"): export_format.ExportedVersion(),
+    ("documents",): export_format.ExportedDocument(),
+    ("documents", "passages"): export_format.ExportedPassage(),
 }
 _PARTS: Parts = {
     "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
     "facts": {"revisions": "start_array"},
     "items": {"versions": "start_array"},
+    "documents": {"passages": "start_array"},
 }
 _NAMES = export_format.ExportDocument().fields
 
@@ -57,8 +60,10 @@ class Imported(Schema):
         attribute="document.format",
         metadata=describe(f"`{FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
     )
-    created = counts("How many sessions, messages, summaries, turns, facts and items are new.")
-    known = counts("How many sessions, messages, facts and items were stored already, or rest on what was erased.")
+    created = counts("How many sessions, messages, summaries, turns, facts, items and documents are new.")
+    known = counts(
+        "How many sessions, messages, facts, items and documents were stored already, or rest on what was erased."
+    )
     renamed = fields.Dict(metadata=describe("Sessions whose id was taken, and the id that each has here."))
 
 
@@ -125,9 +130,10 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
         if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
             raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
-    records = (_records(iter_items(file, _PARTS), name) for name in ("sessions", "facts", "items"))
+    kinds = "sessions", "facts", "items", "documents"
+    records: dict[str, Any] = {kind: _records(iter_items(file, _PARTS), kind) for kind in kinds}
     remember = head.get("remember") is not False
-    return ImportDocument(FORMAT, len(lengths), next(records), next(records), next(records), remember)
+    return ImportDocument(FORMAT, len(lengths), **records, remember=remember)
 
 
 def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -138,7 +144,7 @@ def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tupl
     for path, value in iter_items(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
-        elif path[0] in ("facts", "items"):  # their sessions may come later: check only their shape
+        elif path[0] in ("facts", "items", "documents"):  # their sessions may come later: check only their shape
             _load(path, value)
         if "format" in head or path[0] not in (_NAMES if len(path) == 1 else export_format.LISTS):
             _check_head({"version": export_format.VERSION, **head})

@@ -26,12 +26,21 @@ from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge import overview, rules
 from memory.knowledge.fact_writes import mark_changed
-from memory.llm.json_answers import object_of
 from memory.llm.thoughts import without_thoughts
+from memory.passages import passages
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
 from memory.store.documents import restore
-from memory.transfer.export import FORMAT, OF_TURN, FactRecord, ItemRecord, SessionRecord, TurnRecord, attributes
+from memory.transfer.export import (
+    FORMAT,
+    OF_TURN,
+    DocumentRecord,
+    FactRecord,
+    ItemRecord,
+    SessionRecord,
+    TurnRecord,
+    attributes,
+)
 from models import (
     FactRevisionRow,
     FactRow,
@@ -71,6 +80,7 @@ class ImportDocument:
     sessions: Iterable[SessionRecord]
     facts: Iterable[FactRecord]
     items: Iterable[ItemRecord]
+    documents: Iterable[DocumentRecord] = ()
     remember: bool = True
 
 
@@ -89,6 +99,8 @@ def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, ow
     work.link_facts()
     while part := list(islice(items, BATCH_ROWS)):
         work.store_items(part)
+    for document_record in document.documents:
+        work.store_document(document_record)
     if not document.remember and owner_id is None:
         work.turn_off()
     return work
@@ -106,9 +118,9 @@ class Import:
     document: ImportDocument
     owner_id: int | None
     created: Counter[str] = field(
-        default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0)
+        default_factory=lambda: Counter(sessions=0, messages=0, summaries=0, turns=0, facts=0, items=0, documents=0)
     )
-    known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0, items=0))
+    known: Counter[str] = field(default_factory=lambda: Counter(sessions=0, messages=0, facts=0, items=0, documents=0))
     renamed: dict[str, str] = field(default_factory=dict)
     session_rows: dict[str | None, int] = field(default_factory=dict)  # by the session's id in the document
     fact_rows: dict[int, int] = field(default_factory=dict)  # by the fact's number in the document
@@ -274,6 +286,15 @@ class Import:
         versions = tuple(replace(version, value=moved(version.value)) for version in record.versions)
         return replace(record, item=replace(record.item, value=moved(record.item.value)), versions=versions)
 
+    def store_document(self, record: DocumentRecord) -> None:
+        """Store a document, unless the person has it, or another of its `external_id`."""
+        with self.engine.database.write() as tx:
+            owner = self._owner(tx)
+            known = passages.find(tx, owner.id, record.external_id, record.digest)
+            if known is None:
+                passages.store(self.engine, tx, owner, record)
+        (self.created if known is None else self.known)["documents"] += 1
+
     def turn_off(self) -> None:
         """Turn the person's memory off."""
         with self.engine.database.write() as tx:
@@ -343,7 +364,7 @@ _SHAPES: dict[Namespace, dict[str, Any]] = {
     instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
     overview.NAMESPACE: overview.SHAPE,
     rules.NAMESPACE: rules.SHAPE,
-    unhelpful.NAMESPACE: object_of(),
+    unhelpful.NAMESPACE: unhelpful.SHAPE,
 }
 
 

@@ -95,7 +95,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     facts, excerpts = found.facts[: len(fact_lines)], found.recalled.excerpts[: len(blocks)]
     is_missing = found.recalled.kind == MISSING and kind.adds_time
     note = NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""
-    if any(one.is_document for one in excerpts):
+    if any("<document title=" in text for text in (*blocks, *other_blocks)):  # in what is quoted, "<" is escaped
         note = "\n".join(filter(None, (note, DOCUMENTS)))
     shown = fitting[: len(examples)]
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in shown) else EXAMPLES

@@ -249,7 +249,7 @@ def _specs(limit: int, zone: str) -> tuple[Tool, ...]:
     return (
         Tool(
             SEARCH,
-            "Search what this person and you said in earlier conversations, beyond what you see here. Use it when they "
+            "Search what this person and you said in earlier conversations, and added documents. Use it when they "
             "refer to something said before, or when the answer depends on what they told you once. If nothing fits, "
             "try other words. " + _QUOTES,
             object_schema({"query": query, **span}, ["query"]),

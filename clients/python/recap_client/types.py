@@ -292,6 +292,7 @@ class ExportDocument(TypedDict):
     sessions: list[ExportedSession]
     facts: list[ExportedFact]
     items: list[ExportedItem]
+    documents: list[ExportedDocument]
     archives: list[Archive]
 
 
@@ -300,6 +301,19 @@ class ExportedCost(TypedDict):
     completion_tokens: int
     calls: int
     facts: dict[str, int]
+
+
+class ExportedDocument(TypedDict):
+    title: str
+    uri: str | None
+    external_id: str | None
+    media_type: str
+    digest: str
+    size: int
+    pages: int | None
+    created_at: str
+    updated_at: str
+    passages: list[ExportedPassage]
 
 
 class ExportedFact(TypedDict):
@@ -357,6 +371,11 @@ class ExportedMessage(TypedDict):
     erased_at: str | None
     hidden_at: str | None
     refused: Refused | None
+
+
+class ExportedPassage(TypedDict):
+    text: str
+    page: int | None
 
 
 class ExportedRevision(TypedDict):

@@ -17,6 +17,8 @@ from models.sections import SECTIONS, Excluded, Sections
 
 _MEMORY = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
 _CHAT = re.compile(r'^<chat updated_at="([\d-]+)"[^\n]*>\n(.*?)\n</chat>', re.M | re.S)
+_DOCUMENT = re.compile(r'^<document title="([^"\n]*)"[^\n]* added="([\d-]+)">\n(.*?)\n</document>', re.M | re.S)
+_PASSAGE = re.compile(r"(?:page \d+|text): (.*)", re.S)
 _ATTACHED = re.compile(
     r'^(?:<file name="[^"\n]*">\n.*?\n</file>|\[(?:image|file|audio)(?: [^\n]*)?\])$\n?', re.M | re.S
 )
@@ -82,7 +84,10 @@ class Prompt:
         return cls(
             question,
             tuple(one for one in spoken if one.role in ("user", "assistant") and not one.text.startswith("<message ")),
-            tuple(said for day, body in _CHAT.findall(quoted) for said in messages_in(_items(body), day)),
+            (
+                *(said for day, body in _CHAT.findall(quoted) for said in messages_in(_items(body), day)),
+                *(said for found in _DOCUMENT.findall(quoted) for said in _passages(*found)),
+            ),
             tuple(known_in(facts)),
             _summary(items(system, "summary")),
             today,
@@ -107,6 +112,13 @@ def messages_in(items: Sequence[str], day: str = "") -> Iterator[Said]:
         if line := _MESSAGE.fullmatch(item):
             day = line["day"] or day
             yield Said(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
+
+
+def _passages(title: str, day: str, body: str) -> Iterator[Said]:
+    """Read the passages of a document, which speaks by its title."""
+    for item in _items(body):
+        if line := _PASSAGE.fullmatch(item):
+            yield Said(line[1], "document", day, name=unescape(title))
 
 
 def known_in(items: Sequence[str]) -> Iterator[Known]:
