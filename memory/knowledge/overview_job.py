@@ -173,7 +173,7 @@ class Overviews:
 
     def enqueue_update(self, tx: Transaction, owner: OwnerRow | None) -> None:
         """Ask for an update at its time, as something about the person has changed."""
-        if self.is_scheduled and owner is not None and owner.kind in OWNERS:
+        if self.is_scheduled and owner is not None and owner.kind in OWNERS and owner.remember:
             requests = scheduled_requests(self.settings.overview, "overview", owner, self.now())
             self.job_queue.enqueue(tx, *requests)
 

@@ -12,7 +12,7 @@ import { text } from "../page/words.js";
 const NAME = "[a-z0-9][a-z0-9_\\-]{0,63}";
 const RULES = text("dialogs.prompts.name_rules");
 const ABOUT = { title: RULES, pattern: NAME, required: true, autocomplete: "off", spellcheck: false };
-const OTHERS = ["system", "memory", "profile", "feedback", "consolidation", "repair"]; // all others are summary prompts
+const OTHERS = ["system", "memory", "profile", "overview", "feedback", "consolidation", "repair"]; // all others are summary prompts
 
 const drafts = new Map(); // unsaved text by prompt name, kept when the dialog closes
 
