@@ -30,7 +30,7 @@ from tests.browser.windows import PHONE, USUAL, watch_of
 from tests.http import good
 from tests.knowledge import digest_of, fact
 from tests.live import Live
-from tests.model_server import ModelServer, Status, Text, prompts
+from tests.model_server import ModelServer, Status, Text, ToolCalls, prompts
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -186,6 +186,30 @@ def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(
     page.get_by_role("tab", name="Summary").click()
     figures = page.get_by_role("list", name="Facts and figures").get_by_role("listitem")
     expect(figures).to_have_text(["Lives in Bergen"])  # in the summary, too
+
+
+def test_what_the_model_wrote_is_told_under_its_reply_and_undone(
+    page: Page, live: Live, model_server: ModelServer
+) -> None:
+    state(live, "Lives in Bergen")
+    page.goto("/")
+    page.evaluate("localStorage.setItem('recap.recall', 'tools')")
+    page.reload()
+    words = {"text": "I keep bees", "quote": "I keep bees"}
+    model_server.main.queue(ToolCalls((("remember", words),)))
+    chat(page, model_server, "I keep bees", "Nice.")
+    expect(messages(page).last.get_by_text("Remembered: I keep bees")).to_be_visible()
+    forgotten = {"fact": "Lives in Bergen", "quote": "Forget that I live in Bergen"}
+    model_server.main.queue(ToolCalls((("forget", forgotten),)))
+    chat(page, model_server, "Forget that I live in Bergen", "Done.")
+    told = messages(page).last.get_by_text("Forgotten: Lives in Bergen")
+    expect(told).to_be_visible()
+    assert known(live) == ["I keep bees"]
+    page.get_by_role("button", name="Remember this again: Lives in Bergen").click()
+    expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Lives in Bergen")
+    assert sorted(known(live)) == ["I keep bees", "Lives in Bergen"]
+    page.get_by_role("button", name="Forget this: I keep bees").click()
+    expect(page.get_by_role("complementary", name="Memory")).not_to_contain_text("bees")
 
 
 @pytest.mark.parametrize("page", [USUAL.in_german], indirect=True, ids=str)

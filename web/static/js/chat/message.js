@@ -90,6 +90,7 @@ export class Message extends Component {
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${hidden && html`<p class="remembered">${text("chat.message.hidden")}</p>`}
         ${facts && html`<${Remembered} facts=${facts} />`}
+        ${turn?.message_id === id && html`<${Forgotten} written=${turn.memory?.written} />`}
         <div class="meta">
           ${ENDS.includes(turn?.finish_reason) && html`<span class="badge warn">${text(`chat.message.ends.${turn.finish_reason}`)}</span>`}
           ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
@@ -140,6 +141,32 @@ class NewFact extends Component {
     return html`<span>
         ${fact.text}${" "}
         ${holder.may.change && html`<button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
+        <span class="problem" role="alert">${trouble?.message}</span>
+      </span>`;
+  }
+}
+
+/** What the model forgot in a turn that this page has heard: told once, with a button that remembers it again. */
+function Forgotten({ written = [] }) {
+  const list = written.filter(({ action, undo }) => action === "forget" && undo).map((fact) => html`<${OldFact} key=${fact.fact_id} fact=${fact} />`);
+  return list.length > 0 && html`<p class="remembered">${textParts("chat.message.forgot", { facts: list })}</p>`;
+}
+
+class OldFact extends Component {
+  undo = () =>
+    this.attempt(async () => {
+      const { path, body } = this.props.fact.undo;
+      await api.post(path, body);
+      this.setState({ back: true });
+      announce(text("chat.message.again"));
+      emit("memory");
+    });
+
+  render({ fact }, { back, busy, trouble }) {
+    const means = text("chat.message.again_means", { fact: fact.text });
+    return html`<span>
+        ${back ? html`<del>${fact.text}</del>` : fact.text}${" "}
+        ${!back && html`<button class="link" disabled=${busy} aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
         <span class="problem" role="alert">${trouble?.message}</span>
       </span>`;
   }

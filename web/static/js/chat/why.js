@@ -99,10 +99,12 @@ function Fact({ text: words, session_id: session, source_message_id: source, pin
     <${Reasons} parts=${parts} />`;
 }
 
+const WRITES = ["remember", "correct", "forget"];
 const LOOKED = ["reference", "implicit", "plain", "time", "always", "missing"]; // kinds of messages for which Recap searches
 
 function FurtherBack({ memory: { excerpts, recall }, turn, marks, jump }) {
-  const { kind, calls = [] } = recall;
+  const { kind, calls: made = [] } = recall;
+  const calls = made.filter(({ name }) => !WRITES.includes(name)); // what those did is told under the reply
   const reason = kind ? text(`chat.why.reasons.${kind}`) : recall.reason; // turns of before have no kind
   const count = excerpts.length;
   const none = LOOKED.includes(kind) ? "chat.why.nothing_fits" : "chat.why.nothing_recalled";
