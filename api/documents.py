@@ -32,7 +32,7 @@ _BODY = {
         413: "It is larger than MAX_DOCUMENT_BYTES, or has too many pages or characters. Nothing was stored.",
         415: "The file is of a kind that can't be read. Nothing was stored.",
         422: "Some fields are wrong, or no text could be read in the document. Nothing was stored.",
-        503: "Too many documents are being read right now. Nothing was stored.",
+        503: "The database can't be used, or all threads and readers of documents are in use. Nothing was stored.",
     },
 )
 @blueprint.doc(requestBody=_BODY)

@@ -58,6 +58,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "EMBEDDING_API_KEY": ("sk-embed", "sk-embed"),
     "REQUEST_TIMEOUT": ("7.5", 7.5),
     "MAX_BODY_BYTES": ("20000000", 20_000_000),
+    "MAX_DOCUMENT_BYTES": ("100000", 100_000),
     "MODEL_TIMEOUT": ("12.5", 12.5),
     "SUMMARY_MODE": ("Inline", "inline"),
     "JOBS": ("Worker", "worker"),

@@ -252,7 +252,7 @@ def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) 
     found = refused(shared, "/api/chat", '{"message": "x", "userid": "ada"}')
     assert found["fields"] == {"userid": ["Unknown field."]}
     found = refused(shared, "/api/chat", "{" + ",".join(f'"k{number}":0' for number in range(100)) + "}")
-    assert found["fields"] == {"body": ["Has 100 keys, but at most 14 are known."]} and found["wrong"] == 1
+    assert found["fields"] == {"body": ["Has 100 keys, but at most 17 are known."]} and found["wrong"] == 1
     found = refused(shared, "/api/facts", '{"' + "k" * 9000 + '": 0}')
     assert all(len(name) <= 100 for name in found["fields"])
 

@@ -92,10 +92,12 @@ def encoded(key: Any, indent: int | None = None) -> str:
 
 def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -> None:
     shared.post("/api/sessions", json={"session_id": "tea"})
-    likes = [{"op": "add", "path": "/likes/-", "value": "tea"}]
-    good(shared.patch("/api/users/ada/profile", json={"patch": likes}))
+    for owner, place in (("users/ada", "/likes/-"), ("spaces/team", "/names/-")):
+        good(shared.patch(f"/api/{owner}/profile", json={"patch": [{"op": "add", "path": place, "value": "tea"}]}))
+        good(shared.put(f"/api/{owner}/overview", json={"sentences": [{"text": "Tea is on."}]}))
+    document = good(shared.post("/api/documents", json={"text": "Tea steeps.", "user_id": "ada"}))
     for path in listings(shared):
-        address = path.format(session_id="tea", user_id="ada")
+        address = path.format(session_id="tea", user_id="ada", space="team", document_id=document["id"])
         own = {"/api/sessions": [f"{NOON}+00:00", 5], "/api/graph": [1, 5, 0]}.get(path, [5])
         whose = {"session_id": "tea"} if path in ("/api/graph", "/api/recall/unhelpful") else {}
         assert shared.get(address, query_string={"cursor": encoded(own), **whose}).status_code == 200, path

@@ -89,7 +89,6 @@ class ProviderClient:
         if client is not None:
             self._client = client.with_options(max_retries=0)
             self._by_deployment = isinstance(client, openai.AzureOpenAI)
-            self._base = ""
             self.close: Callable[[], object] = lambda: None
             return
         auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
@@ -101,8 +100,6 @@ class ProviderClient:
         except (ValueError, ImportError) as error:
             raise SettingsError(f"The environment's proxy can't be used for {server.url_setting}: {error}") from None
         self._client, self._by_deployment = _client(self.address, dict(parse_qsl(parts.query)), key, http)
-        is_azure = isinstance(self._client, openai.AzureOpenAI)  # which writes a path anew
-        self._base = "" if is_azure else str(self._client.base_url).rstrip("/")
         self.close = weakref.finalize(self, self._client.close)  # at the latest when the last turn with it is over
 
     def errors(self, model: str, setting: str, seconds: float | None = None) -> ProviderErrors:
@@ -208,7 +205,6 @@ class ProviderClient:
         options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
         if self._by_deployment and body is not None:  # Azure names the model in the path
             path = f"/deployments/{quote(str(body.get('model')), safe='')}{path}"
-        path = f"{self._base}{path}"  # a whole address is parsed once; a path is joined with the base for each request
         if body is None:
             return self._client.get(path, cast_to=httpx2.Response, stream=True, options=options)
         # As bytes: the package fails to encode half a surrogate pair, which careless frontends send.
