@@ -388,8 +388,8 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         )
     )
     good(client.put("/api/store/items", json={**ITEM, "value": {"drink": drink}, "user_id": user}))
-    likes = [{"op": "add", "path": "/likes/-", "value": drink}]
-    good(client.patch(f"/api/users/{user}/profile", json={"patch": likes}))
+    goals = [{"op": "add", "path": "/goals/-", "value": drink}]  # which the profiles of persons and spaces have
+    good(client.patch(f"/api/users/{user}/profile", json={"patch": goals}))
     good(client.put(f"/api/users/{user}/overview", json={"sentences": [{"text": f"Drinks {drink}."}]}))
     example = good(client.post("/api/examples", json={"user_id": user, "input": f"Some {drink}?", "output": "Yes."}))
     turn = good(client.post("/api/chat", json={"session_id": session, "message": f"More {drink}, please."}))
