@@ -174,3 +174,44 @@ def test_all_of_it_fits_and_is_accessible(page: Page, known: Live) -> None:
     expect(page.locator("#memory .link-picture")).to_be_visible()
     expect(page.locator("#memory .notice .differences")).to_be_visible()
     fits(page)
+
+
+def test_rules_are_written_and_what_they_keep_out_is_closed_after_asking(page: Page, known: Live) -> None:
+    client = known.client
+    good(client.post("/api/facts", json={"user_id": ME, "text": "Has asthma"}))
+    page.goto("/#/s")
+    part = opened(page, "Rules")
+    part.get_by_label("Topics to keep out").fill("health")
+    part.get_by_text("Categories, and how long they stay").click()
+    part.get_by_label("Days that event stays").fill("30")
+    part.get_by_label("Categories of your own").fill("pets: animals")
+    part.get_by_role("button", name="Save").click()
+    asked = page.get_by_role("dialog")
+    expect(asked.get_by_text("Has asthma")).to_be_visible()
+    asked.get_by_role("button", name="Close them").click()
+    expect(page.get_by_text("The rules are saved")).to_be_attached()
+    expect(part.get_by_label("Topics to keep out")).to_have_value("health")
+    rules = good(client.get(f"/api/rules?user_id={ME}"))
+    assert rules["version"] == 1 and rules["rules"]["topics"] == ["health"]
+    assert [(one["name"], one["days"], one["about"]) for one in rules["rules"]["categories"]] == [
+        ("event", 30, ""),
+        ("pets", None, "animals"),
+    ]
+    texts = [item["text"] for item in good(client.get(f"/api/facts?user_id={ME}"))["items"]]
+    assert "Has asthma" not in texts
+
+
+def test_facts_are_reviewed(page: Page, live: Live, model_server: ModelServer) -> None:
+    model_server.mini.default = mini
+    good(live.client.put("/api/rules", json={"user_id": ME, "review": True}))
+    good(live.client.post("/api/chat", json={"user_id": ME, "session_id": "s", "message": WORDS}))
+    live.settle("summary")
+    page.goto("/#/s")
+    part = opened(page, "Rules")
+    waiting = part.get_by_role("region", name="Facts to review")
+    waiting.get_by_role("button", name="Refuse: Ida lives in Porto").click()
+    expect(waiting.get_by_text("Ida lives in Porto")).to_have_count(0)
+    waiting.get_by_role("button", name="Accept: Lives in Tallinn").click()
+    expect(waiting.get_by_text("Lives in Tallinn")).to_have_count(0)
+    expect(waiting.get_by_text("Has a sister, Ida")).to_be_visible()
+    assert [item["text"] for item in good(live.client.get(f"/api/facts?user_id={ME}"))["items"]] == ["Lives in Tallinn"]

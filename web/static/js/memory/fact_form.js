@@ -16,6 +16,7 @@ const TEXT_MAX = 500;
  * `inSession`: whether the fact may be limited to one chat.
  */
 export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), action, save, cancel }) {
+  const own = fact.category && !(fact.category in CATEGORIES) ? { [fact.category]: fact.category } : {}; // by the rules
   const check = async ({ importance, ...typed }) => {
     const values = { ...typed, text: oneLine(typed.text), importance: Number(importance) };
     const problem = tooLong(values.text, TEXT_MAX);
@@ -33,7 +34,7 @@ export function FactForm({ fact = {}, inSession = Boolean(fact.session_id), acti
       />
       <div class="fact-form-choices">
         <${Choice} name="importance" options=${IMPORTANCE} chosen=${fact.importance ?? 3} />
-        <${Choice} name="category" options=${CATEGORIES} chosen=${fact.category ?? "other"} />
+        <${Choice} name="category" options=${{ ...CATEGORIES, ...own }} chosen=${fact.category ?? "other"} />
         ${inSession && html`<${Choice} name="scope" options=${SCOPES} chosen=${fact.scope ?? "user"} />`}
       </div>
     <//>`;

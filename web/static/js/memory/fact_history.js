@@ -36,11 +36,12 @@ function told(revisions) {
 function sentences(revision, last) {
   const { action, author, text: words, importance, category, pinned } = revision;
   if (action === "superseded") return [text("memory.history.corrected", { words })];
-  if (action === "made") return [text(`memory.history.${author === "person" ? "stated" : "noted"}`, { words })];
+  if (["accepted", "ended", "excluded"].includes(action)) return [text(`memory.history.${action}`)];
+  if (action === "made" || action === "proposed") return [text(`memory.history.${author === "person" ? "stated" : "noted"}`, { words })];
   const changes = [];
   if (words !== last?.text) changes.push(text("memory.history.text", { words }));
   if (importance !== last?.importance) changes.push(text("memory.history.importance", { importance }));
-  if (category !== last?.category) changes.push(text("memory.history.category", { category: CATEGORIES[category] }));
+  if (category !== last?.category) changes.push(text("memory.history.category", { category: CATEGORIES[category] ?? category }));
   if (pinned !== last?.pinned) changes.push(text(pinned ? "memory.history.pinned" : "memory.history.unpinned"));
   return changes.length ? changes : [text("memory.history.scope")];
 }

@@ -6,6 +6,7 @@ import { text } from "../page/words.js";
 const VIEWS = {
   profile: () => import("./profile.js"),
   instructions: () => import("./instructions.js"),
+  rules: () => import("./rules.js"),
   examples: () => import("./examples.js"),
   links: () => import("./links.js"),
 };
