@@ -29,11 +29,12 @@ export class Overview extends Component {
 
   async load(isLast) {
     const [facts, { model }] = await Promise.all([api.all("/api/facts"), api.get("/health/ready")]);
+    if (isLast()) this.setState({ facts, builtin: model?.builtin });
     const then = DAYS.map((days) => new Date(Date.now() - days * 86_400_000).toISOString());
     const past = (await Promise.all(then.map((as_of) => api.all("/api/facts", { as_of })))).flat();
     const now = new Set(facts.map(({ id }) => id));
     const ended = [...new Map(past.map((fact) => [fact.id, fact])).values()].filter(({ id }) => !now.has(id));
-    if (isLast()) this.setState({ facts, ended, builtin: model?.builtin });
+    if (isLast()) this.setState({ ended });
   }
 
   tell = () =>
@@ -47,7 +48,7 @@ export class Overview extends Component {
 
   render({ leave }, { facts, ended, prose, builtin, busy, trouble }) {
     const part = (name, content) => html`<section class="part"><h3>${text(`dialogs.overview.${name}`)}</h3>${content}</section>`;
-    if (!facts) return html`<${Trouble} ...${trouble} />`;
+    if (!facts) return html`<${Trouble} ...${trouble} />${busy && html`<p class="muted dots">${text("dialogs.manage.loading")}</p>`}`;
     return html`<${Trouble} ...${trouble} />
       ${!facts.length && html`<p>${text("dialogs.manage.empty_hint")}</p>`}
       ${facts.length > 0 && part("now", html`<${Now} facts=${facts} leave=${leave} />`)}
