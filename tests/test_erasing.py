@@ -483,3 +483,19 @@ def test_not_a_byte_of_an_erased_session_is_left(
     assert stored(client, "stays")[0]["content"] == "I like mate."
     assert summary(client, "stays")["latest"]["sections"]["topic"] == "Mate"
     assert neighbours(client, model_server) == before
+
+
+def test_not_a_byte_of_an_erased_space_is_left(client: FlaskClient, model_server: ModelServer) -> None:
+    """Nor of what it was called, wherever a turn has shown it."""
+    team: dict[str, Any] = {"space": f"{SENTINEL}-team"}
+    append(client, "s", [said(SECRET)], user_id="ada", **team)
+    told(client, model_server, fact(f"Has {SENTINEL}", 1, SENTINEL, scope="user"), topic=SENTINEL)
+    good(client.put("/api/store/items", json={"namespace": ["n"], "key": "k", "value": SECRET, **team}))
+    model_server.main.queue("Yes.", "Yes.")
+    chat(client, f"Again {SENTINEL}.", session_id="s", key=f"{SENTINEL}-key", user_id="ada", person=True, **team)
+    reply = chat(client, "What do you know?", session_id="own", user_id="ada", spaces=[team["space"]], recall="always")
+    assert SENTINEL in str(reply["memory"]["others"])
+    jobs_done(client, "index")
+    assert {"recap.db", "recap.db-wal", "index"} <= places(client), "the scan finds what is there"
+    receipt = good(client.delete(f"/api/spaces/{team['space']}"))
+    assert receipt["pending"] == [] and traces(client) == {}

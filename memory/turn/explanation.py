@@ -83,7 +83,7 @@ def _stored_excerpts(excerpts: Sequence[Excerpt]) -> list[dict[str, Any]]:
 
 
 def _stored_other(other: OtherMemory) -> dict[str, Any]:
-    return {"space": other.space, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
+    return {"owner": other.owner_id, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
 
 
 def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
@@ -110,10 +110,18 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         tail_dropped=stored["tail_dropped"],
         calls=tuple(RecallToolCall(**call) for call in calls),
         written=_written(tx, stored.get("written", ())),
-        others=tuple(
-            OtherMemory(other["space"], _facts(tx, other["facts"]), _excerpts(tx, other["excerpts"]))
-            for other in stored.get("others", ())
-        ),
+        others=_others(tx, stored.get("others", ())),
+    )
+
+
+def _others(tx: Transaction, stored: Sequence[Mapping[str, Any]]) -> tuple[OtherMemory, ...]:
+    """Return what was shown of other memories, but for those that were erased since."""
+    ids = [other["owner"] for other in stored]
+    there = {row.id: row for row in tx.scalars(select(OwnerRow).where(OwnerRow.id.in_(ids)))} if ids else {}
+    return tuple(
+        OtherMemory(owner.id, owner.space, _facts(tx, other["facts"]), _excerpts(tx, other["excerpts"]))
+        for other in stored
+        if (owner := there.get(other["owner"])) is not None
     )
 
 

@@ -107,7 +107,7 @@ def select_others(
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
         fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
         if fitting or excerpts:
-            shown.append(OtherMemory(other.space, fitting, excerpts))
+            shown.append(OtherMemory(other.owner_id, other.space, fitting, excerpts))
     return tuple(shown)
 
 

@@ -201,6 +201,7 @@ class ShownText:
 class OtherMemory:
     """Memory of another owner that a prompt showed: of a space or, without its name, of the person who acts in one."""
 
+    owner_id: int
     space: str | None
     facts: tuple[Fact, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()

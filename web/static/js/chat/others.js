@@ -23,10 +23,10 @@ export class Others extends Component {
 
   toggle = ({ currentTarget: { open } }) => this.setState({ open }, open ? this.read : null);
 
-  row = (session) => html`<li class="session" key=${`${session.user_id}/${session.id}`}>
+  row = (session) => html`<li class="session" key=${`${session.user_id}/${session.space}/${session.id}`}>
       <button class="session-open" title=${named(session)} onClick=${() => openOther(session)}>
         <span class="cut">${named(session)}</span>
-        <span class="when">${session.user_id ?? text("chat.others.program")} · ${when(session.updated_at)}</span>
+        <span class="when">${session.user_id ?? session.space ?? text("chat.others.program")} · ${when(session.updated_at)}</span>
       </button>
     </li>`;
 
@@ -42,8 +42,8 @@ export class Others extends Component {
 
 /** Show a chat in a dialog; from there a person's memory can be opened. */
 async function openOther(session) {
-  const { id, user_id } = session;
-  const messages = await api.all(`${api.sessionPath(id)}/messages`, { user_id: user_id ?? undefined });
+  const { id, user_id, space } = session;
+  const messages = await api.all(`${api.sessionPath(id)}/messages`, { user_id: user_id ?? undefined, space: space ?? undefined });
   const take = () => {
     keep("user", user_id);
     emit("person");
