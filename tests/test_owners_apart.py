@@ -198,7 +198,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "DELETE /api/rules": (BY_USER,),
     "GET /api/users/{user_id}/profile": (NO_IDS,),
     "PATCH /api/users/{user_id}/profile": (
-        sends("user_id", patch=[{"op": "add", "path": "/home", "value": "Mine now"}]),
+        sends("user_id", patch=[{"op": "add", "path": "/goals/-", "value": "Mine now"}]),
     ),
     "GET /api/users/{user_id}/profile/versions": (NO_IDS,),
     "POST /api/users/{user_id}/profile/rollback": (sends(version=1),),
