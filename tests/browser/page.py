@@ -162,7 +162,9 @@ def fits(page: Page) -> None:
 def misfits(page: Page) -> list[str]:
     """What axe-core finds, and what scrolls sideways of the window and open dialogs."""
     wide = [
-        part for part in ("html", "#memory-body") if page.locator(part).evaluate("e => e.scrollWidth > e.clientWidth")
+        part
+        for part in ("html", "#memory-body", "#sessions")
+        if page.locator(part).evaluate("e => e.scrollWidth > e.clientWidth")
     ]
     inside = [part for dialog in page.get_by_role("dialog").all() for part in _scrolls_sideways(dialog)]
     return [*accessibility(page), *(f"scrolls sideways: {part}" for part in (*wide, *inside))]

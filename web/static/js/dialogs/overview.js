@@ -48,7 +48,7 @@ export class Overview extends Component {
 
   render({ leave }, { facts, ended, prose, builtin, busy, trouble }) {
     const part = (name, content) => html`<section class="part"><h3>${text(`dialogs.overview.${name}`)}</h3>${content}</section>`;
-    if (!facts) return html`<${Trouble} ...${trouble} />${busy && html`<p class="muted dots">${text("dialogs.manage.loading")}</p>`}`;
+    if (!facts) return html`<${Trouble} ...${trouble} />${busy && html`<p class="muted">${text("dialogs.manage.loading")}</p>`}`;
     return html`<${Trouble} ...${trouble} />
       ${!facts.length && html`<p>${text("dialogs.manage.empty_hint")}</p>`}
       ${facts.length > 0 && part("now", html`<${Now} facts=${facts} leave=${leave} />`)}
