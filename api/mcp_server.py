@@ -52,7 +52,7 @@ REPEATED = {"tools/call": "name", "resources/read": "uri"}  # the parameter that
 REQUIRED = (mcp.PROTOCOL_VERSION_META_KEY, mcp.CLIENT_CAPABILITIES_META_KEY)  # of `_meta`
 AGREE: dict[str, Any] = {  # the form in which a person agrees
     "type": "object",
-    "properties": {"agree": {"type": "boolean", "title": "Yes, erase everything", "default": False}},
+    "properties": {"agree": {"type": "boolean", "title": "Yes, do it", "default": False}},
     "required": ["agree"],
 }
 OFFERED = {
@@ -98,7 +98,7 @@ class McpServer:
             if entry.question is not None and person.space is not None:  # it has others in it
                 need_scope(self.principal, entry.scope, own=False)
             if entry.question is not None and not _agreed(params.input_responses):
-                return self._ask(entry.question(self.engine, person))
+                return self._ask(entry.question(self.engine, person, entry.load(params.arguments or {})))
             text, data = entry.call(self.engine, person, params.arguments or {})
         except RecapError as error:
             return mcp.CallToolResult(content=[mcp.TextContent(text=error.message)], is_error=True)
@@ -110,7 +110,7 @@ class McpServer:
             raise Forbidden(
                 "person_must_agree",
                 "Nothing was done: only the person themself can agree to this, and this client can't ask them. Tell "
-                "them that `Erase everything` on Recap's page does it, or `DELETE /api/users/{user_id}`.",
+                "them that Recap's page does it (`Erase everything`, or `Rules` for facts that wait), or the API.",
             )
         form = mcp.ElicitRequestFormParams(message=question, requested_schema=AGREE)
         return mcp.InputRequiredResult(input_requests={"agree": mcp.ElicitRequest(params=form)})

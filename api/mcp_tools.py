@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 from urllib.parse import quote
@@ -21,14 +21,14 @@ from memory.erasing import erasing
 from memory.errors import InvalidRequest, NotFound
 from memory.paging import slice_page
 from memory.passages import passages
-from memory.quoting import message_lines, normalize
+from memory.quoting import message_lines, normalize, one_line
 from memory.turn.prompt import memory_block
 from memory.turn.request import TurnRequest
 from memory.users import get_user_info
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
-from schemas import facts, sessions
+from schemas import facts, rules, sessions
 from schemas.facts import CATEGORY, FACT_CATEGORIES, TEXT_CHARS_MAX
 from schemas.fields import (
     ID,
@@ -96,6 +96,14 @@ class MemoryChange(MemoryId):
             raise ValidationError("A new text needs the quote that it rests on, and a quote its text.", "quote")
 
 
+class Topic(Input):
+    topic = Text(
+        required=True,
+        validate=validate.Length(1, rules.TOPIC_CHARS),
+        metadata=describe("What to keep out, in the person's words, as `health`."),
+    )
+
+
 class RecalledMessage(Input):
     message = Text(required=True, metadata=describe("What the person says, in their own words."))
     timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday", as Europe/Tallinn.'))
@@ -153,13 +161,15 @@ def session_uri(session_id: str) -> str:
 
 
 Run = Callable[[Engine, Caller, dict[str, Any]], Any]
-Question = Callable[[Engine, Caller], str]
+Question = Callable[[Engine, Caller, dict[str, Any]], str]
 
 
 TOKENS_MAX = 6_000  # of an answer: clients warn of, or cut off, answers of 10,000
 FOUND_MAX = 100  # messages that one search finds
-_SHOWN = ("id", "text", "category", "importance", "pinned", "session_id", "valid_from")
+_SHOWN = ("id", "text", "category", "importance", "pinned", "session_id", "valid_from", "waiting")
 MEMORY = facts.Fact(only=_SHOWN)
+WAITING_MAX = 1_000  # memories among which one is looked for
+RULES = rules.RulesVersion(only=("version", "rules.topics"))
 MEMORIES = facts.FactPage(only=("next_cursor", *(f"items.{name}" for name in _SHOWN)))
 CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "items.updated_at"))
 
@@ -183,17 +193,22 @@ class Entry:
 
         A page that is too long for a model is read again with half as many items.
         """
-        try:
-            params = self.takes.load(arguments)
-        except ValidationError as error:
-            wrong = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in flat(error.messages).items())
-            raise InvalidRequest("invalid_arguments", f"Nothing was done. Wrong arguments: {wrong}") from None
+        params = self.load(arguments)
         while True:
             answer = self.run(engine, caller, dict(params))
             text = answer if self.shows is None else _json(self.shows.dump(answer))
             if tokens.estimate(text) <= TOKENS_MAX or params.get("limit", 1) == 1:
                 return text, None if self.shows is None else json.loads(text)
             params["limit"] //= 2
+
+    def load(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments. Raises InvalidRequest."""
+        try:
+            params: dict[str, Any] = self.takes.load(arguments)
+        except ValidationError as error:
+            wrong = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in flat(error.messages).items())
+            raise InvalidRequest("invalid_arguments", f"Nothing was done. Wrong arguments: {wrong}") from None
+        return params
 
 
 TOOLS: dict[str, Entry] = {}
@@ -266,7 +281,7 @@ def search_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> A
     return slice_page(engine.facts.search(caller, params["query"]), params["cursor"], params["limit"])
 
 
-@_tool(facts.FactQuery(only=("q", "category", "as_of", "cursor", "limit")), MEMORIES)
+@_tool(facts.FactQuery(only=("q", "category", "as_of", "state", "cursor", "limit")), MEMORIES)
 def get_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """List what is known about the person
 
@@ -358,7 +373,35 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     return {"id": params["id"], "title": title, "url": url, "page": messages}
 
 
-def _count(engine: Engine, caller: Caller) -> str:
+@_tool(Topic(), RULES, ADMIN)
+def keep_out(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
+    """Keep a topic out of memory from now on
+
+    Use it when the person asks never to remember anything about a topic. What is known already stays: they close it on
+    Recap's page, or `delete_memory` forgets it.
+    """
+    stored = engine.rules.get(caller)
+    topics = tuple(dict.fromkeys((*stored.rules.topics, params["topic"])))
+    return engine.rule_changes.put(caller, replace(stored.rules, topics=topics), stored.version, close=False)
+
+
+def _waiting(engine: Engine, caller: Caller, params: dict[str, Any]) -> str:
+    waiting = engine.facts.page(caller, state="waiting", limit=WAITING_MAX).items
+    text = next((one_line(fact.text) for fact in waiting if fact.id == params["id"]), "nothing, since it does not wait")
+    return f'Remember this from now on: "{text}"?'
+
+
+@_tool(MemoryId(), facts.ReviewedFacts(), ADMIN, question=_waiting)
+def accept_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
+    """Accept a memory that waits for the person's review
+
+    `get_memories` with the state `waiting` lists them. The client shows the person its text first, and nothing is
+    accepted unless they agree. To refuse one, use `delete_memory`.
+    """
+    return engine.review.decide(caller, [params["id"]], ())
+
+
+def _count(engine: Engine, caller: Caller, _: dict[str, Any]) -> str:
     known = get_user_info(engine, caller)
     return (
         f'Erase everything that Recap remembers of "{known.space or known.user_id}"? That is {known.facts} facts and '

@@ -38,7 +38,7 @@ from tests.test_auth import with_key
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
 READING = {"recall", "search_memories", "get_memories", "get_memory", "recent_chats", "search", "fetch"}
-WRITING = {"add_memory", "update_memory", "delete_memory", "forget_all"}
+WRITING = {"add_memory", "update_memory", "delete_memory", "forget_all", "keep_out", "accept_memory"}
 
 
 def rpc(client: FlaskClient, method: str, headers: dict[str, str] | None = None, **params: Any) -> Any:
@@ -89,7 +89,9 @@ async def remember(client: Client) -> None:
     assert {name for name, tool in tools.items() if tool.output_schema is None} == {"recall"}
     hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations is not None}
     assert {name for name, hint in hints.items() if hint.read_only_hint} == READING
-    assert {name for name, hint in hints.items() if hint.destructive_hint} == WRITING - {"add_memory"}
+    assert {name for name, hint in hints.items() if hint.destructive_hint} == {
+        *("update_memory", "delete_memory", "forget_all"),
+    }
     memory = await call("add_memory", text="Likes green tea", quote="I really like green tea")
     assert await call("add_memory", text="Likes green tea.", quote="I like green tea") == memory
     assert (await call("search_memories", query="which tea?"))["items"] == [memory]
@@ -239,6 +241,29 @@ def test_everything_is_forgotten_once_the_person_agrees(
     run(Client(address, elicitation_callback=answer), outcome)
     assert len(asked) == 1 and '"ada"' in asked[0] and "1 messages in 1 conversations" in asked[0]
     assert everything(tea) == (404 if outcome is forgotten else 200)
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_the_person_agrees_to_what_is_accepted(tea: FlaskClient, address: str, agree: bool) -> None:
+    good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
+    made = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
+    assert made["waiting"] and [one["id"] for one in use(tea, "get_memories", state="waiting")["items"]] == [made["id"]]
+    assert all(one["text"] != "Has a cat" for one in use(tea, "get_memories")["items"])
+    asked, answer = form("accept", agree=agree)
+
+    async def accept(client: Client) -> None:
+        result = await client.call_tool("accept_memory", {"id": made["id"]})
+        assert result.is_error is not agree
+
+    run(Client(address, elicitation_callback=answer), accept)
+    assert "Has a cat" in asked[0]
+    assert any(one["text"] == "Has a cat" for one in use(tea, "get_memories")["items"]) is agree
+
+
+def test_a_topic_is_kept_out(tea: FlaskClient) -> None:
+    assert use(tea, "keep_out", topic="health")["rules"] == {"topics": ["health"]}
+    wrong, text = told(tea, "add_memory", text="Has asthma", quote="I have asthma")
+    assert wrong and "kept out" in text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
