@@ -56,9 +56,9 @@ def drag(page: Page, event: str, *files: tuple[str, str, bytes]) -> None:
 def drop(page: Page, *files: tuple[str, str, bytes]) -> Locator:
     """Drop files; the dialog that shows what comes of it."""
     drag(page, "dragenter", *files)
-    expect(page.get_by_text("Drop the file to import its chats")).to_be_visible()
+    expect(page.get_by_text("Drop the file to add it, or to import its chats")).to_be_visible()
     drag(page, "drop", *files)
-    expect(page.get_by_text("Drop the file to import its chats")).to_be_hidden()
+    expect(page.get_by_text("Drop the file to add it, or to import its chats")).to_be_hidden()
     return page.get_by_role("dialog", name="What Recap knows")
 
 
@@ -88,10 +88,10 @@ def test_a_dropped_file_is_imported_and_dropped_again_changes_nothing(
     home: Page, live: Live, model_server: ModelServer
 ) -> None:
     drag(home, "dragenter", ("a.json", "application/json", b"[]"))
-    expect(home.get_by_text("Drop the file to import its chats")).to_be_visible()
+    expect(home.get_by_text("Drop the file to add it, or to import its chats")).to_be_visible()
     fits(home)
     drag(home, "dragleave", ("a.json", "application/json", b"[]"))
-    expect(home.get_by_text("Drop the file to import its chats")).to_be_hidden()
+    expect(home.get_by_text("Drop the file to add it, or to import its chats")).to_be_hidden()
     manage = drop(home, ("conversations.json", "application/json", export_of(3)))
     expect(manage).to_contain_text("conversations.json was imported. New: 3 chats, 6 messages.")
     expect(manage).to_contain_text("3 chats are stored but not summarised.")
@@ -158,7 +158,7 @@ def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path
     for name, kind, content, told in (
         ("cat.png", "image/png", b"\x89PNG\r\n", "cat.png is a picture."),
         ("chat.html", "text/html", b"<html>", "chat.html is a web page. The chats of a ChatGPT export are in the file"),
-        ("notes.txt", "text/plain", b"no JSON at all", "notes.txt is neither JSON nor Markdown nor a .zip."),
+        ("notes.csv", "text/csv", b"no JSON at all", "notes.csv is neither JSON nor Markdown nor a .zip."),
         ("conversations.json", "application/json", export_of(2)[:-40], "conversations.json ends in the middle"),
         ("export.zip", "application/zip", b"PK\x03\x04 and no more", "export.zip is a .zip that can't be opened"),
         ("photos.zip", "application/zip", photos, "It begins with: sea.jpg, sun.jpg."),

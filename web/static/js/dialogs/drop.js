@@ -1,4 +1,4 @@
-// Has the whole window accept files with chats.
+// Has the whole window accept files: those with chats are imported, others added to what is known.
 import { elementOf, html } from "../page/html.js";
 import { text } from "../page/words.js";
 
@@ -17,8 +17,14 @@ export function startDrop(open) {
   veil.addEventListener("dragleave", () => veil.togglePopover(false));
   addEventListener("drop", files(async (dropped) => {
     veil.togglePopover(false);
+    const { addDocuments, isDocument } = await import("../memory/documents.js");
+    const documents = [];
+    for (const file of dropped) if (await isDocument(file)) documents.push(file);
+    if (documents.length) await addDocuments(documents);
+    const chats = dropped.filter((file) => !documents.includes(file));
+    if (!chats.length) return;
     const { importElement, importFiles } = await import("./import.js");
-    importFiles(dropped);
+    importFiles(chats);
     if (!importElement.isConnected) open();
   }));
 }

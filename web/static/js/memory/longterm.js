@@ -7,6 +7,7 @@ const VIEWS = {
   profile: () => import("./profile.js"),
   instructions: () => import("./instructions.js"),
   rules: () => import("./rules.js"),
+  documents: () => import("./documents.js"),
   examples: () => import("./examples.js"),
   links: () => import("./links.js"),
 };

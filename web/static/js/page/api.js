@@ -95,10 +95,12 @@ async function reach(method, path, { query = {}, body = undefined, headers = {},
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
     }
-    const sent = body && !(body instanceof Blob) ? JSON.stringify({ ...(inBody && whose), ...body }) : body;
+    const isFile = body instanceof Blob || body instanceof FormData;
+    if (body instanceof FormData) for (const [name, value] of Object.entries(whose)) if (value) body.set(name, value);
+    const sent = body && !isFile ? JSON.stringify({ ...(inBody && whose), ...body }) : body;
     const key = sessionStorage.getItem(KEY);
     const sentHeaders = {
-      ...(sent === undefined ? {} : { "Content-Type": sent === body ? "application/octet-stream" : "application/json" }),
+      ...(sent === undefined || body instanceof FormData ? {} : { "Content-Type": sent === body ? "application/octet-stream" : "application/json" }),
       ...(key ? { Authorization: `Bearer ${key}` } : {}),
       ...headers,
     };
@@ -136,6 +138,12 @@ export const personPath = () => (space() ? `/api/spaces/${encodeURIComponent(spa
 /** @type {<Path extends string>(path: Path, query?: object) => Promise<import("../../../types/page.d.ts").Answer<Path>>} */
 export const get = (path, query) => answer("GET", path, { query });
 export const post = (path, body, query) => answer("POST", path, { body, query });
+/** Send a file in a form. */
+export function upload(path, file) {
+  const form = new FormData();
+  form.set("file", file);
+  return answer("POST", path, { body: form });
+}
 export const put = (path, body) => answer("PUT", path, { body });
 export const patch = (path, body) => answer("PATCH", path, { body });
 export const del = (path, query) => answer("DELETE", path, { query });

@@ -1,0 +1,34 @@
+"""Files that are dropped on the page are added to what is known, listed, and deleted."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.page import ME
+from tests.browser.test_importing import drag
+from tests.browser.windows import watch_of
+from tests.http import read_all
+from tests.live import Live
+from tests.pdf import pdf
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_dropped_file_is_known_listed_and_deleted(page: Page, live: Live) -> None:
+    page.goto("/")
+    page.locator(".drop").wait_for(state="attached")  # the page has started
+    watch_of(page).expect("status of 422")
+    manual = pdf(["Hello.", "The boiler is blue."], Title="House manual")
+    drag(page, "drop", ("house.pdf", "application/pdf", manual), ("empty.md", "text/markdown", b" "))
+    panel = page.get_by_role("complementary", name="Memory")
+    row = panel.get_by_role("listitem").filter(has_text="House manual")
+    expect(row).to_contain_text("2 pages")
+    expect(panel.get_by_role("alert")).to_contain_text("empty.md: There is no text in this document")
+    (document,) = read_all(live.client, "/api/documents", user_id=ME)
+    assert document["title"] == "House manual"
+    row.hover()
+    row.get_by_role("button", name="Forget").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
+    expect(row).to_have_count(0)
+    assert read_all(live.client, "/api/documents", user_id=ME) == []
