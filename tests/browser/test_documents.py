@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.page import ME
 from tests.browser.test_importing import drag
 from tests.browser.windows import watch_of
-from tests.http import read_all
+from tests.http import good, read_all
 from tests.live import Live
 from tests.pdf import pdf
 
@@ -32,3 +32,12 @@ def test_a_dropped_file_is_known_listed_and_deleted(page: Page, live: Live) -> N
     page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
     expect(row).to_have_count(0)
     assert read_all(live.client, "/api/documents", user_id=ME) == []
+
+
+def test_a_passage_that_a_search_finds_leads_to_the_documents(page: Page, live: Live) -> None:
+    good(live.client.post("/api/documents", json={"user_id": ME, "text": "# House manual\n\nThe boiler is blue."}))
+    page.goto("/")
+    page.get_by_role("searchbox", name="Search all chats").fill("boiler")
+    page.get_by_role("button", name="The boiler is blue").click()
+    panel = page.get_by_role("complementary", name="Memory")
+    expect(panel.get_by_role("listitem").filter(has_text="House manual")).to_be_visible()

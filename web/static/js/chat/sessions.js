@@ -211,7 +211,8 @@ class Sessions extends Component {
   results({ titles, hits }) {
     const none = html`<p class="list-note" role="status">${text("chat.sessions.not_found")}</p>`;
     if (!titles.length && !hits.length) return none;
-    const hit = (one) => html`<li><${Hit} hit=${one} open=${() => jumpTo(one.session_id, one.message_id)} /></li>`;
+    const open = (one) => (one.document ? emit("longterm", "documents") : jumpTo(one.session_id, one.message_id));
+    const hit = (one) => html`<li><${Hit} hit=${one} open=${() => open(one)} /></li>`;
     return [
       titles.length > 0 && this.group(text("chat.sessions.chats"), titles.map(this.row)),
       hits.length > 0 && this.group(text(`chat.sessions.kinds.${this.state.kind}`), hits.map(hit)),

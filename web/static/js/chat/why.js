@@ -1,6 +1,7 @@
 // Explains a reply: all that its prompt held of the chat, of the person and of earlier chats, why it was recalled, and how many tokens it took.
 import * as api from "../page/api.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
+import { emit } from "../page/state.js";
 import { date, hasText, number, shortened, speaker, text, titleOf, when } from "../page/words.js";
 import { bringIntoView } from "./scrolling.js";
 import { enter } from "./spaces.js";
@@ -175,11 +176,11 @@ class Judged extends Component {
   }
 }
 
-function Passage({ session_id: session, title, messages, hits, score, why, summary, jump, children }) {
+function Passage({ session_id: session, document: file, title, messages, hits, score, why, summary, jump, children }) {
   const first = messages.find(({ id }) => hits.includes(id)) ?? messages[0];
   return html`<div class="excerpt">
       <div class="row">
-        <button class="link" title=${text("chat.why.to_words")} onClick=${() => jump(session, first?.id)}>${title || text("chat.why.a_chat")}</button>
+        <button class="link" title=${text("chat.why.to_words")} onClick=${() => (file ? emit("longterm", "documents") : jump(session, first?.id))}>${title || text("chat.why.a_chat")}</button>
         <span class="muted small">${when(first?.created_at ?? summary.updated_at)}</span>
       </div>
       <blockquote>
