@@ -260,6 +260,16 @@ def test_the_person_agrees_to_what_is_accepted(tea: FlaskClient, address: str, a
     assert any(one["text"] == "Has a cat" for one in use(tea, "get_memories")["items"]) is agree
 
 
+def test_a_correction_waits_for_review_too(tea: FlaskClient) -> None:
+    old = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
+    good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
+    new = use(tea, "update_memory", id=old["id"], text="Has a dog", quote="I have a dog")
+    assert new["waiting"] and "Has a cat" in [one["text"] for one in use(tea, "get_memories")["items"]]
+    good(tea.post("/api/facts/review", json={"user_id": "ada", "accepted": [new["id"]]}))
+    texts = [one["text"] for one in use(tea, "get_memories")["items"]]
+    assert "Has a dog" in texts and "Has a cat" not in texts
+
+
 def test_a_topic_is_kept_out(tea: FlaskClient) -> None:
     assert use(tea, "keep_out", topic="health")["rules"] == {"topics": ["health"]}
     wrong, text = told(tea, "add_memory", text="Has asthma", quote="I have asthma")

@@ -124,7 +124,8 @@ class Facts:
             owner, session = owner_and_session(tx, caller, session_id)
             owner = owner or find_or_make_owner(tx, caller, now)
             decision = self._rules.decide(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
-            columns |= {"expires_at": decision.expires_at, **(waits(now) if decision.waits else {})}
+            replaces = columns.pop("replaces", ())
+            columns |= {"expires_at": decision.expires_at, **(waits(now, replaces) if decision.waits else {})}
             columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
             fact_id = add_fact(tx, owner.id, now, **columns)
             self._rules.schedule_end(tx, owner.id, owner.tenant, decision.expires_at)
@@ -217,8 +218,18 @@ class Facts:
             return self.ranking.scored(_with_merged(tx, [new]), "", now)[0]
 
     def change_quoted(self, caller: Caller, fact_id: int, *, text: str, quote: str, **changes: Any) -> Fact:
-        """Change a fact as `change` does, to what a quote of the person says. Raises InvalidRequest as `add_quoted`."""
+        """Change a fact as `change` does, to what a quote of the person says. Raises InvalidRequest as `add_quoted`.
+
+        Where facts wait for review, the new words are a fact that waits to take the place of this one.
+        """
         self._check_quote(caller, text, quote)
+        with self._database.read() as tx:
+            row, session_id = _find(tx, caller, fact_id)
+            is_reviewed = not row.waiting and self._rules.of(tx, row.owner_id, caller.tenant).review
+            same = {"category": row.category, "importance": row.importance, "replaces": [row.id]} | changes
+            place = session_id if row.scope == "session" else None
+        if is_reviewed:
+            return self.add(caller, session_id=place, text=text, quote=quote, by_model=True, **same)
         return self.change(caller, fact_id, {"text": text, "quote": quote, **changes})
 
     def forget(
