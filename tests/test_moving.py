@@ -42,8 +42,8 @@ def all_rows(url: str) -> dict[str, list[Any]]:
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
-    """A folder with people, a correction (a fact that is superseded by a later one), items, an archive, and an erased
-    message."""
+    """A folder with people, a correction (a fact that is superseded by a later one), items, a document, an archive,
+    and an erased message."""
     folder = tmp_path_factory.mktemp("life")
     with an_app(folder, migrated, summary_debounce=0.0) as app:
         client = app.test_client()
@@ -52,6 +52,8 @@ def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
         good(client.put("/api/retention", json={"sessions": 1}))
         engine_of(app).job_queue.run_due(["retention"])
         assert len(good(client.get("/api/archives"))["items"]) == 1
+        document = {"user_id": "ada", "text": "# Tea\n\nIt steeps for two minutes.", "external_id": "tea"}
+        good(client.post("/api/documents", json=document))
         for who in ("ada", "bo"):
             for words in ("My name is Ada and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris."):
                 chat(client, words, session_id=f"{who}s", user_id=who)
