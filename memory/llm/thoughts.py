@@ -22,6 +22,7 @@ _INDENT = re.compile(r" {0,3}(?=</)")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARKUP = tuple(f"{start}{name}>" for start in ("<", "</") for name in TAGS)
 _LINE_BEGINNINGS = (*_MARKUP, "```", "~~~")
+_BEGINNING_CHARS = max(map(len, _LINE_BEGINNINGS))
 _MAYBE_MARKUP = re.compile(r"[<`~]| \Z")
 _HELD_CHARS = 24  # of a line's end that may be a closing tag with blanks after it
 
@@ -117,7 +118,8 @@ class ThoughtSplitter:
         if not self._fence and indent and (tag := CLOSING_TAG.match(text, indent.end())):
             return self._withdraw(), text[tag.end() :]
         beginning = text.lstrip(" ")
-        if len(text) - len(beginning) < 4 and any(tag.startswith(beginning.lower()) for tag in _LINE_BEGINNINGS):
+        is_short = len(beginning) <= _BEGINNING_CHARS and len(text) - len(beginning) < 4
+        if is_short and any(tag.startswith(beginning.lower()) for tag in _LINE_BEGINNINGS):
             self._held = text
             return None, ""
         if fence := _FENCE.match(text):
