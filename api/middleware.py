@@ -58,7 +58,6 @@ DATA_HEADERS = {  # of data, which no page needs to show; the pages and their fi
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-ALL_HEADERS = (HEADERS | DATA_HEADERS).items()
 # What a listed site's scripts may read of an answer, beside its body.
 EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition", "WWW-Authenticate"]
 EXPOSED += [f"X-Memory-{name}" for name in ("Model", "Session-Id", "Recalled", "Tokens-Saved", "Error", "Left-Out")]
@@ -99,8 +98,8 @@ def register(app: Flask, engine: Engine) -> None:
         info: RequestInfo = g.request_info
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
         headers["X-Request-ID"] = info.id
-        own = {name.lower() for name, _ in headers}
-        headers.extend((name, value) for name, value in ALL_HEADERS if name.lower() not in own)
+        for name, value in (HEADERS | DATA_HEADERS).items():
+            headers.setdefault(name, value)
         end: ExitStack = request.environ[AT_END]
         end.callback(log_request, metrics, info, request.method, route, response)
         if not response.is_streamed:

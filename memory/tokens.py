@@ -6,6 +6,8 @@ estimates keep budgets; reports of what was spent come from the provider's own `
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 MESSAGE_OVERHEAD = 4  # tokens a chat format spends around each message
 _ELLIPSIS = "…"
 
@@ -19,6 +21,20 @@ def estimate(text: str) -> int:
 def estimate_message(content: str) -> int:
     """Tokens of `content` as one chat message."""
     return estimate(content) + MESSAGE_OVERHEAD
+
+
+def fit_budget(budget: int, texts: Iterable[str]) -> tuple[list[str], int]:
+    """Return the texts up to the first that does not fit into `budget` tokens, and what is left of the budget.
+
+    Where a text does not fit, what is left is below zero.
+    """
+    kept: list[str] = []
+    for text in texts:
+        budget -= estimate(text)
+        if budget < 0:
+            break
+        kept.append(text)
+    return kept, budget
 
 
 def truncate(text: str, budget: int) -> str:

@@ -46,6 +46,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
     assert answer["memory"] == {
         "summary": {"version": 0, "state": "pending", "head_version": 0},
         "profile": {"version": 0, "values": []},
+        "overview": {"version": 0, "sentences": []},
         "instructions": [],
         "type": None,
         "facts": [],

@@ -44,13 +44,9 @@ def sentence_line(sentence: Sentence) -> str:
 
 def fitting(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
     """Return the first sentences that have at most OVERVIEW_TOKENS together."""
-    kept, budget = list[Sentence](), OVERVIEW_TOKENS
-    for sentence in sentences:
-        budget -= tokens.estimate(sentence_line(sentence))
-        if budget < 0:
-            break
-        kept.append(sentence)
-    return tuple(kept)
+    all_sentences = tuple(sentences)
+    lines, _ = tokens.fit_budget(OVERVIEW_TOKENS, map(sentence_line, all_sentences))
+    return all_sentences[: len(lines)]
 
 
 @dataclass(frozen=True)

@@ -389,13 +389,10 @@ class ProfileBlock:
 
     @classmethod
     def of(cls, item_id: int, version: int, stored: Any) -> ProfileBlock:
-        values, lines, budget = Profile.of(stored).values(), list[str](), PROFILE_TOKENS
-        for value in values:
-            line = profile_line(value.name, value.value, datetime.fromisoformat(value.source["since"]))
-            budget -= tokens.estimate(line)
-            if budget < 0:
-                break
-            lines.append(line)
+        values = Profile.of(stored).values()
+        since = (datetime.fromisoformat(value.source["since"]) for value in values)
+        written = (profile_line(value.name, value.value, moment) for value, moment in zip(values, since, strict=True))
+        lines, _ = tokens.fit_budget(PROFILE_TOKENS, written)
         return cls(item_id, version, tuple(lines), tuple(values[: len(lines)]))
 
     def states(self, fact: Fact) -> bool:

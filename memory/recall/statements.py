@@ -24,13 +24,8 @@ def is_question(message: Message) -> bool:
     content = message.content
     if "?" not in content and "？" not in content:
         return not content
-    asked, least = 0, QUESTION_SHARE * len(content)
-    for sentence in _SENTENCE.finditer(content):
-        if sentence[0].rstrip().endswith(("?", "？")):
-            asked += len(sentence[0])
-        elif asked + len(content) - sentence.end() < least:
-            return False
-    return asked >= least
+    asked = sum(len(sentence) for sentence in _SENTENCE.findall(content) if sentence.rstrip()[-1:] in ("?", "？"))
+    return asked >= QUESTION_SHARE * len(content)
 
 
 def is_denial(message: Message) -> bool:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, exists, func, insert, null, or_, select
+from sqlalchemy import Connection, Select, bindparam, exists, func, insert, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
 from memory.sessions.kept_out import asks_to_keep_out
+from memory.store.documents import join_namespace
 from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction, TurnRow
 from models.messages import KEPT_OUT, UNREMEMBERED, ListedMessage, Message, MessageDraft, is_kept_out
 from models.owners import Caller
@@ -61,7 +62,7 @@ _THUMBS = (
     select(ItemRow.value["thumbs"].as_string())
     .join(ItemSourceRow, ItemSourceRow.item_id == ItemRow.id)
     .where(ItemSourceRow.message_id == _M.id, ItemRow.owner_id == _M.owner_id, _M.role == "assistant")
-    .where(ItemRow.namespace == ".".join(FEEDBACK))
+    .where(ItemRow.namespace == join_namespace(FEEDBACK))
     .limit(1)
     .scalar_subquery()
 )
@@ -77,12 +78,9 @@ MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 LISTED = MESSAGES.add_columns(_THUMBS)
 """The same with what the person thinks of a reply: `listed` reads them."""
 
-RECENT_MESSAGES = (
-    select(*COLUMNS[:-2], null(), null())  # none is hidden or refused
-    .join(SessionRow.__table__, _S.id == _M.session_id)
-    .where(_M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE)
-    .order_by(_M.position)
-)
+RECENT_MESSAGES = MESSAGES.where(
+    _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
+).order_by(_M.position)
 """The visible messages of a session's active branch after a position."""
 
 TITLE_CHARS = 60

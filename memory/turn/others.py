@@ -17,13 +17,14 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select, tuple_
 
 from config import Settings
+from memory import tokens
 from memory.engine import Engine
 from memory.quoting import block, fact_line, owner_block
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.turn.request import OtherMemory, Turn
-from memory.turn.tools import fit_budget, fit_excerpts
+from memory.turn.tools import fit_excerpts
 from models import OwnerRow
 from models.facts import Fact
 from models.owners import index_key
@@ -115,7 +116,7 @@ def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], t
     """Return the blocks of the others, what of them fits into `room` tokens, and the room that is left."""
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
-        lines, left = fit_budget(room - TAG_TOKENS, list(map(fact_line, other.facts)))
+        lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
         chats, left = fit_excerpts(left, other.excerpts)
         if lines or chats:
             blocks.append(owner_block(other.space, [*chats, block("facts", lines)]))

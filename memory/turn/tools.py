@@ -169,20 +169,9 @@ class RecallTools:
         return (moment.replace(tzinfo=self._zone) if moment.tzinfo is None else moment).astimezone(UTC)
 
 
-def fit_budget(room: int, texts: Sequence[str]) -> tuple[list[str], int]:
-    """Return the texts up to the first that does not fit into `room` tokens, and the room that is left."""
-    kept: list[str] = []
-    for text, size in zip(texts, map(tokens.estimate, texts), strict=True):
-        room -= size
-        if room < 0:
-            break
-        kept.append(text)
-    return kept, room
-
-
 def fit_excerpts(room: int, excerpts: Sequence[Excerpt], page: str = "") -> tuple[list[str], int]:
-    """Return the blocks of the excerpts that fit, as `fit_budget` does. page: see `excerpt_block`."""
-    return fit_budget(room, [excerpt_block(excerpt, page) for excerpt in excerpts])
+    """Return the blocks of the excerpts that fit, as `tokens.fit_budget` does. page: see `excerpt_block`."""
+    return tokens.fit_budget(room, [excerpt_block(excerpt, page) for excerpt in excerpts])
 
 
 def _moment(value: object) -> datetime | None:
