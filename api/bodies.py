@@ -63,11 +63,11 @@ class BodyParser(FlaskParser):
 def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tuple[dict[str, Any], FileStorage | None]:
     """Return the fields of a request that has a text as JSON, or a file in a form, and the file.
 
-    most: bytes of the file, or of the JSON.
+    most: bytes of the file, or of the JSON, which is limited as all JSON is.
     """
     parser = BodyParser()
     if request.mimetype != "multipart/form-data":
-        request.max_content_length = most
+        request.max_content_length = min(request.max_content_length or most, most)
         return parser.parse(in_json(), request), None
     request.max_content_length = most + FORM_BYTES
     file = request.files.get("file")

@@ -86,7 +86,7 @@ class Sessions extends Component {
       api.get("/api/sessions", { archived, pinned: false, limit }),
     ]);
     const listed = [...pinned, ...page.items];
-    if (listed.length && this.whose !== whose()) readMemorySwitch();
+    if (listed.length && this.whose !== whose()) await readMemorySwitch();
     if (listed.length) this.whose = whose();
     const ids = listed.map(({ id }) => id);
     const selected = this.state.selected?.filter((id) => ids.includes(id)) ?? null;
