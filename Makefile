@@ -5,7 +5,6 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PROGRAMS ?= .venv-programs
 CONVERSATIONS ?= benchmarks/conversation.json
-ENV := PYTHONDONTWRITEBYTECODE=1
 
 .PHONY: help run test test-programs test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
 	bench-references bench-prefix bench-store bench-consolidation bench-answers clients plots setup clean

@@ -38,7 +38,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_turns(run: Run) -> None:
     small = ["--turns", "8", "--conversations", "2", "--each", "2", "--slow-turns", "2", "--latency", "0.1", *SOON]
     results = run(turns.main, *small, prints=("8 turns", "2 at once", "a model of 100 ms", "SUMMARY_DEBOUNCE=0.1"))

@@ -252,6 +252,7 @@ def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path: Path
         assert server.stop() == 0
         server.start()
         assert _scraped(server)("recap_turns_total") == 0, "a restart begins at nothing"
+        _chat_with_both(server)  # a worker that is still starting would make the folder again
         shutil.rmtree(server.data_dir / "metrics")
         with Api(server) as api:
             lost = api.http.get("/metrics")

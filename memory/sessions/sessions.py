@@ -41,7 +41,7 @@ from models.messages import ListedMessage, MessageDraft
 from models.owners import Caller
 from models.sessions import SessionState
 
-INDEX_DELAY = 10.0  # seconds in which messages gather for one job; meanwhile they are searched as rows
+INDEX_DELAY = 5.0  # seconds in which messages gather for one job; meanwhile they are searched as rows
 INDEX_MESSAGES = 200  # of a session, after which it is due at once
 NO_JOBS: Mapping[str, datetime | None] = {}
 
