@@ -1,7 +1,8 @@
 // The right panel: the summary of the chat on display and the person's facts, updated while the mini model works.
 //
 // Guarantee: old content stays until new content has arrived, so nothing flickers, jumps or loses focus. The summary is polled only from the end of a
-// turn until it is settled, and only while the page is visible. Facts are reloaded when the version of the summary changes.
+// turn until it is settled, and only while the page is visible. Facts are reloaded when the version of the summary changes, and after a turn in which the
+// model wrote some.
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
 import { Edge } from "../page/edge.js";
@@ -95,8 +96,9 @@ async function readFacts(id) {
 
 // -- watching
 
-function turnEnded({ sessionId: id, turn }) {
+async function turnEnded({ sessionId: id, turn }) {
   if (!id || id !== shown.sessionId) return;
+  if (turn?.told.memory?.written?.length) await read(); // facts that the model wrote itself
   const stored = !turn?.error || turn.told.user_message_id || (id === panel.sessionId && panel.summary);
   if (stored) watch();
 }
