@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 # SQLite numbers rows only in a column declared INTEGER; everywhere else ids are 64 bits wide.
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -76,3 +81,14 @@ class Base(DeclarativeBase):
 
     if TYPE_CHECKING:
         __table__: ClassVar[Table]  # DeclarativeBase allows any FROM clause; every row here has a table of its own
+
+
+def as_value(kind: type[T], row: object, **own: Any) -> T:
+    """Return a value of a dataclass with these fields of its own, and else what the row has under their names."""
+    names = (field.name for field in fields(kind) if field.name not in own)
+    return kind(**{name: getattr(row, name) for name in names if hasattr(row, name)}, **own)
+
+
+def columns_of(value: object, table: type[Base]) -> dict[str, Any]:
+    """Return the fields of a value that are columns of a table."""
+    return {name: item for name, item in vars(value).items() if name in table.__table__.c}

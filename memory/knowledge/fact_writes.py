@@ -35,19 +35,22 @@ from memory.knowledge.grounding import (
 from memory.knowledge.rule_set import Decision, RuleSet
 from memory.knowledge.supersession import find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
-from models.facts import SELF, Fact, FactDraft, FactRevision, Relation
+from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 
 log = logging.getLogger(__name__)
 
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
-_FIELDS = [field.name for field in fields(Fact) if field.name not in ("score", "merged_facts")]
 _DRAFTED = ("text", "quote", "category", "importance", "scope")
 _PERSONAL = ("superseded", "excluded")
 _REVISED = ("text", "category", "importance", "pinned")
 
 FACTS = select(
-    *(SessionRow.public_id if name == "session_id" else getattr(FactRow, name) for name in _FIELDS)
+    *(
+        SessionRow.public_id if field.name == "session_id" else getattr(FactRow, field.name)
+        for field in fields(Fact)
+        if field.name not in ("score", "merged_facts")
+    )
 ).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
 """Facts with the fields of a `Fact`, without its score."""
 
@@ -91,16 +94,6 @@ def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
 def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     """Return a condition for the facts of a session and of its person; both are ids, or parameters for them."""
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
-
-
-def as_fact(row: FactRow, session_id: str | None) -> Fact:
-    """Return a row as a value.  session_id: the public id of its session."""
-    values: list[Any] = [session_id if name == "session_id" else getattr(row, name) for name in _FIELDS]
-    return Fact(*values)
-
-
-def as_revision(row: FactRevisionRow) -> FactRevision:
-    return FactRevision(row.fact_id, row.action, row.author, row.text, row.category, row.importance, row.pinned, row.at)
 
 
 def as_relations(links: Sequence[Mapping[str, Any]] | None) -> tuple[Relation, ...]:

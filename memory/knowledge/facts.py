@@ -21,9 +21,7 @@ from memory.knowledge.fact_writes import (
     NOW,
     add_fact,
     add_proposed,
-    as_fact,
     as_relations,
-    as_revision,
     change_fact,
     count_recalls,
     decide,
@@ -51,6 +49,7 @@ from models import (
     for_update,
     retry_on_conflict,
 )
+from models.base import as_value
 from models.facts import Fact, FactDraft, FactRevision, FactScore
 from models.messages import Message
 from models.owners import Caller
@@ -109,7 +108,7 @@ class Facts:
                 session = get_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
             rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: self._now()})
-            facts = _with_merged(tx, [as_fact(row, public_id) for row, public_id in rows])
+            facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id in rows])
         page = page_of(facts, limit, lambda fact: (fact.id,))
         return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
 
@@ -138,7 +137,7 @@ class Facts:
             _find(tx, caller, fact_id)
             chain = supersession_chain(tx, [fact_id])
             rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(chain)).order_by(FactRevisionRow.id)
-            return list(map(as_revision, tx.scalars(rows)))
+            return [as_value(FactRevision, row) for row in tx.scalars(rows)]
 
     def count_recalls(self, tx: Transaction, message_ids: Collection[int]) -> None:
         """Count the facts that were relevant in the turns that these messages answer, and that are not indexed yet."""
@@ -195,7 +194,7 @@ class Facts:
                     "session_id, and forget this one.",
                     param="scope",
                 )
-            old, columns, now = as_fact(row, session_id), dict(changes), self._now()
+            old, columns, now = as_value(Fact, row, session_id=session_id), dict(changes), self._now()
             if changes.keys() & {"text", "category", "expires_at"}:
                 since, now_says = now if "text" in changes else old.valid_from, {**vars(old), **changes}
                 place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
@@ -250,7 +249,7 @@ class Facts:
         rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain))).all()
         by_owner: dict[int, list[Fact]] = defaultdict(list)
         for row in rows:
-            by_owner[row.owner_id].append(as_fact(row, None))
+            by_owner[row.owner_id].append(as_value(Fact, row, session_id=None))
         for owner_id, facts in by_owner.items():
             instead = {fact: valid_again[fact.id].text if fact.id in valid_again else "" for fact in facts}
             of_owner = SessionRow.owner_id == owner_id

@@ -17,7 +17,6 @@ from memory.knowledge.consolidation import Consolidation
 from memory.knowledge.fact_writes import (
     FACTS,
     accept,
-    as_fact,
     as_relations,
     delete_with_history,
     in_scope,
@@ -29,6 +28,7 @@ from memory.knowledge.rules import Rules
 from memory.knowledge.supersession import find_superseded
 from memory.sessions.messages import MESSAGES
 from models import Database, FactRow, MessageRow, OwnerRow, Transaction, for_update, retry_on_conflict
+from models.base import as_value
 from models.facts import Fact, FactDraft
 from models.messages import Message
 from models.owners import Caller
@@ -63,7 +63,7 @@ class Review:
         with self.database.write() as tx:
             dropped, count = set[int](), 0
             for row, session_id in tx.execute(for_update(tx, waiting.order_by(FactRow.id), OwnerRow, FactRow)).all():
-                fact, rules = as_fact(row, session_id), self.rules.of(tx, row.owner_id, caller.tenant)
+                fact, rules = as_value(Fact, row, session_id=session_id), self.rules.of(tx, row.owner_id, caller.tenant)
                 decision = rules.decide(fact.category, fact.text, fact.quote, since=fact.valid_from)
                 if fact.id in refused or decision.refused:
                     dropped.add(fact.id)

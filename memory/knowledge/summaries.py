@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import VISIBLE, skip_unread
 from memory.sessions.sessions import name_after
 from models import Database, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models.base import as_value
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
@@ -312,9 +313,7 @@ def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
 
 
 def as_version(row: SummaryRow) -> SummaryVersion:
-    own: dict[str, Any] = {"sections": Sections.from_dict(row.sections), "replaced": row.branch > 0}
-    same = {field.name: getattr(row, field.name) for field in fields(SummaryVersion) if field.name not in own}
-    return SummaryVersion(**same, **own)
+    return as_value(SummaryVersion, row, sections=Sections.from_dict(row.sections), replaced=row.branch > 0)
 
 
 def find_version(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:

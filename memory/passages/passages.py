@@ -19,6 +19,7 @@ from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
 from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, for_update
+from models.base import as_value, columns_of
 from models.documents import Document, DocumentRecord, Passage
 from models.messages import PASSAGE, Message, MessageDraft
 from models.owners import Caller
@@ -118,21 +119,10 @@ def get(tx: Transaction, caller: Caller, document_id: str) -> Stored:
 
 
 def as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:
-    return Document(
-        id=row.public_id,
-        user_id=row.owner.user_id,
-        space=row.owner.space,
-        title=row.title,
-        uri=document.uri,
-        external_id=document.external_id,
-        media_type=document.media_type,
-        size=document.size,
-        pages=document.pages,
-        passages=row.message_count,
-        tokens=row.tokens,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        state=state,
+    owner = {"user_id": row.owner.user_id, "space": row.owner.space}
+    of_session = {name: getattr(row, name) for name in ("title", "tokens", "created_at", "updated_at")}
+    return as_value(
+        Document, document, id=row.public_id, passages=row.message_count, state=state, **owner, **of_session
     )
 
 
@@ -151,8 +141,7 @@ def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentReco
     )
     tx.add(row)
     tx.flush()
-    known = ("external_id", "uri", "media_type", "digest", "size", "pages")
-    document = DocumentRow(session_id=row.id, owner_id=owner.id, **{name: getattr(record, name) for name in known})
+    document = DocumentRow(session_id=row.id, owner_id=owner.id, **columns_of(record, DocumentRow))
     tx.add(document)
     drafts = [
         MessageDraft(PASSAGE, passage.text, extra=_extra(passage, record), created_at=record.updated_at)

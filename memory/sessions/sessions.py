@@ -36,6 +36,7 @@ from memory.sessions.messages import (
     tombstone,
 )
 from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, for_update, retry_on_conflict
+from models.base import as_value
 from models.jobs import JobRequest
 from models.messages import ListedMessage, MessageDraft
 from models.owners import Caller
@@ -243,24 +244,8 @@ class Sessions:
         return Appended(self.info(row), message_ids, created=len(new))
 
     def info(self, row: SessionRow) -> SessionInfo:
-        return SessionInfo(
-            id=row.public_id,
-            user_id=row.owner.user_id,
-            space=row.owner.space,
-            title=row.title,
-            system_prompt=row.system_prompt,
-            pinned=row.pinned,
-            archived=row.archived,
-            remember=row.remember,
-            type=row.type,
-            message_count=row.message_count,
-            tokens=row.tokens,
-            summary_version=row.summary_version,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            imported_at=row.imported_at,
-            busy=not self.leases.is_free(row),
-        )
+        owner, busy = row.owner, not self.leases.is_free(row)
+        return as_value(SessionInfo, row, id=row.public_id, user_id=owner.user_id, space=owner.space, busy=busy)
 
     def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """Find or create the caller's session of this id."""

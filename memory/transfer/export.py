@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -24,7 +24,7 @@ from sqlalchemy.orm import aliased, defer
 
 from memory.access.owners import get_user
 from memory.engine import Engine
-from memory.knowledge.fact_writes import as_fact, as_relations, as_revision
+from memory.knowledge.fact_writes import as_relations
 from memory.knowledge.summaries import SummaryVersion, as_version
 from memory.store.documents import ITEMS, as_item, histories, resting_on, sources_of, unexpired
 from memory.turn.request import TurnUsage
@@ -42,6 +42,7 @@ from models import (
     Transaction,
     TurnRow,
 )
+from models.base import as_value
 from models.documents import DocumentRecord, Passage
 from models.facts import Fact, FactRevision, Relation
 from models.messages import MessageDraft
@@ -50,19 +51,6 @@ from models.store import Item, ItemVersion, Source
 
 PAGE_ROWS = 200
 FORMAT = "recap-export"
-
-# Columns that are fields of the same name in a record.
-OF_SESSION = (
-    *("title", "system_prompt", "pinned", "archived", "remember", "type", "facts_through", "created_at", "updated_at"),
-)
-OF_DOCUMENT = ("uri", "external_id", "media_type", "digest", "size", "pages")
-OF_TURN = ("model", "finish_reason", "started_at")
-OF_ARCHIVE = ("id", "session_id", "title", "message_count", "first_message_at", "last_message_at", "created_at")
-
-
-def attributes(row: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return these attributes of a row or a record, by name."""
-    return {name: getattr(row, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -179,18 +167,19 @@ class Export:
     def sessions(self) -> Iterator[SessionRecord]:
         query = select(SessionRow.id, SessionRow).where(self._condition[SessionRow], SessionRow.is_document.is_(False))
         for _, row in self._rows(query, SessionRow):
-            yield SessionRecord(
+            yield as_value(
+                SessionRecord,
+                row,
                 id=row.public_id,
                 messages=self._messages(row.id),
                 summaries=self._summaries(row.id),
                 turns=self._turns(row.id),
-                **attributes(row, OF_SESSION),
             )
 
     def _messages(self, session: int) -> Iterator[MessageDraft]:
         query = select(MessageRow.position, MessageRow).where(MessageRow.session_id == session, MessageRow.branch == 0)
         for _, row in self._rows(query, MessageRow):
-            yield MessageDraft(**attributes(row, MessageDraft.__dataclass_fields__))
+            yield as_value(MessageDraft, row)
 
     def _summaries(self, session: int) -> Iterator[SummaryVersion]:
         query = select(SummaryRow.version, SummaryRow).where(SummaryRow.session_id == session, SummaryRow.branch == 0)
@@ -205,12 +194,13 @@ class Export:
             .where(TurnRow.session_id == session, message.branch == 0, message.id <= self._last[MessageRow])
         )
         for _, row, position, reply_position in self._rows(query, TurnRow):
-            yield TurnRecord(
+            yield as_value(
+                TurnRecord,
+                row,
                 user_position=position,
                 reply_position=reply_position,
                 usage=TurnUsage.from_stored(row.usage) if row.usage else None,
                 finished_at=row.finished_at if reply_position else None,
-                **attributes(row, OF_TURN),
             )
 
     @property
@@ -227,9 +217,9 @@ class Export:
             of_page = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(ids)).order_by(FactRevisionRow.id)
             with self._read() as tx:
                 for row in tx.scalars(of_page):
-                    revisions[row.fact_id].append(as_revision(row))
+                    revisions[row.fact_id].append(as_value(FactRevision, row))
             for fact_id, row, session, position in page:
-                fact = replace(as_fact(row, session), source_message_id=None)
+                fact = as_value(Fact, row, session_id=session, source_message_id=None)
                 yield FactRecord(fact, position, tuple(revisions[fact_id]), as_relations(row.links))
 
     @property
@@ -251,8 +241,8 @@ class Export:
         )
         for _, row, document in self._rows(query, SessionRow):
             passages = (Passage(draft.content, (draft.extra or {}).get("page")) for draft in self._messages(row.id))
-            times = {"created_at": row.created_at, "updated_at": row.updated_at}
-            yield DocumentRecord(title=row.title, passages=passages, **times, **attributes(document, OF_DOCUMENT))
+            own = {"title": row.title, "created_at": row.created_at, "updated_at": row.updated_at}
+            yield as_value(DocumentRecord, document, passages=passages, **own)
 
     @property
     def archives(self) -> Iterator[Archive]:
@@ -286,7 +276,7 @@ def open_export(engine: Engine, caller: Caller) -> Export:
 
 
 def as_archive(row: ArchiveRow, owner: OwnerRow) -> Archive:
-    return Archive(**attributes(row, OF_ARCHIVE), user_id=owner.user_id, space=owner.space)
+    return as_value(Archive, row, user_id=owner.user_id, space=owner.space)
 
 
 def _resting_on_alone(session: int) -> ColumnElement[bool]:

@@ -31,16 +31,7 @@ from memory.passages import passages
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
 from memory.store.documents import restore
-from memory.transfer.export import (
-    FORMAT,
-    OF_TURN,
-    DocumentRecord,
-    FactRecord,
-    ItemRecord,
-    SessionRecord,
-    TurnRecord,
-    attributes,
-)
+from memory.transfer.export import FORMAT, DocumentRecord, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from models import (
     FactRevisionRow,
     FactRow,
@@ -52,20 +43,13 @@ from models import (
     TurnRow,
     retry_on_conflict,
 )
+from models.base import columns_of
 from models.messages import MessageDraft
 from models.owners import Caller
 from models.store import Item, ItemVersion, Namespace
 
 BATCH_ROWS = 500  # facts or items in one transaction: others write in between
 NOTHING_ELSE = "…"  # in the place of an answer of thoughts alone
-
-# Columns that are imported as they are.
-_OF_SUMMARY = ("version", "tokens", "author", "model", "prompt", "usage", "restores", "created_at")
-_OF_FACT = (
-    *("text", "category", "importance", "scope", "quote", "pinned", "recalled_count", "merged"),
-    *("valid_from", "valid_to", "expires_at", "created_at"),
-)
-_OF_REVISION = ("action", "author", "text", "category", "importance", "pinned", "at")
 
 
 @dataclass(frozen=True)
@@ -187,7 +171,7 @@ class Import:
             sections = version.sections.map_texts(without_thoughts).as_dict()
             through = min(version.through, row.message_count)
             own = {"session_id": row.id, "sections": sections, "through": through}
-            tx.add(SummaryRow(**own, **attributes(version, _OF_SUMMARY)))
+            tx.add(SummaryRow(**columns_of(version, SummaryRow) | own))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
         row.summary_through = skip_unread(tx, row, min(latest.through, row.message_count))
@@ -205,7 +189,7 @@ class Import:
             if message is not None and message not in taken:
                 usage = turn.usage.to_stored() if turn.usage else None
                 own = {"tenant": row.tenant, "session_id": row.id, "user_message_id": message, "usage": usage}
-                tx.add(TurnRow(reply_message_id=reply, **own, **attributes(turn, (*OF_TURN, "finished_at"))))
+                tx.add(TurnRow(reply_message_id=reply, **columns_of(turn, TurnRow) | own))
                 self.created["turns"] += 1
 
     def store_facts(self, records: Sequence[FactRecord]) -> None:
@@ -231,8 +215,8 @@ class Import:
                     columns = kept.columns_of(fact, by_model=self.document.format != FORMAT)
                     if columns is None:
                         continue
-                    own = {"owner_id": owner_id, "session_id": session, **attributes(fact, _OF_FACT)}
-                    row = FactRow(**own | columns)
+                    own = {"id": None, "superseded_by": None, "owner_id": owner_id, "session_id": session}
+                    row = FactRow(**columns_of(fact, FactRow) | columns | own)
                     row.source_message_id = source.id if source else None
                     row.links = list(map(vars, record.links)) or None
                     new.append((record, row))
@@ -244,7 +228,7 @@ class Import:
                 if record.fact.superseded_by is not None:
                     self.superseded.append((row.id, record.fact.superseded_by))
                 tx.add_all(
-                    FactRevisionRow(fact_id=row.id, **attributes(revision, _OF_REVISION))
+                    FactRevisionRow(**columns_of(revision, FactRevisionRow) | {"fact_id": row.id})
                     for revision in record.revisions
                 )
             ends = [row.expires_at for _, row in new if row.valid_to is None]

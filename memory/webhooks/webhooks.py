@@ -34,6 +34,7 @@ from memory.ops import public_network
 from memory.webhooks import sending
 from memory.webhooks.sending import SECRET_PREFIX
 from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, for_update, retry_on_conflict
+from models.base import as_value
 from models.events import Event, Position
 from models.jobs import Job, JobRequest
 from models.owners import Caller
@@ -49,7 +50,6 @@ GONE = 410  # of HTTP: by Standard Webhooks, the receiver wants no more
 
 _W, _O = WebhookRow.__table__.c, OwnerRow.__table__.c
 _ENABLED = select(_W.id, _W.types, _W.position, _O.tenant, _O.kind, _O.name).join(OwnerRow).where(_W.enabled)
-_SHOWN = ("id", "url", "words", "enabled", "deliveries", "failing_since", "problem", "created_at", "updated_at")
 
 
 class Webhooks:
@@ -278,5 +278,5 @@ def _find(tx: Transaction, caller: Caller, webhook_id: int) -> tuple[WebhookRow,
 
 
 def _shown(row: WebhookRow, owner: OwnerRow, secret: str | None = None) -> Webhook:
-    values = {name: getattr(row, name) for name in _SHOWN}
-    return Webhook(**values, user_id=owner.user_id, space=owner.space, types=row.types or [], secret=secret)
+    own = {"user_id": owner.user_id, "space": owner.space, "types": row.types or [], "secret": secret}
+    return as_value(Webhook, row, **own)
