@@ -41,7 +41,7 @@ from memory.knowledge.rule_changes import RuleChanges
 from memory.knowledge.rules import Rules
 from memory.knowledge.summaries import Summaries
 from memory.knowledge.summary_job import SummaryJob
-from memory.knowledge.summary_update import SummaryInput, prompt_variables, read, summary_request
+from memory.knowledge.summary_update import SummaryInput, read, summary_request
 from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import complete
@@ -114,8 +114,8 @@ class Engine:
         self.oauth = OAuth(keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
         mini = MiniModel(model_server, budgets, metrics)
-        variables = [prompt_variables(first=first) for first in (True, False)]
-        self.prompts = prompts = Prompts(database, settings.prompts_path, now, variables)
+        samples = [SummaryInput(sections, (), (), links=True) for sections in (Sections(), Sections(topic="Tea"))]
+        self.prompts = prompts = Prompts(database, settings.prompts_path, now, [sample.variables for sample in samples])
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types)
         self.branches = MessageVersions(settings, database, sessions, leases, now)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint
+from sqlalchemy import ForeignKey, String, UniqueConstraint, and_
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
+from models.sessions import SessionRow
 
 
 class SummaryRow(Base):
@@ -36,3 +37,7 @@ class SummaryRow(Base):
     usage: Mapped[dict[str, Any] | None]
     restores: Mapped[int | None]
     created_at: Mapped[datetime]
+
+
+IS_NEWEST_SUMMARY = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
+"""True of a session with the version of its summary that is in use."""

@@ -13,8 +13,9 @@ from flask.testing import FlaskClient
 from app import engine_of
 from cli import register_commands
 from memory.conversation_types import BUILT_IN
-from memory.knowledge.summary_update import schema
+from memory.knowledge.summary_update import SummaryInput
 from memory.llm.json_answers import instruction
+from models.sections import Sections
 from tests.application import soon_over
 from tests.conftest import MakeApp
 from tests.http import error, good, read_all, said
@@ -95,7 +96,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
         good(client.post("/api/chat", json={"session_id": "s", "message": "Hello", **named}))
         engine_of(model_app).job_queue.run_due(["summary"])
     first, second, third = (prompt[0]["content"] for prompt in prompts(model_server, "mini"))
-    shape = instruction(schema(links=True, types=sorted(BUILT_IN)))
+    shape = instruction(SummaryInput(Sections(), (), (), links=True, types=sorted(BUILT_IN)).schema)
     assert first == f"Start, in 400 words.\n\n{shape}"
     assert second == f"Continue, in 400 words.\n\n{shape}"
     assert third.startswith("You keep the memory of a conversation up to date.")

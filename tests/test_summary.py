@@ -13,8 +13,9 @@ from memory import jobs as jobs_module
 from memory import tokens
 from memory.conversation_types import BUILT_IN
 from memory.engine import Engine
-from memory.knowledge.summary_update import BATCH_TOKENS, schema
+from memory.knowledge.summary_update import BATCH_TOKENS, SummaryInput
 from memory.llm.json_answers import instruction
+from models.sections import Sections
 from tests.application import rows_of
 from tests.conftest import MakeApp
 from tests.http import append, chat, error, failed, good, meanwhile, said
@@ -75,7 +76,7 @@ def test_a_first_summary_and_an_extension_are_asked_for_differently(talk: Talk) 
     assert "[1] " in first[1] and "I drink tea." in first[1]
     assert "I drink tea." not in extension[1]  # each message is digested once
     assert "[2] " in extension[1] and "user: Not coffee." in extension[1]
-    shape = schema(links=True, types=sorted(BUILT_IN))
+    shape = SummaryInput(Sections(), (), (), links=True, types=sorted(BUILT_IN)).schema
     assert first[0].endswith(instruction(shape)) and extension[0].endswith(instruction(shape))
     assert all(f"- {name}: " in first[0] for name in digest_of()["summary"])
     sent = talk.server.requests[0].body["response_format"]

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Select, bindparam, func, select
@@ -35,7 +36,7 @@ from memory.knowledge.fact_writes import (
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
 from memory.knowledge.profile import remove_values
 from memory.knowledge.rules import Rules
-from memory.knowledge.summaries import replace_texts_in_newest, undo_correction
+from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
 from memory.paging import Page, page_of, rows_of_page
 from models import (
     Database,
@@ -173,9 +174,7 @@ class Facts:
         _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, self._now())
         self._rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
         if corrected:
-            of_owner = SessionRow.owner_id == session.owner_id
-            replace_texts_in_newest(tx, of_owner, corrected, "correction", self._settings, self._now())
-            remove_values(tx, session.owner_id, corrected, self._now())
+            self._say_instead(tx, session.owner_id, corrected, "correction")
         return next(iter(added), None), corrected
 
     @retry_on_conflict
@@ -209,11 +208,8 @@ class Facts:
                 change_fact(tx, row.id, now, **columns)
             self._rules.schedule_end(tx, row.owner_id, caller.tenant, columns.get("expires_at"))
             if new.text != old.text:
-                where = (
-                    SessionRow.id == row.session_id if new.scope == "session" else SessionRow.owner_id == row.owner_id
-                )
-                replace_texts_in_newest(tx, where, {old: new.text}, "correction", self._settings, now)
-                remove_values(tx, row.owner_id, [old], now)
+                session_row_id = row.session_id if new.scope == "session" else None
+                self._say_instead(tx, row.owner_id, {old: new.text}, "correction", session_row_id)
             return self.ranking.scored(_with_merged(tx, [new]), "", now)[0]
 
     def change_quoted(self, caller: Caller, fact_id: int, *, text: str, quote: str, **changes: Any) -> Fact:
@@ -252,14 +248,23 @@ class Facts:
             by_owner[row.owner_id].append(as_value(Fact, row, session_id=None))
         for owner_id, facts in by_owner.items():
             instead = {fact: valid_again[fact.id].text if fact.id in valid_again else "" for fact in facts}
-            of_owner = SessionRow.owner_id == owner_id
-            replace_texts_in_newest(tx, of_owner, instead, "erasure", self._settings, self._now())
-            remove_values(tx, owner_id, facts, self._now())
+            self._say_instead(tx, owner_id, instead, "erasure")
         for row in rows:
             if row.id in valid_again:
                 undo_correction(tx, row, valid_again[row.id], self._settings, self._now())
         delete_with_history(tx, chain, self._now())
         return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
+
+    def _say_instead(
+        self, tx: Transaction, owner_id: int, instead: Mapping[Fact, str], author: str, session_id: int | None = None
+    ) -> None:
+        """Have the newest summaries say other words than facts did, or nothing, and the profile no longer the facts'.
+
+        session_id: only the summary of this row.
+        """
+        which = SessionRow.owner_id == owner_id if session_id is None else SessionRow.id == session_id
+        rewrite_newest(tx, which, partial(replace_texts, instead=instead), author, self._settings, self._now())
+        remove_values(tx, owner_id, instead, self._now())
 
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
         """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""

@@ -48,6 +48,7 @@ from models.overview import Overview, Sentence
 from models.owners import Caller
 from models.sections import Sections
 from models.store import MODEL, Item, Put
+from models.summaries import IS_NEWEST_SUMMARY
 
 OWNERS = ("user", "space")  # the kinds that have an overview
 SOURCE_TOKENS = 2_500  # of facts, and of summaries, that one call reads
@@ -60,7 +61,7 @@ _SOON = timedelta(seconds=5)
 
 _NEWEST = (
     select(SessionRow.public_id, SessionRow.title, SessionRow.updated_at, SummaryRow.version, SummaryRow.sections)
-    .join(SummaryRow, (SummaryRow.session_id == SessionRow.id) & (SummaryRow.version == SessionRow.summary_version))
+    .join(SummaryRow, IS_NEWEST_SUMMARY)
     .where(SessionRow.remember, ~PRIVATE)
     .order_by(SessionRow.updated_at.desc(), SessionRow.id.desc())
     .limit(SESSIONS_MAX)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, select
+from sqlalchemy import Select, select
 
 from config import Settings
 from memory.access.owners import visible_to
@@ -26,19 +26,17 @@ from memory.knowledge.overview import outdate_session
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.rules import Rules, RulesVersion
-from memory.knowledge.summaries import add_version
-from memory.sessions.compaction import use_newest_summary
+from memory.knowledge.summaries import rewrite_newest
 from memory.store import documents
 from models import Database, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.facts import Fact
 from models.owners import Caller
 from models.sections import Sections
 from models.store import Put
+from models.summaries import IS_NEWEST_SUMMARY
 
 LISTED_MAX = 1_000  # facts that a preview lists
 BATCH_ROWS = 200  # that are closed in one transaction: others write in between
-
-_NEWEST = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class RuleChanges:
                 ends.append((fact.id, end))
         sessions, profiles = list[int](), list[int]()
         if rules.topics or rules.words:
-            summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, _NEWEST)
+            summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, IS_NEWEST_SUMMARY)
             for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
                 sections = Sections.from_dict(stored)
                 sessions += [session_id] if rules.kept_of(sections) != sections else []
@@ -149,13 +147,9 @@ class RuleChanges:
             self.rules.schedule_end(tx, owner_id, tenant, end)
 
     def _clean_summaries(self, tx: Transaction, session_ids: list[int], rules: RuleSet) -> None:
-        query = select(SessionRow, SummaryRow).join(SummaryRow, _NEWEST).where(SessionRow.id.in_(session_ids))
-        for row, version in tx.execute(query).all():
-            sections = Sections.from_dict(version.sections)
-            if (kept := rules.kept_of(sections)) != sections:
-                add_version(tx, row, kept, row.summary_through, self.now(), author="erasure")
-                use_newest_summary(tx, row, self.settings)
-                outdate_session(tx, row.owner_id, row.public_id, self.now())
+        of_sessions = SessionRow.id.in_(session_ids)
+        for row in rewrite_newest(tx, of_sessions, rules.kept_of, "erasure", self.settings, self.now()):
+            outdate_session(tx, row.owner_id, row.public_id, self.now())
 
     def _clean_profiles(self, tx: Transaction, item_ids: list[int], rules: RuleSet) -> None:
         for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, Row, bindparam, delete, func, select
 
 from config import Settings
 from memory import tokens
@@ -28,6 +28,7 @@ from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
+from models.summaries import IS_NEWEST_SUMMARY
 
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
 
@@ -250,22 +251,24 @@ def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
     return replace(sections, **changed)
 
 
-def replace_texts_in_newest(
+def rewrite_newest(
     tx: Transaction,
     which: ColumnElement[bool],
-    instead: Mapping[Fact, str],
+    rewrite: Callable[[Sections], Sections],
     author: str,
     settings: Settings,
     now: datetime,
-) -> None:
-    """Replace texts in the newest summaries of these sessions."""
-    newest = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
-    for row, version in tx.execute(select(SessionRow, SummaryRow).join(SummaryRow, newest).where(which)).all():
+) -> list[SessionRow]:
+    """Rewrite the newest summaries of these sessions; return the sessions whose summary is another one now."""
+    rewritten = list[SessionRow]()
+    newest = select(SessionRow, SummaryRow).join(SummaryRow, IS_NEWEST_SUMMARY).where(which)
+    for row, version in tx.execute(newest).all():
         sections = Sections.from_dict(version.sections)
-        replaced = replace_texts(sections, instead)
-        if replaced != sections:
-            add_version(tx, row, replaced, row.summary_through, now, author=author)
+        if (left := rewrite(sections)) != sections:
+            add_version(tx, row, left, row.summary_through, now, author=author)
             use_newest_summary(tx, row, settings)
+            rewritten.append(row)
+    return rewritten
 
 
 def undo_correction(tx: Transaction, new: FactRow, old: FactRow, settings: Settings, now: datetime) -> None:

@@ -33,7 +33,7 @@ from memory.llm.json_answers import (
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import Prompt
 from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
-from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, FACT_CATEGORIES, Fact, FactDraft, InstructionDraft, Relation
+from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
@@ -64,43 +64,6 @@ _SCHEMAS: Mapping[Kind, Any] = {
 }
 _ENTITY = {"type": "string", "enum": list(ENTITY_KINDS)}
 _LINK = object_of(subject=TEXT, relation=TEXT, object=TEXT, subject_kind=_ENTITY, object_kind=_ENTITY)
-
-
-def schema(
-    *,
-    links: bool,
-    types: Sequence[str] = (),
-    forget: bool = False,
-    instructions: bool = False,
-    categories: Sequence[str] = FACT_CATEGORIES,
-) -> Mapping[str, Any]:
-    """Return the JSON Schema of the mini model's answer.
-
-    links: with those of facts. types: one of them is named. forget: with the known facts to forget.
-    instructions: with what the person asks of every later reply.
-    """
-    more = {"links": list_of(_LINK)} if links else {}
-    asked = {"forget": list_of(INTEGER)} if forget else {}
-    asked |= {"instructions": list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))} if instructions else {}
-    of_type = {"type": {"type": "string", "enum": [*types, ""]}} if types else {}
-    return object_of(
-        summary=object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
-        facts=list_of(
-            object_of(
-                text=TEXT,
-                category={"type": "string", "enum": list(categories)},
-                importance={"type": "integer", "minimum": 1, "maximum": 5},
-                scope={"type": "string", "enum": ["session", "user"]},
-                source=INTEGER,
-                quote=TEXT,
-                supersedes=list_of(INTEGER),
-                until=TEXT,
-                **more,
-            )
-        ),
-        **of_type,
-        **asked,
-    )
 
 
 @dataclass(frozen=True)
@@ -149,29 +112,48 @@ class SummaryInput:
         known = [*(fact.text for fact in self.known_facts), *self.previous.lines()]
         return Grounding(self.messages, known, facts_through)
 
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Return the variables of a summary prompt. first: the conversation has no summary yet."""
+        return {
+            "first": self.previous.empty,
+            "sections": [{"name": section.name, "about": section.instruction} for section in SECTIONS],
+            "max_words": MAX_WORDS,
+            "links": self.links,
+            "types": list(self.types),
+            "forget": bool(self.requests_to_forget),
+            "instructions": self.instructions,
+        }
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """Return the JSON Schema of the mini model's answer."""
+        fact = {
+            "text": TEXT,
+            "category": {"type": "string", "enum": self.rules.categories_to_choose},
+            "importance": {"type": "integer", "minimum": 1, "maximum": 5},
+            "scope": {"type": "string", "enum": ["session", "user"]},
+            "source": INTEGER,
+            "quote": TEXT,
+            "supersedes": list_of(INTEGER),
+            "until": TEXT,
+        }
+        if self.links:
+            fact["links"] = list_of(_LINK)
+        answer = {
+            "summary": object_of(**{section.name: _SCHEMAS[section.kind] for section in SECTIONS}),
+            "facts": list_of(object_of(**fact)),
+        }
+        if self.types:
+            answer["type"] = {"type": "string", "enum": [*self.types, ""]}
+        if self.requests_to_forget:
+            answer["forget"] = list_of(INTEGER)
+        if self.instructions:
+            answer["instructions"] = list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))
+        return object_of(**answer)
+
 
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
-
-
-def prompt_variables(
-    *,
-    first: bool,
-    links: bool = True,
-    types: Sequence[str] = (),
-    forget: bool = False,
-    instructions: bool = False,
-) -> dict[str, Any]:
-    """Return the variables of a summary prompt. first: the conversation has no summary yet."""
-    sections = [{"name": section.name, "about": section.instruction} for section in SECTIONS]
-    return {
-        "first": first,
-        "sections": sections,
-        "max_words": MAX_WORDS,
-        "links": links,
-        "types": list(types),
-        "forget": forget,
-        "instructions": instructions,
-    }
 
 
 def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInput) -> ParsedAnswer[SummaryUpdate]:
@@ -181,14 +163,7 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
     """
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    variables = prompt_variables(
-        first=previous.empty,
-        links=source.links,
-        types=source.types,
-        forget=bool(source.requests_to_forget),
-        instructions=source.instructions,
-    )
-    instruction = prompt.render(**variables)
+    instruction = prompt.render(**source.variables)
 
     def usable(text: str) -> SummaryUpdate:
         update = read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
@@ -211,20 +186,13 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
 
 
 def summary_request(instruction: str, source: SummaryInput) -> ModelRequest:
-    """Return what the mini model is asked. told: its instruction."""
+    """Return what the mini model is asked."""
     blocks = (
         block("summary_so_far", filter(None, [summary_json(source.previous)])),
         block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
         block("messages", message_lines(source.messages, numbered=True)),
     )
-    asked = schema(
-        links=source.links,
-        types=source.types,
-        forget=bool(source.requests_to_forget),
-        instructions=source.instructions,
-        categories=source.rules.categories_to_choose,
-    )
-    return request_for("\n\n".join(filter(None, (instruction, source.rules.instruction))), blocks, asked)
+    return request_for("\n\n".join(filter(None, (instruction, source.rules.instruction))), blocks, source.schema)
 
 
 def read(
