@@ -1,6 +1,6 @@
 """Rows, and the one place that opens transactions."""
 
-from models.base import Base, Refusal, UTCDateTime
+from models.base import Base, Refusal, UTCDateTime, as_value, columns_of
 from models.database import Database, Transaction, Upsert, engine_options, for_update, has_row_locks, retry_on_conflict
 from models.documents import DocumentRow
 from models.events import EventRow
@@ -15,6 +15,6 @@ from models.prompts import PromptRow
 from models.retention import ArchiveRow
 from models.sessions import SessionRow
 from models.store import ItemRow, ItemSourceRow, ItemVersionRow
-from models.summaries import SummaryRow
+from models.summaries import IS_NEWEST_SUMMARY, SummaryRow
 from models.turns import TurnRow
 from models.webhooks import LaneRow, WebhookRow

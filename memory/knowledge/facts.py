@@ -47,10 +47,10 @@ from models import (
     SessionRow,
     Transaction,
     TurnRow,
+    as_value,
     for_update,
     retry_on_conflict,
 )
-from models.base import as_value
 from models.facts import Fact, FactDraft, FactRevision, FactScore
 from models.messages import Message
 from models.owners import Caller

@@ -41,14 +41,13 @@ from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, one_line
 from memory.sessions.messages import PRIVATE
 from memory.store import documents
-from models import Database, FactRow, JobRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models import IS_NEWEST_SUMMARY, Database, FactRow, JobRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.overview import Overview, Sentence
 from models.owners import Caller
 from models.sections import Sections
 from models.store import MODEL, Item, Put
-from models.summaries import IS_NEWEST_SUMMARY
 
 OWNERS = ("user", "space")  # the kinds that have an overview
 SOURCE_TOKENS = 2_500  # of facts, and of summaries, that one call reads

@@ -356,7 +356,7 @@ def _accepted_words(tx: Transaction, owner: OwnerRow, messages: Sequence[Message
     return [message._replace(content="\n".join(quotes[message.id])) for message in messages]
 
 
-def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact], now: datetime) -> None:
+def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactRow], now: datetime) -> None:
     """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay."""
     item = documents.read(tx, owner_id, NAMESPACE, KEY, now)
     if item is None:

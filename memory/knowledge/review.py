@@ -27,8 +27,7 @@ from memory.knowledge.profile import Profiles
 from memory.knowledge.rules import Rules
 from memory.knowledge.supersession import find_superseded
 from memory.sessions.messages import MESSAGES
-from models import Database, FactRow, MessageRow, OwnerRow, Transaction, for_update, retry_on_conflict
-from models.base import as_value
+from models import Database, FactRow, MessageRow, OwnerRow, Transaction, as_value, for_update, retry_on_conflict
 from models.facts import Fact, FactDraft
 from models.messages import Message
 from models.owners import Caller

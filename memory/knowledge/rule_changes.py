@@ -28,12 +28,21 @@ from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.rules import Rules, RulesVersion
 from memory.knowledge.summaries import rewrite_newest
 from memory.store import documents
-from models import Database, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
+from models import (
+    IS_NEWEST_SUMMARY,
+    Database,
+    FactRow,
+    ItemRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    retry_on_conflict,
+)
 from models.facts import Fact
 from models.owners import Caller
 from models.sections import Sections
 from models.store import Put
-from models.summaries import IS_NEWEST_SUMMARY
 
 LISTED_MAX = 1_000  # facts that a preview lists
 BATCH_ROWS = 200  # that are closed in one transaction: others write in between

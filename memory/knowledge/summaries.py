@@ -22,13 +22,22 @@ from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import VISIBLE, skip_unread
 from memory.sessions.sessions import name_after
-from models import Database, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
-from models.base import as_value
+from models import (
+    IS_NEWEST_SUMMARY,
+    Database,
+    FactRow,
+    JobRow,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    as_value,
+)
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
-from models.summaries import IS_NEWEST_SUMMARY
 
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
 

@@ -88,8 +88,6 @@ from models import (
     Transaction,
     has_row_locks,
 )
-from models.base import as_value
-from models.facts import Fact
 from models.jobs import Job
 from models.messages import Message
 from models.owners import Caller, Usage
@@ -478,7 +476,7 @@ def _forget(
     """
     chain = supersession_chain(tx, fact_ids)
     rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain), FactRow.owner_id == owner_id)).all()
-    remove_values(tx, owner_id, [as_value(Fact, row, session_id=None) for row in rows], now)
+    remove_values(tx, owner_id, rows, now)
     keep_out(tx, [*requests, *(row.source_message_id for row in rows if row.source_message_id is not None)])
     delete_with_history(tx, [row.id for row in rows], now)
 

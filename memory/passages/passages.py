@@ -18,8 +18,7 @@ from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
-from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, for_update
-from models.base import as_value, columns_of
+from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, as_value, columns_of, for_update
 from models.documents import Document, DocumentRecord, Passage
 from models.messages import PASSAGE, Message, MessageDraft
 from models.owners import Caller

@@ -35,8 +35,17 @@ from memory.sessions.messages import (
     title_from,
     tombstone,
 )
-from models import Database, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, for_update, retry_on_conflict
-from models.base import as_value
+from models import (
+    Database,
+    MessageRow,
+    OwnerRow,
+    SessionRow,
+    SummaryRow,
+    Transaction,
+    as_value,
+    for_update,
+    retry_on_conflict,
+)
 from models.jobs import JobRequest
 from models.messages import ListedMessage, MessageDraft
 from models.owners import Caller

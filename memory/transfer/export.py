@@ -41,8 +41,8 @@ from models import (
     SummaryRow,
     Transaction,
     TurnRow,
+    as_value,
 )
-from models.base import as_value
 from models.documents import DocumentRecord, Passage
 from models.facts import Fact, FactRevision, Relation
 from models.messages import MessageDraft

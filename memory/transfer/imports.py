@@ -41,9 +41,9 @@ from models import (
     SummaryRow,
     Transaction,
     TurnRow,
+    columns_of,
     retry_on_conflict,
 )
-from models.base import columns_of
 from models.messages import MessageDraft
 from models.owners import Caller
 from models.store import Item, ItemVersion, Namespace

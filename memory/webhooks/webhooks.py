@@ -33,8 +33,7 @@ from memory.jobs import JobQueue
 from memory.ops import public_network
 from memory.webhooks import sending
 from memory.webhooks.sending import SECRET_PREFIX
-from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, for_update, retry_on_conflict
-from models.base import as_value
+from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, as_value, for_update, retry_on_conflict
 from models.events import Event, Position
 from models.jobs import Job, JobRequest
 from models.owners import Caller
