@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
@@ -23,6 +24,7 @@ from search_index.caches import cached
 
 MAX_TERM = 64  # characters of a term that count: what is longer is a key or a blob
 LANGUAGES = tuple(sorted(classes))  # that Whoosh has a Snowball stemmer for, by ISO 639-1 code
+FOREIGN_WORDS = 2  # of another language's function words, and more than of its own: a text is in that language
 NAME_WEIGHT = 2  # how often the speaker's name counts: having said it is more than being mentioned once
 
 # A question names the event ("when did she go", "what did he buy"), the message tells it in the past ("I went", "I
@@ -79,14 +81,22 @@ _VARIANTS = str.maketrans(
 class Analysis:
     """Analysis for one language: its stemmer, its stop words, and all else as for every other."""
 
-    def __init__(self, language: str, stop_words: frozenset[str] | None = None) -> None:
-        """`stop_words` are left out of the terms; without them Whoosh's list for the language serves."""
+    def __init__(
+        self,
+        language: str,
+        stop_words: frozenset[str] | None = None,
+        idle_words: tuple[tuple[str, frozenset[str]], ...] = (),
+    ) -> None:
+        """Make the analysis.
+
+        stop_words: left out of the terms; without them Whoosh's list for the language serves.
+        idle_words: left out of queries in other languages, beside their lists, by the codes of these.
+        """
         self.language = language
         self._english = language == "en"
-        if stop_words is None:
-            with suppress(NoStopWords):  # Romanian has none
-                stop_words = frozenset(_normalised(word).casefold() for word in stopwords_for_language(language))
-        self._stop_words = stop_words or frozenset[str]()
+        self._stop_words = stop_words or _listed(language)
+        more = {code: frozenset(map(self.folded, words)) for code, words in idle_words}
+        self._others = [_listed(other) | more.get(other, frozenset()) for other in LANGUAGES if other != language]
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         self._terms_of = cached(16_384)(self._analysed)
 
@@ -144,6 +154,21 @@ class Analysis:
         """Return the distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
 
+    def asked(self, text: str) -> str:
+        """Return a query without the function words of its language, if it is in another one than the analysis.
+
+        Every message in that language has them, so they would find any.  One such word may be a word of this language.
+        """
+        words = [word for written in _WRITTEN.findall(text) for word in self.folded(written).split("'")]
+        most, stop_words = max(
+            ((sum(word in other for word in words), other) for other in self._others), key=itemgetter(0)
+        )
+        if most < FOREIGN_WORDS or most <= sum(word in self._stop_words for word in words):
+            return text
+        return _WRITTEN.sub(
+            lambda word: "'".join(part for part in word[0].split("'") if self.folded(part) not in stop_words), text
+        )
+
     def words(self, text: str) -> frozenset[str]:
         """Return the distinct terms of `text` as a set, for comparing texts."""
         return frozenset(self.terms(text))
@@ -179,9 +204,21 @@ class Analysis:
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def analysis_for(language: str, stop_words: frozenset[str] | None = None) -> Analysis:
-    """Return the one analysis for a language of LANGUAGES and its stop words; Whoosh's where none are given."""
-    return Analysis(language, stop_words)
+def analysis_for(
+    language: str,
+    stop_words: frozenset[str] | None = None,
+    idle_words: tuple[tuple[str, frozenset[str]], ...] = (),
+) -> Analysis:
+    """Return the one analysis for a language of LANGUAGES (see `Analysis`)."""
+    return Analysis(language, stop_words, idle_words)
+
+
+@lru_cache(maxsize=len(LANGUAGES))
+def _listed(language: str) -> frozenset[str]:
+    """Return Whoosh's stop words for a language."""
+    with suppress(NoStopWords):  # Romanian has none
+        return frozenset(_normalised(word).casefold() for word in stopwords_for_language(language))
+    return frozenset()
 
 
 def _normalised(text: str) -> str:

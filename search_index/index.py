@@ -156,7 +156,9 @@ class SearchIndex:
         An owner's same query again has the vector that the service made before.
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
-        prepared = PreparedQuery(query, text, self._analysis.query_terms(text), typed)
+        asked = self._analysis.asked(text)
+        terms, foreign = self._analysis.query_terms(asked), asked != text
+        prepared = PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign)
         if self._space is None or self._space is self._quick_space or query.alone or not text.strip():
             return prepared
         key = owner, " ".join(text.split())
@@ -310,7 +312,9 @@ class SearchIndex:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
             vector, content = quantize(space.embedder, [text, self._analysis.content(prepared.text, speakers)])
         has_windows = not query.alone and self._profile.uses(*IN_WINDOWS)
-        yardstick = space.yardstick if space is not None and content else None
+        # What is near in an English space to a text in another language is in that language, or is nothing.
+        unknown = prepared.is_foreign and space is not None and space.embedder.instant and not query.nearest
+        yardstick = space.yardstick if space is not None and content and not unknown else None
         return ScoringContext(
             candidates,
             candidates.postings(prepared.terms),

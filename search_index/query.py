@@ -95,6 +95,7 @@ class PreparedQuery(NamedTuple):
 
     If a service makes vectors, it has the text's and that of its `content`, without stop words.
     failure: why there is no such vector, so that words alone rank.
+    is_foreign: it is in another language than the analysis, and has none of that one's function words.
     """
 
     query: Query
@@ -104,3 +105,4 @@ class PreparedQuery(NamedTuple):
     vector: bytes = NO_VECTOR
     content: bytes = NO_VECTOR
     failure: str | None = None
+    is_foreign: bool = False

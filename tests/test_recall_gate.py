@@ -92,6 +92,23 @@ def test_what_nobody_told_brings_nothing_in_a_turn_but_the_nearest_where_it_is_a
         assert len(find(client, question, user_id="ada")) == len(TOLD)
 
 
+# What is told in a language, a question about it, and one that anybody could ask a model.
+ABROAD = """
+    Die Heizung ist seit gestern kaputt, der Monteur kommt. | wann kommt nochmal der monteur | wie heiß ist die sonne
+    Le plombier passe mardi pour la fuite de la cuisine. | quand est-ce que le plombier passe | qui a peint la joconde
+    El fontanero viene por la fuga de la cocina. | qué día viene el fontanero | cómo se hace una tortilla de patatas
+"""
+
+
+@pytest.mark.parametrize("line", ABROAD.strip().splitlines())
+def test_the_function_words_of_another_language_open_no_gate(start: Start, line: str) -> None:
+    client = start()
+    told, asked, general = map(str.strip, line.split("|"))
+    append(client, "abroad", [said(told)], user_id="ada")
+    assert told in shown(client, asked)
+    assert not recalled(chat(client, general, user_id="ada", temporary=True))
+
+
 def test_meanings_of_any_size_open_the_gate(start: Start, model_server: ModelServer) -> None:
     """A service's vectors, once measured by the yardstick, decide as the local ones do."""
     from search_index import WordLlamaEmbedder

@@ -28,6 +28,26 @@ def meets(language: str, asked: str, told: str) -> bool:
     return bool(set(analysis.query_terms(asked)) & set(analysis.terms(told, singles=True)))
 
 
+ASKED = [
+    ("Was kostet eigentlich die neue Heizung?", "kostet Heizung"),
+    ("quand est-ce que l'avion part", "avion part"),
+    ("¿Qué nos dijo el médico?", "dijo médico"),
+    ("What did the doctor say to us?", None),
+    ("die hard", None),  # one such word may be English
+    ("war and peace in the den", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("text", "left"), ASKED)
+def test_a_query_in_another_language_is_asked_without_its_function_words(text: str, left: str | None) -> None:
+    asked = ENGLISH.asked(text)
+    assert asked == text if left is None else asked.strip(" ?¿").split() == left.split()
+    assert (
+        analysis_in("de").asked("Was kostet eigentlich die neue Heizung?") == "Was kostet eigentlich die neue Heizung?"
+    )
+
+
 FOUND = [
     ("en", "running", "she runs"),
     ("en", "When did she go?", "I went there"),

@@ -81,7 +81,9 @@ def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
 
 def analysis_in(code: str) -> Analysis:
     """Return the analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
-    return analysis.analysis_for(code, next((one.stop_words for one in LANGUAGES if one.code == code), None))
+    return analysis.analysis_for(
+        code, next((one.stop_words for one in LANGUAGES if one.code == code), None), _IDLE_WORDS
+    )
 
 
 def content_terms(text: str) -> frozenset[str]:
@@ -100,4 +102,5 @@ def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 
 
+_IDLE_WORDS = tuple((one.code, one.idle_words) for one in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

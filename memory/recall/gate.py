@@ -35,15 +35,20 @@ PERSONAL = Gate(0.5, 0.9)
 """For a message about the person, or about somebody who spoke: the widest for what is compared by words."""
 OTHER = Gate(0.6, 1.1)
 """For anything else: what anybody could ask a model is seldom about the past."""
+FOREIGN_PERSONAL, FOREIGN = Gate(0.3, 0.9), Gate(0.4, 1.1)
+"""The same for a message in another language than the search: it has content words alone, of which one in two or three
+counts, since static vectors find no other wording of them."""
 BY_MEANING = Gate(2.0, 0.9)
 """For a message of generic words, such as "work" or "old", which are in many messages."""
 JUDGED = Gate(0.5, 0.7)
 """Where a model reads what was found, and may say that none of it fits."""
 
 
-def gate_for(hits: Sequence[Hit], *, is_personal: bool) -> Gate:
+def gate_for(hits: Sequence[Hit], *, is_personal: bool, is_foreign: bool = False) -> Gate:
     """Return the gate of a message for which these were found; one that names a speaker is about somebody."""
-    return PERSONAL if is_personal or any(hit.why.get("speaker") for hit in hits) else OTHER
+    if is_personal or any(hit.why.get("speaker") for hit in hits):
+        return FOREIGN_PERSONAL if is_foreign else PERSONAL
+    return FOREIGN if is_foreign else OTHER
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:

@@ -22,7 +22,7 @@ from memory.languages import analysis_in
 from memory.llm.json_answers import MiniModel
 from memory.recall import endings, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
-from memory.recall.gate import BY_MEANING, JUDGED, PERSONAL, gate_for, relevant
+from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
 from memory.recall.nearest_summary import find_summaries, nearest_summary
 from memory.recall.search import ALL_KINDS, Matches, Search, SearchFlags, SearchScope, find_matches
 from memory.recall.statements import empty_exchanges, statements
@@ -218,7 +218,10 @@ class Recall:
         unasked: str | None = None,
     ) -> Findings:
         """Search, and load the windows and marks of the hits, unless none can be near enough (see `_near_enough`)."""
-        gate = None if unasked is None or self.mini is not None else BY_MEANING if unasked == VAGUE else PERSONAL
+        gate = None
+        if unasked is not None and self.mini is None:
+            widest = gate_for((), is_personal=True, is_foreign=prepared.is_foreign)
+            gate = BY_MEANING if unasked == VAGUE else widest
         spare = SPARE * (1 + flags.unhelpful)
         limit = max(prepared.query.limit + spare, reranking.MOST if self.mini else 0)
         query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=self._session_of(scope))
@@ -274,7 +277,7 @@ class Recall:
         if findings.query is not None:
             hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
             hits = hits if unasked == "reference" else statements(hits, window)  # "what did I ask you?"
-            hits = self._near_enough(scope, findings.query.query, hits, window, unasked)
+            hits = self._near_enough(scope, findings.query, hits, window, unasked)
             hits = self._demote_unhelpful(findings.query, findings.marks, hits)
             hits = relevant(hits[: findings.query.query.limit])
         exclude = scope.exclude | empty
@@ -283,7 +286,7 @@ class Recall:
     def _near_enough(
         self,
         scope: SearchScope,
-        query: Query,
+        prepared: PreparedQuery,
         hits: list[Hit],
         window: Mapping[int, LocatedMessage],
         unasked: str | None,
@@ -291,7 +294,7 @@ class Recall:
         """Return the hits, re-ranked by the mini model if there is one; none if none is near enough."""
         judged = None
         if self.mini is not None and len(hits) > 1 and (unasked is None or JUDGED.is_open(hits)):
-            judged = reranking.rerank(self.mini, scope.owner_id, query.text, hits, window)
+            judged = reranking.rerank(self.mini, scope.owner_id, prepared.query.text, hits, window)
         if unasked is None:
             return judged or hits
         if judged is not None:
@@ -299,8 +302,11 @@ class Recall:
         if unasked == VAGUE or not hits:
             return hits if BY_MEANING.is_open(hits) else []
         # Who adds a document means to ask about it.
-        is_personal = query.about is not None or unasked in POINTING or window[hits[0].message_id].message.is_passage
-        return hits if gate_for(hits, is_personal=is_personal).is_open(hits) else []
+        is_personal = (
+            prepared.query.about is not None or unasked in POINTING or window[hits[0].message_id].message.is_passage
+        )
+        gate = gate_for(hits, is_personal=is_personal, is_foreign=prepared.is_foreign)
+        return hits if gate.is_open(hits) else []
 
     def _demote_unhelpful(
         self, prepared: PreparedQuery, marks: Sequence[UnhelpfulExcerpt], hits: list[Hit]

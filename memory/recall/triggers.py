@@ -92,7 +92,7 @@ class MessageReading:
         self.message = message = message[:READ_CHARS]
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
-        self.keywords = keywords(message, analysis)
+        self.keywords = keywords(analysis.asked(message), analysis)
         self.times = time_ranges(message, now, zone)
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
@@ -169,7 +169,7 @@ class MessageReading:
         text = self.message
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
-        return _is_vague(each_keyword(text, self.analysis))
+        return _is_vague(each_keyword(self.analysis.asked(text), self.analysis))
 
 
 def about(question: str) -> str | None:
@@ -244,7 +244,7 @@ _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # endless marks and accents, which woul
 _CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#/]|\w-\w")  # has what no plain word has
 _SENTENCE_END = re.compile(r"[.!?:;\n。！？：；…]")
-_IDLE_WORDS = vocabulary(lambda language: language.idle_words)
+_IDLE_WORDS = next(language.idle_words for language in LANGUAGES if language.code == "en")
 _TIME_WORDS = vocabulary(lambda language: language.time_words)
 _GENERIC_VERBS = vocabulary(lambda language: language.generic_verbs)
 _DETERMINERS = vocabulary(lambda language: language.determiners)
