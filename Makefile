@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PROGRAMS ?= .venv-programs
 CONVERSATIONS ?= benchmarks/conversation.json
 
-.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check docs audit format bench bench-scale bench-cluster bench-concurrency bench-fairness bench-replay bench-recall bench-meaning \
-	bench-references bench-prefix bench-store bench-consolidation bench-answers clients plots setup clean
+.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check docs audit format bench bench-cluster bench-recall bench-meaning bench-prefix bench-store \
+	bench-consolidation bench-answers clients plots setup clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -62,32 +62,17 @@ format: $(VENV)/.dev  ## Format the code
 bench: $(VENV)/.dev  ## Measure what a turn costs in addition to the model, over HTTP: make bench OPTIONS="--turns 40 --conversations 5"
 	$(BIN)/python -m benchmarks.turns $(OPTIONS)
 
-bench-scale: $(VENV)/.dev  ## Measure turns and searches with up to a million messages, a quarter of an hour or more: make bench-scale OPTIONS="--messages 1000 10000 --single 1000"
-	$(BIN)/python -m benchmarks.scale messages $(OPTIONS)
-
-bench-cluster: $(VENV)/.dev  ## Measure 1, 2 and 4 nodes on PostgreSQL beside SQLite, and a PostgreSQL full of messages: make bench-cluster OPTIONS="--messages 5000"
+bench-cluster: $(VENV)/.dev  ## Measure 1, 2 and 4 nodes on PostgreSQL beside SQLite, and both full of messages: make bench-cluster OPTIONS="--messages 5000"
 	$(BIN)/python -m benchmarks.cluster $(OPTIONS)
 
-bench-concurrency: $(VENV)/.dev  ## Measure 300 concurrent streams of a slow model: make bench-concurrency OPTIONS="--streams 20 --turns 1"
-	$(BIN)/python -m benchmarks.crowds concurrency $(OPTIONS)
-
-bench-fairness: $(VENV)/.dev  ## Measure health checks and another tenant's reads beside a crowd: make bench-fairness OPTIONS="--seconds 5"
-	$(BIN)/python -m benchmarks.crowds fairness $(OPTIONS)
-
-bench-replay: $(VENV)/.dev  ## Import a recorded conversation, search it and chat about it, over HTTP: make bench-replay OPTIONS="--turns 10"
-	$(BIN)/python -m benchmarks.replay replay $(CONVERSATIONS) $(OPTIONS)
-
-bench-meaning: $(VENV)/.dev  ## Measure searches in other words, and what is shown of what nobody told: make bench-meaning SETS=folder OPTIONS="--set EMBEDDINGS=minilm"
-	$(BIN)/python -m benchmarks.meaning meaning $(SETS) $(OPTIONS)
+bench-meaning: $(VENV)/.dev  ## Measure searches in other words, references, and what is shown of what nobody told: make bench-meaning SETS=folder OPTIONS="--set EMBEDDINGS=minilm"
+	$(BIN)/python -m benchmarks.meaning $(SETS) $(OPTIONS)
 
 bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
 
-bench-references: $(VENV)/.dev  ## Measure what references without content bring, and which conversation types are recognised: make bench-references OPTIONS="--sets folder"
-	$(BIN)/python -m benchmarks.meaning references $(OPTIONS)
-
 bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previous prompt: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
-	$(BIN)/python -m benchmarks.replay prefix $(CONVERSATIONS) $(OPTIONS)
+	$(BIN)/python -m benchmarks.prefix $(CONVERSATIONS) $(OPTIONS)
 
 bench-store: $(VENV)/.dev  ## Measure the store with up to a million items beside LangGraph's SqliteStore, a quarter of an hour or more: make bench-store OPTIONS="--items 1000 10000"
 	PYTHONPATH=clients/python $(BIN)/python -m benchmarks.store $(OPTIONS)

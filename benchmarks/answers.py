@@ -42,7 +42,7 @@ from benchmarks.harness import (
     Connection,
     Figures,
     Row,
-    by_name,
+    by_line,
     changed_settings,
     percentiles,
     progress,
@@ -296,7 +296,7 @@ def table(results: Mapping[str, Any]) -> str:
     options, tokens = results["options"], results["tokens"]
     remembered = "words, summaries and facts" if options["summaries"] else "words"
     lines = [
-        *by_name("", _COLUMNS, {**results["kinds"], "all": results["all"]}, 28, 11),
+        by_line("kind of question", {**results["kinds"], "all": results["all"]}, _COLUMNS),
         "",
         "Tokens of all calls: " + ", ".join(f"{name} {count:,}" for name, count in tokens.items()) + ".",
         f"Model {options['model']}, judge {options['judge_model']}, {remembered} of {', '.join(options['files'])}"
@@ -338,11 +338,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.estimate:
         return
 
-    def measure() -> Figures:
+    def measure(results: Figures) -> None:
         if left:
             judge = Judge(options.base_url, key, options.judge_model)
             run(left, answers, judge, {**settings, "OPENAI_API_KEY": key}, options.summaries)
-        return {"options": run_options, **summarise([answers.by_key[key] for key in questions])}
+        results.update(options=run_options, **summarise([answers.by_key[key] for key in questions]))
 
     command.report(options, measure, table)
 

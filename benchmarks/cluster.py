@@ -1,4 +1,4 @@
-"""Turns on one PostgreSQL with 1, 2 and 4 nodes beside SQLite with one node, and a PostgreSQL full of messages.
+"""Turns on one PostgreSQL with 1, 2 and 4 nodes beside SQLite with one node, and both full of messages.
 
 Turns: the clients send one turn after the other, each in a session of its own person, and turn to the nodes directly.
 Each node is a server of one worker of 32 threads.  The model answers at once.
@@ -11,15 +11,18 @@ Each node is a server of one worker of 32 threads.  The model answers at once.
     pages              of 8 KB, found in PostgreSQL's cache (hit) or read from the system, and written until the next
                        checkpoint; the measurement begins and ends with one
 
-Messages: people get messages as in `benchmarks.scale`, at each of the sizes, through one server of two workers.  With
+Messages: people get messages, some far more than others, at each of the sizes, through one server of two workers.  With
 --data the PostgreSQL's folder is kept, and a run that was stopped goes on where it was.  At each size, after a VACUUM:
 
     filled             messages stored, summarised and indexed in a second, and what one of them cost; left out where
                        most of them were there already
+    search             at the client, for a question about one of the person's messages
+    overhead           of turns, one after the other
+    bytes              of SQLite's database and Whoosh's index for each message
     cold               one turn of each of some people with about 1,000 messages, after PostgreSQL was started again:
                        neither it nor a node has anything of them in memory, and each turn has a summary of its own
-    bytes a message    of each table and index.  Filled messages have no row in `turns`; `bytes a turn` is measured
-                       where the turns were taken
+    bytes a message    of each table and index of PostgreSQL.  Filled messages have no row in `turns`; `bytes a turn`
+                       is measured where the turns were taken
 
 Clients, model, nodes and database share the machine, so turns a second tell how the databases compare, not what more
 machines would do: see CPU for that.  docs/scale.md derives what a large installation needs.
@@ -42,10 +45,12 @@ from benchmarks.harness import (
     Command,
     Figures,
     Row,
-    cell,
+    by_column,
     changed_settings,
     converse_at_once,
     cpu_seconds,
+    database_bytes,
+    folder_bytes,
     markdown,
     progress,
     worker_memory,
@@ -55,6 +60,7 @@ from benchmarks.scale import MEASURED, Assumed, Filled, Person, measured_in, med
 from benchmarks.serving import Counters, PostgreSQL, Server, temporary_server, terminable
 
 NODES = (1, 2, 4)
+ON = ("sqlite", "postgres")
 THREADS = 32
 WARM_UP = 3  # turns of each client before the measurement
 WORKERS = 2  # of the server that is filled
@@ -106,6 +112,8 @@ FILLED_ROWS: tuple[Row, ...] = (
         for share, path in (("median", "p50"), ("p95", "p95"))
     ),
     ("index pages hit in these, %", "{:,.1f}", ("index_hit_percent",)),
+    ("index, bytes a message", "{:,.0f}", ("index_bytes",)),
+    ("database, bytes a message", "{:,.0f}", ("database_bytes",)),
     *((f"cold: {label}", shape, ("cold", *path)) for label, shape, path in (*TURN_ROWS, *COST_ROWS, NODE_ROWS[-1])),
     ("VACUUM (ANALYZE), s", "{:,.1f}", ("vacuum_seconds",)),
     ("REINDEX of `messages`, s", "{:,.1f}", ("reindex_seconds", "messages")),
@@ -133,7 +141,7 @@ def cold_load(people: Sequence[Person], clients: int) -> Load:
     rng = random.Random(1)  # nosec B311 # the same at each run
     some = sorted(people, key=lambda person: abs(person.messages - COLD_MESSAGES))[: clients * COLD]
     turns = [
-        {"user_id": person.name, "session_id": f"{person.name}-again", "message": person.question(rng)[0]}
+        {"user_id": person.name, "session_id": f"{person.name}-again", "message": person.question(rng)}
         for person in some
     ]
     return [turns[client::clients] for client in range(min(clients, len(turns)))]
@@ -235,71 +243,85 @@ def measure_turns(run: Run, numbers: Sequence[int], count: int) -> Figures:
         return {"columns": columns, "sizes": postgres.sizes()}
 
 
-def measure_filled(run: Run, postgres: PostgreSQL, people: Sequence[Person]) -> Figures:
-    """Return the figures when these people have their messages."""
+def measure_filled(run: Run, people: Sequence[Person], postgres: PostgreSQL | None = None) -> Figures:
+    """Return the figures when these people have their messages, on PostgreSQL or on a new SQLite."""
     run.bar.set_postfix_str(f"{sum(person.messages for person in people):,} messages")
     with start_cluster(run, 1, postgres, workers=WORKERS) as cluster:
         (server,) = cluster.nodes
         filled = Filled(server, run.model, run.bar)
-        filled.people.update({name: Person(name, messages) for name, messages in postgres.messages_of_people().items()})
+        if postgres:
+            filled.people.update({name: Person(name, had) for name, had in postgres.messages_of_people().items()})
         present, before = filled.messages, cluster.counters()
         rate, new = filled.fill(people), filled.messages - present
         filling = {"per_second": round(rate, 1), **cost_of_each(before, cluster.counters(), new)}
-        vacuum = postgres.seconds("VACUUM (ANALYZE)")
         everybody = sorted(filled.people.values(), key=lambda person: -person.messages)
-        middle, most = median_people(everybody), everybody[:1]
-        before = cluster.counters()
-        figures = {
+        figures: Figures = {
             "messages": filled.messages,
             "people": len(everybody),
-            "largest": most[0].messages,
+            "largest": everybody[0].messages,
             "filled": filling if new > present else {},
-            "vacuum_seconds": vacuum,
-            "sizes": postgres.sizes(),
-            "search_ms": filled.searches(middle),
-            "search_most_ms": filled.searches(most),
-            "alone_ms": filled.turns(middle),
-            "alone_most_ms": filled.turns(most),
         }
+        if postgres:
+            figures |= {"vacuum_seconds": postgres.seconds("VACUUM (ANALYZE)"), "sizes": postgres.sizes()}
+        else:
+            figures["index_bytes"] = folder_bytes(server.data_dir / "index") / filled.messages
+            figures["database_bytes"] = database_bytes(server.data_dir) / filled.messages
+        before = cluster.counters()
+        for name, some in (("", median_people(everybody)), ("most_", everybody[:1])):
+            figures |= {f"search_{name}ms": filled.searches(some), f"alone_{name}ms": filled.turns(some)}
         cluster.settle()
         figures |= {"index_hit_percent": cost_of_each(before, cluster.counters(), 1).get("index_hit_percent")}
-        server.stop()
-        postgres.restart()
-        server.start()
-        cluster.send(warm_load("connecting", run.clients, range(WARM_UP)))  # a new connection costs more than a turn
-        cluster.settle()
-        figures["cold"] = cluster.measure(cold_load(everybody, run.clients))
-    tables = "messages", "search_messages"
-    return {**figures, "reindex_seconds": {name: postgres.seconds(f"REINDEX TABLE {name}") for name in tables}}
+        if postgres:
+            figures["cold"] = measure_cold(cluster, postgres, everybody)
+            tables = "messages", "search_messages"
+            figures["reindex_seconds"] = {name: postgres.seconds(f"REINDEX TABLE {name}") for name in tables}
+        return figures
+
+
+def measure_cold(cluster: Cluster, postgres: PostgreSQL, people: Sequence[Person]) -> Figures:
+    """Return the figures of turns of people of whom neither PostgreSQL nor the node has anything in memory."""
+    (server,) = cluster.nodes
+    server.stop()
+    postgres.restart()
+    server.start()
+    clients = cluster.run.clients
+    cluster.send(warm_load("connecting", clients, range(WARM_UP)))  # a new connection costs more than a turn
+    cluster.settle()
+    return cluster.measure(cold_load(people, clients))
 
 
 def measure(options: Namespace, results: Figures) -> None:
+    results |= {"clients": options.clients, "each": options.turns, "settings": dict(options.set)}
+    results |= {"turns": None, "filled": {}}
+    sizes = {size: spread(options.owners, size) for size in sorted(options.messages)}
     with (
         terminable(),
         ModelProcess() as model,
-        progress(max(options.messages, default=0), "message or turn") as bar,
+        progress(max(sizes, default=0), "message or turn") as bar,
         TemporaryDirectory(prefix="recap-bench-") as folder,
     ):
         model.follow(SCRIPT)
         run = Run(model, options.clients, results["settings"], bar)
         if options.nodes:
             results["turns"] = measure_turns(run, options.nodes, options.turns)
-        if options.messages:
+        if "sqlite" in options.on:
+            for size, people in sizes.items():
+                results["filled"][f"SQLite, {size:,}"] = measure_filled(run, people)
+        if "postgres" in options.on and sizes:
             with PostgreSQL(options.data or Path(folder) / "data") as postgres:
-                for size in sorted(options.messages):
-                    results["filled"].append(measure_filled(run, postgres, spread(options.owners, size)))
+                for size, people in sizes.items():
+                    results["filled"][f"PostgreSQL, {size:,}"] = measure_filled(run, people, postgres)
 
 
 # -- the tables of docs/scale.md
 
 
-def figures_for_needs(results: Mapping[str, Any]) -> Figures:
+def figures_for_needs(turns: Figures, full: Figures) -> Figures:
     """Return what `needs_table` starts from: one node, and the fullest PostgreSQL.  Without /proc some are None."""
-    first, full = list(results["turns"]["columns"].values())[1], results["filled"][-1]
-    million, cold = full["messages"] / 1e6, full["cold"]["each"]
+    first, million, cold = list(turns["columns"].values())[1], full["messages"] / 1e6, full["cold"]["each"]
     return {
         "message_bytes": _bytes(full["sizes"]) / full["messages"],
-        "turn_bytes": _bytes(results["turns"]["sizes"], "turns") / _entries(results["turns"]["sizes"], "turns"),
+        "turn_bytes": _bytes(turns["sizes"], "turns") / _entries(turns["sizes"], "turns"),
         "node_ms": cold.get("nodes_cpu_ms"),
         "database_ms": cold.get("cpu_ms"),
         "pages_read": cold["read"],
@@ -314,30 +336,22 @@ def figures_for_needs(results: Mapping[str, Any]) -> Figures:
 
 def table(results: Mapping[str, Any]) -> str:
     """Return the tables of docs/scale.md, as far as they were measured."""
-    parts = []
-    if turns := results["turns"]:
-        parts.append(_columns("a turn", turns["columns"], NODE_ROWS))
-        parts += [
-            f"The first failure: {figures['first_failure']}"
-            for figures in turns["columns"].values()
-            if figures["failed"]
-        ]
-    if filled := results["filled"]:
-        parts.append(_columns("messages", {f"{figures['messages']:,}": figures for figures in filled}, FILLED_ROWS))
-    if turns and filled:
-        parts.append(_sizes(filled[-1], turns["sizes"]))
-        measured = figures_for_needs(results)
+    parts, turns, filled = list[str](), results["turns"], results["filled"]
+    if turns:
+        parts.append(by_column("a turn", turns["columns"], NODE_ROWS))
+        parts += [f"The first failure: {it['first_failure']}" for it in turns["columns"].values() if it["failed"]]
+    if filled:
+        parts.append(by_column("messages", filled, FILLED_ROWS))
+    full = next((figures for figures in reversed(filled.values()) if "sizes" in figures), None)
+    if turns and full:
+        parts.append(_sizes(full, turns["sizes"]))
+        measured = figures_for_needs(turns, full)
         if None not in measured.values():
             figures = {name: f"{value:,.{0 if value >= 100 else 2}f}" for name, value in measured.items()}
             start = markdown(("derived from", "measured"), [(MEASURED[name], figures[name]) for name in MEASURED])
             parts += [start, needs_table(measured_in(start), Assumed())]
     parts.append(f"{results['clients']} clients, {results['each']} turns each{changed_settings(results['settings'])}.")
     return "\n\n".join(parts)
-
-
-def _columns(title: str, columns: Mapping[str, Figures], labels: Sequence[Row]) -> str:
-    lines = [(label, *(cell(figures, shape, path) for figures in columns.values())) for label, shape, path in labels]
-    return markdown((title, *columns), lines)
 
 
 def _sizes(full: Figures, turns: Sequence[Figures]) -> str:
@@ -368,14 +382,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--turns", type=int, default=40, help="turns of each client")
     command.add_argument("--owners", type=int, default=50, help="people with messages")
     command.add_argument("--messages", nargs="*", type=int, default=(50_000,), help="sizes to be filled")
+    command.add_argument("--on", nargs="+", choices=ON, default=ON, help="what is filled")
     command.add_argument("--data", type=Path, help="the PostgreSQL's folder, kept; without it a temporary one")
     command.takes_settings()
     options = command.parse_args(arguments)
     if min([options.clients, options.turns, options.owners, *options.nodes, *options.messages]) < 1:
         command.error("clients, turns, owners, nodes and messages must be at least 1")
-    start = {"clients": options.clients, "each": options.turns, "settings": dict(options.set)}
-    start |= {"turns": None, "filled": []}
-    command.report_parts(options, start, lambda results: measure(options, results), table)
+    command.report(options, lambda results: measure(options, results), table)
 
 
 if __name__ == "__main__":

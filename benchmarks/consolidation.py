@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,12 +35,12 @@ from flask.testing import FlaskClient
 from sqlalchemy import create_engine
 
 from app import build_app, engine_of, upgrade_schema
-from benchmarks.harness import Command, Figures, progress, rows
+from benchmarks.harness import Command, Figures, by_column, progress
 from config import Settings
 from config.parsers import When
 from memory.engine import Engine
 from memory.job_kinds import register_jobs
-from memory.llm import LanguageModel, ModelEvent, ModelRequest, StreamEnd, TextDelta
+from memory.llm import ModelEvent, ModelRequest, StreamEnd, TextDelta
 from memory.llm.builtin import BuiltinModel
 from models.owners import Caller, Usage
 
@@ -118,44 +119,35 @@ def make_texts(rng: random.Random, facts: int) -> tuple[list[str], Truth, Mappin
 _PAIR = re.compile(r"^\[(\d+)\] older: - (.*) \(said .*\n\[\1\] newer: - (.*) \(said", re.M)
 
 
-@dataclass(frozen=True)
-class Judge:
-    """A mini model that says of a pair of facts what `same` says of their texts."""
-
-    same: Callable[[str, str], bool]
-    name = "judge"
-    supports_tools = False
-    window = None
-    down = None
-
-    def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
-        pairs = _PAIR.findall(unescape(request.messages[-1].content))
-        found = [int(number) for number, older, newer in pairs if self.same(older, newer)]
-        yield TextDelta(json.dumps({"same": found, "contradicts": []}))
-        yield StreamEnd("stop", self.name, Usage(0, 0))
-
-
 @dataclass
-class Counted:
-    """A model that counts its calls."""
+class Mini:
+    """A mini model that counts its calls."""
 
-    model: LanguageModel
+    reply: Callable[[ModelRequest], Iterator[ModelEvent]]
     calls: int = 0
-    name = "counted"
+    name = "mini"
     supports_tools = False
     window = None
     down = None
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         self.calls += 1
-        yield from self.model.answer(request)
+        yield from self.reply(request)
 
 
-def measure(folder: Path, model: LanguageModel, texts: Sequence[str], truth: Truth, near: Mapping[int, int]) -> Figures:
+def judge(same: Callable[[str, str], bool], request: ModelRequest) -> Iterator[ModelEvent]:
+    """Say of each pair of facts what `same` says of their texts."""
+    pairs = _PAIR.findall(unescape(request.messages[-1].content))
+    found = [int(number) for number, older, newer in pairs if same(older, newer)]
+    yield TextDelta(json.dumps({"same": found, "contradicts": []}))
+    yield StreamEnd("stop", "judge", Usage(0, 0))
+
+
+def measure(folder: Path, mini: Mini, texts: Sequence[str], truth: Truth, near: Mapping[int, int]) -> Figures:
     """Return the figures of the facts with these texts, of which this mini model judges the pairs."""
     app = build_app(Settings(data_dir=folder, log_level="error", consolidation=When("manual")))
     upgrade_schema(app)
-    client, today, mini = app.test_client(), BEGAN, Counted(model)
+    client, today = app.test_client(), BEGAN
     engine = create_engine(engine_of(app).database.engine.url)
     recap = Engine(engine_of(app).settings, engine, now=lambda: today)
     register_jobs(recap)
@@ -215,8 +207,7 @@ def count_merged(client: FlaskClient, truth: Truth, near: Mapping[int, int]) -> 
 def table(results: Mapping[str, Any]) -> str:
     """Return a column for each of the three models."""
     title = "{facts:,} facts: {duplicates:,} duplicates, {near_misses:,} near-misses".format(**results)
-    names = f"{'':30}" + "".join(name.rjust(14) for name in results["models"])
-    return "\n".join([title, names, *rows(ROWS, list(results["models"].values()), 30, 14)])
+    return by_column(title, results["models"], ROWS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -224,20 +215,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.add_argument("--facts", type=int, default=5_000, help="how many")
     options = command.parse_args(arguments)
     texts, truth, near = make_texts(random.Random(7), options.facts)  # nosec B311
-    models: dict[str, LanguageModel] = {
-        "built-in": BuiltinModel(),
-        "right": Judge(lambda older, newer: truth[older] == truth[newer]),
-        "always same": Judge(lambda *_: True),
+    models = {
+        "built-in": Mini(BuiltinModel().answer),
+        "right": Mini(partial(judge, lambda older, newer: truth[older] == truth[newer])),
+        "always same": Mini(partial(judge, lambda *_: True)),
     }
 
-    def measure_models() -> Figures:
-        figures: Figures = {"facts": len(texts), "near_misses": len(near), "models": {}}
+    def measure_models(results: Figures) -> None:
+        duplicates = len(texts) - len(set(truth.values()))
+        results |= {"facts": len(texts), "near_misses": len(near), "duplicates": duplicates, "models": {}}
         with progress(len(models), "model") as bar:
             for name, model in models.items():
                 with TemporaryDirectory(prefix="recap-bench-") as folder:
-                    figures["models"][name] = measure(Path(folder), model, texts, truth, near)
+                    results["models"][name] = measure(Path(folder), model, texts, truth, near)
                 bar.update()
-        return {**figures, "duplicates": len(texts) - len(set(truth.values()))}
 
     command.report(options, measure_models, table)
 

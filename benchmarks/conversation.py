@@ -153,11 +153,6 @@ class Conversation:
             for me, questions in about.items()
         ]
 
-    def user_turns(self, count: int) -> list[str]:
-        """Return the first `count` messages of the user, repeated if the conversation has fewer."""
-        own = [message.content for message in self.messages if message.role == "user"]
-        return [own[number % len(own)] for number in range(count)]
-
 
 def _message(item: Mapping[str, Any], role: str) -> RecordedMessage:
     caption = item.get("caption")

@@ -1,6 +1,7 @@
 """What benchmarks share: the command line, results and their tables, a server's resources, and connections to it.
 
-Results are stored before they are printed.  Invalid options exit with 2, a failed measurement with 1 and one sentence.
+Results are stored before they are printed, as tables that a page of the documentation can take.  Invalid options exit
+with 2, a failed measurement with 1 and one sentence.
 """
 
 from __future__ import annotations
@@ -83,38 +84,19 @@ class Command(argparse.ArgumentParser):
             self.error("two of the conversations have the same name")
         return conversations
 
-    def report(self, options: argparse.Namespace, measure: Callable[[], Mapping[str, Any]], table: Table) -> None:
-        """Measure, store the results and print their table."""
-        self.report_parts(options, {}, lambda results: results.update(measure()), table)
-
-    def report_parts(
-        self, options: argparse.Namespace, start: Figures, measure: Callable[[Figures], None], table: Table
-    ) -> None:
-        """Store and print what `measure` adds to the results, also if it is stopped before it has added everything.
-
-        start: what they begin with; empty if a part of the results makes no table.
-        """
-        results, ended = run_info() | start, ""
+    def report(self, options: argparse.Namespace, measure: Callable[[Figures], None], table: Table) -> None:
+        """Store what `measure` adds to the results, and print their table. A run that fails keeps what it has."""
+        results, failure = run_info(), ""
         try:
             measure(results)
         except (KeyboardInterrupt, SystemExit, RuntimeError, httpx2.HTTPError, *FAILURES) as error:
-            ended = "it was stopped" if isinstance(error, KeyboardInterrupt | SystemExit) else str(error)
-            if not start:
-                raise SystemExit(f"The benchmark failed: {ended}") from error
+            failure = "it was stopped" if isinstance(error, KeyboardInterrupt | SystemExit) else str(error)
         options.results.mkdir(parents=True, exist_ok=True)
         file = options.results / f"{self._name}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
         file.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-        print(f"{table(results)}\n{footer(results)}\n\nAs JSON: {file}")
-        if ended:
-            raise SystemExit(f"Not everything was measured: {ended}")
-
-
-def run_named(**mains: Callable[[Sequence[str]], None]) -> None:
-    """Run the benchmark of a module that the first argument of the program names."""
-    name, *arguments = sys.argv[1:] or [""]
-    if name not in mains:
-        raise SystemExit(f"Name one of: {', '.join(mains)}.")
-    mains[name](arguments)
+        if failure:
+            raise SystemExit(f"The benchmark failed: {failure}\nWhat it measured before, as JSON: {file}")
+        print(f"{table(results)}\n\n{footer(results)}\n\nAs JSON: {file}")
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -152,37 +134,19 @@ def footer(results: Mapping[str, Any]) -> str:
     )
 
 
-def rows(labels: Iterable[Row], columns: Sequence[Mapping[str, Any]], label: int, width: int) -> list[str]:
-    """Return the lines of a table: a label of width `label`, then a figure of width `width` for each column."""
-    return [
-        f"{title:{label}}" + "".join(cell(figures, shape, path).rjust(width) for figures in columns)
-        for title, shape, path in labels
-    ]
+def by_column(title: str, columns: Mapping[str, Figures], rows: Iterable[Row]) -> str:
+    """Return a table for a page of the documentation, with these columns."""
+    lines = ([label, *(cell(figures, shape, path) for figures in columns.values())] for label, shape, path in rows)
+    return markdown((title, *columns), lines)
 
 
-def by_name(title: str, heads: Sequence[Row], lines: Mapping[str, Figures], label: int, width: int) -> list[str]:
-    """Return the lines of a table the other way round: a line for each name, and a column for each figure."""
-    top = f"{title:{label}}" + "".join(head.rjust(width) for head, _, _ in heads)
-    return [top] + [
-        f"{name:{label}}" + "".join(cell(figures, shape, path).rjust(width) for _, shape, path in heads)
-        for name, figures in lines.items()
-    ]
-
-
-def by_conversation(results: Mapping[str, Any], label: int) -> tuple[Figures, int, str]:
-    """Return the columns of a table, their width, and the line of their names.
-
-    Each conversation has a column, and all together if there are several.
-    """
-    columns: Figures = results["conversations"]
-    if len(columns) > 1:
-        columns = {**columns, "all": results["all"]}
-    width = max(12, *(len(name) + 2 for name in columns))
-    return columns, width, " " * label + "".join(name.rjust(width) for name in columns)
+def by_line(title: str, lines: Mapping[str, Figures], heads: Sequence[Row]) -> str:
+    """Return the same the other way round: a line for each name, and a column for each figure."""
+    cells = ([name, *(cell(figures, shape, path) for _, shape, path in heads)] for name, figures in lines.items())
+    return markdown((title, *(head for head, _, _ in heads)), cells)
 
 
 def markdown(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table for a page of the documentation."""
     return "\n".join(f"| {' | '.join(line)} |" for line in (headings, ["---"] * len(headings), *lines))
 
 

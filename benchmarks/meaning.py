@@ -1,4 +1,21 @@
-"""What is found in other words or by a reference without content, when rather nothing is shown, and types of talks."""
+"""How well Recap finds what was said in other words, and when it rather shows nothing.
+
+The folder holds JSON files: `corpus` (remarks of one person and stock replies to them), questions with the remarks that
+answer them (`paraphrase` shares no word with its answer, `short` has one or two words), questions that nothing answers
+(`unanswerable_*`, `general`), `small_talk`, `references` to earlier conversations such as "Let's continue where we left
+off.", and `facts` with questions.  One person says all remarks, five in a session, a session each 17 hours, each
+followed by a reply that a fixed seed chooses.  The questions `unanswerable_locomo` are asked of the conversations named
+by `--conversations`, as each of their speakers would have had them with an assistant.
+
+    in 1, in 3, in 10    questions for which a right remark is among so many results of a search
+    shown                questions whose excerpts, in a turn that asks for nothing, have a right remark
+    junk                 questions that nothing answers and that get at least one excerpt all the same
+    tokens               what the excerpts of these take, on average over all of the questions
+    facts                questions for which the right fact is among those that the message brings into a prompt
+    references           each begins a new session on the day after the last remark; right ones show the end of the
+                         latest conversation.  The built-in model makes the summaries
+    types                the conversations of `talks.json`, six of each built-in type: those whose words tell the type
+"""
 
 from __future__ import annotations
 
@@ -15,7 +32,7 @@ from typing import Any
 
 from app import build_app, engine_of, upgrade_schema
 from benchmarks.conversation import Conversation
-from benchmarks.harness import Command, Figures, percentiles, progress, run_named
+from benchmarks.harness import Command, Figures, percentiles
 from config import Settings
 from memory import tokens
 from memory.engine import Engine
@@ -125,9 +142,6 @@ def measure_sets(
         owner = person("", remarks(sets["corpus"]))
         figures: Figures = {name: _answered(owner, sets[name]) for name in ("paraphrase", "short") if name in sets}
         figures |= {name: _unanswered([owner], sets[name]) for name in UNANSWERED if name in sets}
-        if "references" in sets:
-            found = [message for message in sets["references"] if owner.excerpts(message)]
-            figures["references"] = {"of": len(sets["references"]), "found": len(found)}
         if "facts" in sets:
             figures["facts"] = _facts(owner.engine.facts.ranking, sets["facts"], owner.engine.settings.fact_tokens)
         if conversations and "unanswerable_locomo" in sets:
@@ -173,123 +187,66 @@ def _facts(ranking: Ranking, told: Sets, budget: int) -> Figures:
     return {"of": len(told["questions"]), **counts}
 
 
-def table_of_sets(results: Mapping[str, Any]) -> str:
-    """Return a line for each set."""
-    lines = [f"{results['settings'] or 'The default settings'}:", ""]
-    for name, figures in results["sets"].items():
-        values = ", ".join(f"{label} {value}" for label, value in figures.items() if label != "of")
-        lines.append(f"{name:24}of {figures['of']:3}: {values}")
-    return "\n".join([*lines, ""])
-
-
-def read_sets(folder: Path) -> Sets:
-    return {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(folder.glob("*.json"))}
-
-
-def meaning(arguments: Sequence[str]) -> None:
-    """How well Recap finds what was said in other words, and when it rather shows nothing.
-
-    The folder holds JSON files: `corpus` (remarks of one person and stock replies to them), questions with the remarks
-    that answer them (`paraphrase` shares no word with its answer, `short` has one or two words), questions that nothing
-    answers (`unanswerable_*`, `general`), `small_talk`, `references` to earlier conversations, and `facts` with
-    questions.  One person says all remarks, five in a session, a session each 17 hours, each followed by a reply that a
-    fixed seed chooses.  The questions `unanswerable_locomo` are asked of the conversations named by `--conversations`,
-    as each of their speakers would have had them with an assistant.
-
-        first, in 3, in 10   questions for which a right remark is among so many results of a search
-        shown                questions whose excerpts, in a turn that asks for nothing, have a right remark
-        junk                 questions that nothing answers and that get at least one excerpt all the same
-        tokens               what the excerpts of these take, on average over all of the questions
-        facts                questions for which the right fact is among those that the message brings into a prompt
-        found                references that bring at least one excerpt
-    """
-    command = Command("meaning meaning", meaning.__doc__)
-    command.add_argument("folder", type=Path, help="with the sets")
-    command.add_argument("--conversations", nargs="*", type=Path, default=[], metavar="CONVERSATION.json | FOLDER")
-    command.takes_settings()
-    options = command.parse_args(arguments)
-    sets = read_sets(options.folder)
-    if "corpus" not in sets:
-        command.error(f"there is no corpus.json in {options.folder}")
-    talks = [talk for conversation in command.load(options.conversations) for talk in conversation.in_first_person()]
-
-    def measure() -> Figures:
-        with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-            figures = measure_sets(Path(folder), sets, talks, options.set)
-        return {"settings": ", ".join(f"{name}={value}" for name, value in options.set), "sets": figures}
-
-    command.report(options, measure, table_of_sets)
-
-
-# -- references, and types of conversations
-
-
 def measure_references(folder: Path, sets: Sets) -> Figures:
     """Return which references bring the end of the latest conversation, on the day after it."""
     corpus = sets["corpus"]
     hours = HOURS * ((len(corpus["messages"]) - 1) // corpus["sessions_of"])
     owner = Person(folder, remarks(corpus, datetime.now(UTC) - timedelta(days=1, hours=hours)))
-    references, small_talk, times = {}, [], []
     owner.engine.job_queue.run_due()
+    right, more_ms = 0, []
     owner.turn("Good morning!", temporary=True)
     for text in sets["references"]:
-        small_talk.append(owner.turn("Good morning!", temporary=True)[1])
+        _, small_talk = owner.turn("Good morning!", temporary=True)
         memory, took = owner.turn(text, temporary=True)
-        times.append(took)
+        more_ms.append(took - small_talk)
         shown = [message["content"] for excerpt in memory["excerpts"] for message in excerpt["messages"]]
-        recall = {name: memory["recall"][name] for name in ("kind", "reason")}
-        references[text] = {"right": corpus["messages"][-1] in shown, **recall}
+        right += corpus["messages"][-1] in shown
     owner.engine.stop()
-    return {"references": references, "small_talk_ms": median(small_talk), "reference_ms": median(times)}
+    return {"of": len(more_ms), "right": right, "ms more than small talk": round(median(more_ms), 1)}
 
 
-def measure_types(folder: Path) -> dict[str, list[str | None]]:
-    """Return the type that the cue words tell after each talk."""
-    types, nobody = dict[str, list[str | None]](), Person(folder, {})
-    with progress(sum(map(len, TALKS.values())), "talk") as bar:
-        for name, talks in TALKS.items():
-            for number, talk in enumerate(talks):
-                for message in talk:
-                    memory, _ = nobody.turn(message, session_id=f"{name}-{number}", recall="off")
-                types.setdefault(name, []).append(memory["type"])
-                bar.update()
+def measure_types(folder: Path) -> Figures:
+    """Return for how many talks the cue words tell the type."""
+    right, nobody = 0, Person(folder, {})
+    for name, talks in TALKS.items():
+        for number, talk in enumerate(talks):
+            for message in talk:
+                memory, _ = nobody.turn(message, session_id=f"{name}-{number}", recall="off")
+            right += memory["type"] == name
     nobody.engine.stop()
-    return types
+    return {"of": sum(map(len, TALKS.values())), "right": right}
 
 
-def table_of_references(results: Mapping[str, Any]) -> str:
-    lines = []
-    if references := results.get("references"):
-        right = sum(figures["right"] for figures in references.values())
-        lines += [f"references: {right} of {len(references)} right"]
-        lines += [f"  {'yes' if it['right'] else 'no':4}{it['kind']:11}{text}" for text, it in references.items()]
-        lines += [f"  a turn: {results['reference_ms']:.1f} ms, small talk {results['small_talk_ms']:.1f} ms", ""]
-    types = results["types"]
-    right = sum(recognised == name for name, talks in types.items() for recognised in talks)
-    lines += [f"types by cue words: {right} of {sum(map(len, types.values()))} right"]
-    lines += [f"  {name:11}{', '.join(map(str, talks))}" for name, talks in types.items()]
-    return "\n".join([*lines, ""])
+def table(results: Mapping[str, Any]) -> str:
+    """Return a line for each set."""
+    lines = [f"{results['settings'] or 'The default settings'}:", ""]
+    for name, figures in results["sets"].items():
+        values = ", ".join(f"{label} {value}" for label, value in figures.items() if label != "of")
+        lines.append(f"{name:24}of {figures['of']:3}: {values}")
+    return "\n".join(lines)
 
 
-def references(arguments: Sequence[str]) -> None:
-    """How often a reference without content brings what is meant, and how often a conversation's type is recognised.
-
-    The folder has `corpus.json`, as for `meaning`, and `references.json`, messages such as "Let's continue where we
-    left off.".  The built-in model makes the summaries.  Each reference begins a new session on the day after the last
-    remark.  `right`: the prompt shows the end of the latest conversation.  Below: the conversations of `talks.json`,
-    six of each built-in type, and the types recognised by words after the last message.
-    """
-    command = Command("meaning references", references.__doc__)
-    command.add_argument("--sets", type=Path, help="folder of corpus.json and references.json")
+def main(arguments: Sequence[str] | None = None) -> None:
+    command = Command("meaning", __doc__)
+    command.add_argument("folder", type=Path, help="with the sets")
+    command.add_argument("--conversations", nargs="*", type=Path, default=[], metavar="CONVERSATION.json | FOLDER")
+    command.takes_settings()
     options = command.parse_args(arguments)
+    sets = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(options.folder.glob("*.json"))}
+    if "corpus" not in sets:
+        command.error(f"there is no corpus.json in {options.folder}")
+    talks = [talk for conversation in command.load(options.conversations) for talk in conversation.in_first_person()]
 
-    def measure() -> Figures:
+    def measure(results: Figures) -> None:
+        results["settings"] = ", ".join(f"{name}={value}" for name, value in options.set)
         with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-            shown = measure_references(Path(folder) / "sets", read_sets(options.sets)) if options.sets else {}
-            return {**shown, "types": measure_types(Path(folder) / "talks")}
+            results["sets"] = measure_sets(Path(folder) / "sets", sets, talks, options.set)
+            if "references" in sets:
+                results["sets"]["references"] = measure_references(Path(folder) / "references", sets)
+            results["sets"]["types"] = measure_types(Path(folder) / "types")
 
-    command.report(options, measure, table_of_references)
+    command.report(options, measure, table)
 
 
 if __name__ == "__main__":
-    run_named(meaning=meaning, references=references)
+    main()

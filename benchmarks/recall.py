@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.conversation import ANSWERABLE, CATEGORIES, Conversation, Question
-from benchmarks.harness import Command, Figures, Row, by_name, folder_bytes, percentiles, progress
+from benchmarks.harness import Command, Figures, Row, by_line, folder_bytes, percentiles, progress
 from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
@@ -366,9 +366,9 @@ def table(results: Mapping[str, Any]) -> str:
     """Return a row for each ranking.  Below them stand the chosen weights, if they were asked for."""
     index = results["index"]
     lines = [
-        *by_name("", COLUMNS, results["rankings"], 22, 9),
+        by_line("ranking", results["rankings"], COLUMNS),
         "",
-        *by_name("first person", COLUMNS, results["first person"], 22, 9),
+        by_line("first person", results["first person"], COLUMNS),
         "",
         f"{results['messages']:,} messages, {results['questions']:,} questions; "
         + ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items()),
@@ -398,15 +398,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.leave_one_out and len(corpora) < 2:
         command.error("--leave-one-out needs more than one conversation")
 
-    def measure() -> Figures:
+    def measure(results: Figures) -> None:
         with tempfile.TemporaryDirectory(prefix="recap-bench-") as folder:
-            results = compare(corpora, Path(folder), COMPARED)
+            results |= compare(corpora, Path(folder), COMPARED)
             first_person = [Corpus.of(person) for corpus in corpora for person in corpus.conversation.in_first_person()]
             profiles = {name: it for name, it in COMPARED.items() if name == "default" or name.startswith(" ")}
             results["first person"] = compare(first_person, Path(folder) / "first person", profiles)["rankings"]
             if options.leave_one_out:
                 results["leave_one_out"] = leave_one_out(corpora, Path(folder) / "vectors")
-            return results
 
     command.report(options, measure, table)
 

@@ -1,95 +1,35 @@
-"""Recap with many messages, and what a large installation needs, derived from measured figures."""
+"""Messages that fill a server, and what a large installation needs, by the figures in docs/scale.md.
+
+`benchmarks.cluster` measures these figures.  `python -m benchmarks.scale --people 100000` derives what other numbers of
+people and messages need.
+"""
 
 from __future__ import annotations
 
 import argparse
 import random
 import re
-import sys
-import threading
 import time
-from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
-from urllib.parse import urlencode
 
 from benchmarks.conversation import answer, note
-from benchmarks.harness import (
-    Command,
-    Connection,
-    Figures,
-    Row,
-    TurnTimes,
-    changed_settings,
-    database_bytes,
-    folder_bytes,
-    markdown,
-    percentiles,
-    progress,
-    rows,
-    run_named,
-    worker_memory,
-)
-from benchmarks.model import ModelProcess, Script
-from benchmarks.serving import ROOT, Server, temporary_server, terminable
+from benchmarks.harness import Connection, TurnTimes, markdown, percentiles
+from benchmarks.model import ModelProcess
+from benchmarks.serving import ROOT, Server
 from benchmarks.turns import overheads
 
-OWNERS = 1_000
-MESSAGES = (1_000, 10_000, 100_000, 1_000_000)
-SINGLE = (1_000, 10_000, 100_000)
-WORKERS = 2
 UNEVEN = 0.7  # a person's share is 1 / rank to this power
-FACTS = 1  # in each digest at most: most messages state no lasting fact
-USUAL_RATE = 1_500  # messages stored in a second on two cores, for the first estimate of the duration
 FILLERS = 2  # connections
 SESSION = 100  # messages
 SEARCHES = 200
 TURNS = 40
 PAUSE = 0.01  # seconds between turns
 BEGIN = datetime(2018, 1, 1, 8)
-ENOUGH_MS = 250.0
-"""The highest p95 of a search, and of a turn without the model, at which Whoosh counts as fast enough.
-
-Both delay the reply.  Users keep their attention if the first words come within a second, and models take 300 to 700 ms
-of that second.
-"""
-
-
-def _p50_p95(label: str, name: str) -> tuple[Row, ...]:
-    return (f"{label}: p50", "{:.1f}", (name, "p50")), ("  p95", "{:.1f}", (name, "p95"))
-
-
-TOP = (("messages", "{:,}", ("messages",)), ("filled a second", "{:,.0f}", ("filled_per_second",)))
-BOTTOM = (
-    ("index, bytes a message", "{:,.0f}", ("index_bytes",)),
-    ("database, bytes a message", "{:,.0f}", ("database_bytes",)),
-    ("memory of a worker, MB: PSS", "{:.0f}", ("memory_mb", "pss")),
-    ("  RSS", "{:.0f}", ("memory_mb", "rss")),
-)
-MANY_ROWS = (
-    *TOP,
-    ("people with messages", "{:,}", ("people",)),
-    *_p50_p95("turn overhead, ms", "overhead_ms"),
-    *_p50_p95("search, median person, ms", "search_ms"),
-    *_p50_p95("search, largest person, ms", "search_most_ms"),
-    *BOTTOM,
-    ("start, s", "{:.1f}", ("start_seconds",)),
-)
-SINGLE_ROWS = (
-    *TOP,
-    *_p50_p95("turn overhead, ms", "overhead_ms"),
-    *_p50_p95("search, ms", "search_ms"),
-    *_p50_p95("search in one session, ms", "search_session_ms"),
-    *BOTTOM,
-    ("rebuild, s", "{:.1f}", ("rebuild_seconds",)),
-)
-
-
-# -- filling a server with messages as an application would; `benchmarks.cluster` does so as well
 
 
 @dataclass(frozen=True)
@@ -99,21 +39,17 @@ class Person:
     name: str
     messages: int
 
-    def session(self, number: int) -> str:
-        return f"{self.name}-{number}"
-
-    def question(self, rng: random.Random) -> tuple[str, str]:
-        """Return a question about one of the person's notes, and the session of the note."""
-        number = rng.randrange(max(1, self.messages // 2))
-        about = note(self.name, number)
-        return rng.choice((about.question, about.reminder)), self.session(2 * number // SESSION)
+    def question(self, rng: random.Random) -> str:
+        """Return a question about one of the person's notes."""
+        about = note(self.name, rng.randrange(max(1, self.messages // 2)))
+        return rng.choice((about.question, about.reminder))
 
     def batches_after(self, count: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
         """Yield the messages after the first `count`, one batch for each call: a session, and its next messages."""
         while count < self.messages:
             number = count // SESSION
             end = min(self.messages, (number + 1) * SESSION)
-            yield self.session(number), [self._message(at) for at in range(count, end)]
+            yield f"{self.name}-{number}", [self._message(at) for at in range(count, end)]
             count = end
 
     def _message(self, at: int) -> dict[str, str]:
@@ -155,14 +91,12 @@ class Filled:
 
         Raises ValueError if a call is refused, OSError if the server is unreachable, RuntimeError if jobs fail.
         """
-        before, started, stopping = self.messages, time.monotonic(), threading.Event()
+        before, started = self.messages, time.monotonic()
 
         def bring(person: Person) -> None:
             count = self.people.get(person.name, Person(person.name, 0)).messages
             with Connection(self.server.url) as connection:
                 for session, batch in person.batches_after(count):
-                    if stopping.is_set():
-                        return
                     body = {"user_id": person.name, "messages": batch}
                     connection.call("POST", f"/api/sessions/{session}/messages", body)
                     count += len(batch)
@@ -170,30 +104,20 @@ class Filled:
                     self._bar.update(len(batch))
 
         with ThreadPoolExecutor(FILLERS) as pool:
-            futures = [pool.submit(bring, person) for person in people]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                stopping.set()
-                pool.shutdown(cancel_futures=True)
-                raise
+            list(pool.map(bring, people))
         new = self.messages - before
         self.server.settle(600 + new / 10)
         return new / (time.monotonic() - started)
 
-    def searches(self, people: Sequence[Person], *, in_session: bool = False) -> dict[str, float]:
-        """Return the milliseconds of searches at the client, over all messages of a person or in one session."""
+    def searches(self, people: Sequence[Person]) -> dict[str, float]:
+        """Return the milliseconds of searches at the client, each for a question about a message of the person."""
         rng, took = random.Random(1), list[float]()  # nosec B311 # the same at each run
         with Connection(self.server.url) as connection:
             for number in range(SEARCHES):
                 person = people[number % len(people)]
-                words, session = person.question(rng)
-                query = {"q": words, "user_id": person.name, "limit": 10}
-                if in_session:
-                    query["session_id"] = session
+                words = person.question(rng)
                 started = time.monotonic()
-                found = connection.call("GET", f"/api/search?{urlencode(query)}")
+                found = connection.call("GET", "/api/search", q=words, user_id=person.name, limit=10)
                 took.append(1000 * (time.monotonic() - started))
                 if not found["results"]:
                     raise RuntimeError(f"no results for {words!r} among {person.messages:,} messages")
@@ -212,137 +136,8 @@ class Filled:
         overhead: dict[str, float] = overheads(turns, self._model.calls()[before:])["overhead_ms"]
         return overhead
 
-    def sizes(self) -> Figures:
-        data = self.server.data_dir
-        return {
-            "index_bytes": round(folder_bytes(data / "index") / self.messages),
-            "database_bytes": round(database_bytes(data) / self.messages),
-        }
-
-
-# -- the two parts of the benchmark
-
-
-def measure_many(filled: Filled, owners: int, messages: int) -> Figures:
-    """Return the figures with `messages` messages of `owners` people."""
-    people = spread(owners, messages)
-    rate = filled.fill(people)
-    people = [person for person in people if person.messages]
-    middle, sizes = median_people(people), filled.sizes()
-    figures = {
-        "messages": filled.messages,
-        "people": len(people),
-        "filled_per_second": round(rate, 1),
-        "search_ms": filled.searches(middle),
-        "search_most_ms": filled.searches(people[:1]),
-        "overhead_ms": filled.turns(middle),
-        **sizes,
-        "memory_mb": worker_memory(filled.server.pid),
-    }
-    filled.server.stop()
-    started = time.monotonic()
-    filled.server.start()
-    return {**figures, "start_seconds": round(time.monotonic() - started, 2)}
-
-
-def measure_single(filled: Filled, messages: int) -> Figures:
-    """Return the figures with `messages` messages of one person.  Raises RuntimeError if the rebuild fails."""
-    person = Person("one", messages)
-    figures = {
-        "filled_per_second": round(filled.fill([person]), 1),
-        "messages": filled.messages,
-        "search_ms": filled.searches([person]),
-        "search_session_ms": filled.searches([person], in_session=True),
-        **filled.sizes(),
-        "overhead_ms": filled.turns([person]),
-        "memory_mb": worker_memory(filled.server.pid),
-    }
-    started = time.monotonic()
-    done = filled.server.flask("index", "rebuild", seconds=600 + messages / 10)
-    if done.returncode:
-        raise RuntimeError(f"recap index rebuild failed:\n{done.stderr}")
-    return {**figures, "rebuild_seconds": round(time.monotonic() - started, 1)}
-
-
-def measure(options: Namespace, results: Figures) -> None:
-    parts: tuple[tuple[str, Sequence[int], Callable[[Filled, int], Figures]], ...] = (
-        ("many", options.messages, lambda filled, size: measure_many(filled, options.owners, size)),
-        ("single", options.single, measure_single),
-    )
-    total = sum(max(sizes, default=0) for _, sizes, _ in parts)
-    minutes = f"about {total / USUAL_RATE / 60:,.0f} minutes on two cores; the progress bar is more exact."
-    print(f"{total:,} messages: {minutes}", file=sys.stderr)
-    settings = {"WEB_WORKERS": str(WORKERS), **results["settings"]}
-    with terminable(), progress(total, "message") as bar:
-        for name, sizes, measure_size in parts:
-            if not sizes:
-                continue
-            with ModelProcess() as model, temporary_server(model.url, **settings) as server:
-                model.follow(Script(facts=FACTS, keeps=False))
-                filled = Filled(server, model, bar)
-                for size in sorted(sizes):
-                    bar.set_postfix_str(f"{name}, {size:,}")
-                    results[name].append(measure_size(filled, size))
-
-
-def verdict(columns: Sequence[Mapping[str, Any]]) -> str:
-    """Say at how many messages of one person Whoosh becomes too slow.
-
-    Both searches and turns count: a turn searches with its whole message, which takes longer than a short question.
-    """
-    p95 = {column["messages"]: max(column["search_ms"]["p95"], column["overhead_ms"]["p95"]) for column in columns}
-    slow = min((messages for messages, ms in p95.items() if ms > ENOUGH_MS), default=None)
-    fast = max((messages for messages in p95 if slow is None or messages < slow), default=None)
-    limit = f"Users do not notice up to {ENOUGH_MS:.0f} ms, for 95 % of searches and of turns without the model."
-    if slow is None:
-        return f"Whoosh is fast enough for {fast:,} messages of one person. {limit}"
-    between = "before" if fast is None else f"between {fast:,} and"
-    remedies = "docs/performance.md lists remedies."
-    return f"Whoosh becomes too slow {between} {slow:,} messages of one person. {limit} {remedies}"
-
-
-def table(results: Mapping[str, Any]) -> str:
-    """Return a column for each size; a block for many people, and one for the single person."""
-    lines: list[str] = []
-    blocks = (f"{results['owners']:,} people", "many", MANY_ROWS), ("one person", "single", SINGLE_ROWS)
-    for title, name, labels in blocks:
-        if results[name]:
-            lines += [title, *(f"  {line}" for line in rows(labels, results[name], 34, 12)), ""]
-    if results["single"]:
-        lines += [verdict(results["single"]), ""]
-    return "\n".join([*lines, f"{WORKERS} workers{changed_settings(results['settings'])}."])
-
-
-def messages(arguments: Sequence[str]) -> None:
-    """How Recap performs with many messages: a million messages of 1,000 people, and 100,000 of one person.
-
-    The benchmark fills a server with two workers over HTTP, one size after the other.  Messages are distributed
-    unevenly: the person with most messages has 4 % of them, and half of the people have less than 60 % of the mean.
-    At each size, when no job waits, it measures:
-
-        filled        messages stored, indexed and summarised in a second
-        overhead      the duration of a turn at the client minus that of the model, of people with a median number of
-                      messages, one person after the other
-        search        the duration at the client of a search for a question about one of the messages
-        bytes         of the index and the database for each message, with the write-ahead log merged
-        memory        of the largest worker.  PSS divides shared memory among its processes, RSS counts it in full
-        start         seconds from the start command to the first response
-        rebuild       duration of `flask index rebuild`, which rebuilds the index from the messages
-    """
-    command = Command("scale messages", messages.__doc__)
-    command.add_argument("--messages", nargs="*", type=int, default=MESSAGES, help="numbers of messages of many people")
-    command.add_argument("--owners", type=int, default=OWNERS, help="number of people")
-    command.add_argument("--single", nargs="*", type=int, default=SINGLE, help="numbers of messages of one person")
-    command.takes_settings()
-    options = command.parse_args(arguments)
-    if min([*options.messages, *options.single, options.owners]) < 1 or not [*options.messages, *options.single]:
-        command.error("there is nothing to measure: sizes must be 1 or more")
-    start: Figures = {"owners": options.owners, "settings": dict(options.set), "many": [], "single": []}
-    command.report_parts(options, start, lambda results: measure(options, results), table)
-
 
 # -- what a large installation needs
-
 
 PAGE = ROOT / "docs" / "scale.md"
 PAGE_BYTES = 8192  # of PostgreSQL
@@ -453,13 +248,13 @@ def _hours(seconds: float) -> str:
     return f"{seconds / 3600:,.1f} hours"
 
 
-def derive(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print what a large installation needs, by the figures in docs/scale.md and these assumptions."""
-    parser = argparse.ArgumentParser("python -m benchmarks.scale needs", description=derive.__doc__)
+    parser = argparse.ArgumentParser("python -m benchmarks.scale", description=main.__doc__)
     for field in fields(Assumed):
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=float, default=field.default)
     print(needs_table(measured_in(PAGE.read_text("utf-8")), Assumed(**vars(parser.parse_args(arguments)))))
 
 
 if __name__ == "__main__":
-    run_named(messages=messages, needs=derive)
+    main()

@@ -28,7 +28,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, PutOp
 from langgraph.store.sqlite import SqliteStore
 
-from benchmarks.harness import Command, Figures, percentiles, progress, rows
+from benchmarks.harness import Command, Figures, by_column, percentiles, progress
 from benchmarks.serving import temporary_server
 from recap_client.langgraph import RecapStore
 
@@ -41,7 +41,6 @@ WORDS = ("tea", "coffee", "kettle", "garden", "river", "piano", "winter", "lamp"
 
 KINDS = ("put", "get", "search", "search everywhere", "query")
 ROWS = (
-    ("items", "{:,}", ("items",)),
     ("filled a second", "{:,.0f}", ("filled_per_second",)),
     *(
         row
@@ -112,9 +111,9 @@ def grow(store: BaseStore, sizes: Sequence[int], calls: int, *, queries: bool = 
 
 def table(results: Mapping[str, Any]) -> str:
     """Return the figures of both stores, size by size."""
-    heads = f"{'':28}" + "".join(name.rjust(14) for _ in results["items"] for name in ("Recap", "SqliteStore"))
-    columns = [column for pair in zip(results["recap"], results["sqlite_store"], strict=True) for column in pair]
-    return "\n".join([heads, *rows(ROWS, columns, 28, 14)])
+    stores = {"Recap": results["recap"], "SqliteStore": results["sqlite_store"]}
+    columns = {f"{name}, {column['items']:,}": column for name, sizes in stores.items() for column in sizes}
+    return by_column("", columns, ROWS)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -124,8 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = command.parse_args(arguments)
     sizes = sorted(options.items)
 
-    def measure_both() -> Figures:
-        results: Figures = {"items": sizes}
+    def measure_both(results: Figures) -> None:
         with (
             TemporaryDirectory(prefix="recap-bench-") as folder,
             SqliteStore.from_conn_string(str(Path(folder) / "store.db")) as other,
@@ -136,7 +134,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             store = RecapStore(server.url)
             results["recap"] = grow(store, sizes, options.calls, queries=True)
             store.close()
-        return results
 
     command.report(options, measure_both, table)
 

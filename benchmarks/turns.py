@@ -1,4 +1,4 @@
-"""What a turn costs in addition to the model: time, CPU, model calls, tokens, memory and disk, in one table.
+"""What a turn costs in addition to the model: time, CPU, model calls, tokens and memory, in one table.
 
     make bench
     python -m benchmarks.turns --turns 40 --conversations 5 --each 10     # a smaller run
@@ -16,8 +16,6 @@ directly, which shows the cost of HTTP and the scripted model.
                have at most 200 words, half of what Recap's prompt allows, and contain the first words of each message
     old things the share of questions about earlier turns for which the main model's prompt contains the answer.  The
                questions are asked after the last turn
-    disk       size of the database and the index when no job waits, with the write-ahead log merged; and the growth in
-               the second half of the turns divided by the growth in the first
     memory     of the worker after all phases.  PSS divides shared memory among its processes, RSS counts it in full
 
 All processes share the machine's cores, so other load on the machine disturbs the figures.
@@ -39,14 +37,12 @@ from benchmarks.harness import (
     Figures,
     Row,
     TurnTimes,
+    by_column,
     changed_settings,
     converse_at_once,
     cpu_seconds,
-    database_bytes,
-    folder_bytes,
     percentiles,
     progress,
-    rows,
     worker_memory,
 )
 from benchmarks.model import Call, ModelProcess, Script
@@ -154,28 +150,19 @@ def _measure_recap(recap: Subject, server: Server) -> Figures:
     recap.converse("warm-up", range(1))
     server.settle(SETTLE_SECONDS)
     one = _one_conversation(recap, server)
-    cpu = cpu_seconds(server.pid)
-    crowd = recap.at_once()
-    server.settle(SETTLE_SECONDS)
-    crowd["cpu_ms"] = _cpu_ms(server, cpu, recap.options.conversations * recap.options.each - crowd["failed"])
-    return {**one, "at_once": crowd, "slow": recap.slow(), "memory_mb": worker_memory(server.pid)}
+    return {**one, "at_once": recap.at_once(), "slow": recap.slow(), "memory_mb": worker_memory(server.pid)}
 
 
 def _one_conversation(recap: Subject, server: Server) -> Figures:
-    count, before = recap.options.turns, len(recap.model.calls())
-    cpu, sizes, turns = cpu_seconds(server.pid), [_disk(server)], list[TurnTimes]()
-    for numbers in (range(count // 2), range(count // 2, count)):
-        turns += recap.converse("one", numbers)
-        server.settle(SETTLE_SECONDS)
-        sizes.append(_disk(server))
-    calls = recap.model.calls()[before:]
+    count, before, cpu = recap.options.turns, len(recap.model.calls()), cpu_seconds(server.pid)
+    turns = recap.converse("one", range(count))
+    server.settle(SETTLE_SECONDS)
+    calls, after = recap.model.calls()[before:], cpu_seconds(server.pid)
     return {
         **overheads(turns, calls),
-        "cpu_ms": _cpu_ms(server, cpu, count),
+        "cpu_ms": None if cpu is None or after is None else round(1000 * (after - cpu) / count, 2),
         "calls": round(len(calls) / count, 2),
         "prompt_tokens": {str(turn): _tokens_at(turn, turns, calls) for turn in (min(EARLY, count), count)},
-        "disk_kb": round((sizes[2] - sizes[0]) / 1024),
-        "disk_growth": round((sizes[2] - sizes[1]) / max(1, sizes[1] - sizes[0]), 2),
         "found_percent": recap.found_percent("one"),
     }
 
@@ -212,58 +199,45 @@ def _tokens_at(turn: int, turns: Sequence[TurnTimes], calls: Sequence[Call]) -> 
     return round(sum(among) / (turn - first))
 
 
-def _cpu_ms(server: Server, before: float | None, turns: int) -> float | None:
-    after = cpu_seconds(server.pid)
-    return None if before is None or after is None else round(1000 * (after - before) / max(1, turns), 2)
-
-
-def _disk(server: Server) -> int:
-    return database_bytes(server.data_dir) + folder_bytes(server.data_dir / "index")
-
-
 def table(results: Mapping[str, Any]) -> str:
-    """Return a block of rows for each phase; a column for Recap, and one for the model alone."""
-    amount, subjects = results["amount"], (results["recap"], results["model_alone"])
+    """Return a column for Recap, and one for the model alone."""
+    amount, columns = results["amount"], {"Recap": results["recap"], "model alone": results["model_alone"]}
     early, last = str(min(EARLY, amount["turns"])), str(amount["turns"])
-    blocks: dict[str, tuple[Row, ...]] = {
-        f"one conversation, {amount['turns']:,} turns": (
-            ("overhead of a turn, ms: median", "{:.1f}", ("overhead_ms", "p50")),
-            ("  p95", "{:.1f}", ("overhead_ms", "p95")),
-            ("  last turns / first", "{:.2f}", ("last_over_first",)),
-            ("CPU a turn, ms", "{:.1f}", ("cpu_ms",)),
-            ("model calls a turn", "{:.2f}", ("calls",)),
-            (f"prompt tokens at turn {early}", "{:,}", ("prompt_tokens", early)),
-            (f"  at turn {last}", "{:,}", ("prompt_tokens", last)),
-            ("old things in the prompt, %", "{:.0f}", ("found_percent",)),
-            ("disk, KB", "{:,}", ("disk_kb",)),
-            ("  second half / first", "{:.2f}", ("disk_growth",)),
+    rows: tuple[Row, ...] = (
+        (
+            f"overhead of a turn, {amount['turns']:,} turns one after the other, ms: p50",
+            "{:.1f}",
+            ("overhead_ms", "p50"),
         ),
-        f"{amount['conversations']:,} at once, {amount['each']:,} turns each": (
-            ("turns a second", "{:,.0f}", ("at_once", "turns_per_second")),
-            ("failed turns", "{:,}", ("at_once", "failed")),
-            ("a turn, ms: median", "{:.1f}", ("at_once", "turn_ms", "p50")),
-            ("  p95", "{:.1f}", ("at_once", "turn_ms", "p95")),
-            ("CPU a turn, ms", "{:.1f}", ("at_once", "cpu_ms")),
+        ("  p95", "{:.1f}", ("overhead_ms", "p95")),
+        ("  last turns / first", "{:.2f}", ("last_over_first",)),
+        ("CPU of a turn, ms", "{:.1f}", ("cpu_ms",)),
+        ("model calls of a turn", "{:.2f}", ("calls",)),
+        (f"prompt tokens at turn {early}", "{:,}", ("prompt_tokens", early)),
+        (f"  at turn {last}", "{:,}", ("prompt_tokens", last)),
+        ("old things in the prompt, %", "{:.0f}", ("found_percent",)),
+        (
+            f"turns a second, {amount['conversations']:,} conversations at once",
+            "{:,.0f}",
+            ("at_once", "turns_per_second"),
         ),
-        f"a model of {1000 * amount['latency']:,.0f} ms, streamed": (
-            ("first text, ms: median", "{:.0f}", ("slow", "first_text_ms", "p50")),
-            ("  p95", "{:.0f}", ("slow", "first_text_ms", "p95")),
-            ("turn over, ms: median", "{:.0f}", ("slow", "turn_ms", "p50")),
-            ("  p95", "{:.0f}", ("slow", "turn_ms", "p95")),
+        ("  failed turns", "{:,}", ("at_once", "failed")),
+        (
+            f"first text with a model of {1000 * amount['latency']:,.0f} ms, ms: p50",
+            "{:.0f}",
+            ("slow", "first_text_ms", "p50"),
         ),
-        "at the end": (
-            ("memory of the worker, MB: PSS", "{:.0f}", ("memory_mb", "pss")),
-            ("  RSS", "{:.0f}", ("memory_mb", "rss")),
-        ),
-    }
-    lines = [f"{'':36}{'Recap':>13}{'model alone':>13}"]
-    for title, labels in blocks.items():
-        lines += ["", title, *(f"  {line}" for line in rows(labels, subjects, 34, 13))]
-    failures = [figures["at_once"]["first_failure"] for figures in subjects]
-    lines += [f"The first failure: {failure}" for failure in failures if failure]
+        ("  p95", "{:.0f}", ("slow", "first_text_ms", "p95")),
+        ("end of the turn with that model, ms: p50", "{:.0f}", ("slow", "turn_ms", "p50")),
+        ("  p95", "{:.0f}", ("slow", "turn_ms", "p95")),
+        ("memory of the worker at the end, MB: PSS", "{:.0f}", ("memory_mb", "pss")),
+        ("  RSS", "{:.0f}", ("memory_mb", "rss")),
+    )
+    failures = [figures["at_once"]["first_failure"] for figures in columns.values()]
+    lines = [f"The first failure: {failure}" for failure in failures if failure]
     workers = f"One worker of {THREADS} threads{changed_settings(amount['settings'])}"
     summaries = f"the model's summaries have up to {SCRIPT.words} words. --help explains each figure."
-    return "\n".join([*lines, "", f"{workers}; {summaries}"])
+    return "\n".join([by_column("", columns, rows), *lines, "", f"{workers}; {summaries}"])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -277,10 +251,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command.takes_settings()
     options = command.parse_args(arguments)
     if options.turns < 4 or min(options.conversations, options.each, options.slow_turns) < 1:
-        command.error("--turns must be at least 4, because two halves are compared; other counts must be at least 1")
+        command.error("--turns must be at least 4, because ends are compared; other counts must be at least 1")
     amount = {name: value for name, value in vars(options).items() if name not in ("results", "set")}
     amount["settings"] = dict(options.set)
-    command.report(options, lambda: {"amount": amount, **measure(options, amount["settings"])}, table)
+    command.report(
+        options, lambda results: results.update(amount=amount, **measure(options, amount["settings"])), table
+    )
 
 
 if __name__ == "__main__":

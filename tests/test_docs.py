@@ -125,8 +125,7 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask)
     assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
         *("test", "test-all", "check", "setup", "bench", "docs", "plots"),
-        *(f"bench-{what}" for what in ("answers", "cluster", "concurrency", "fairness", "prefix")),
-        *(f"bench-{what}" for what in ("recall", "replay", "scale", "store")),
+        *(f"bench-{what}" for what in ("answers", "cluster", "consolidation", "meaning", "prefix", "recall", "store")),
     }
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
 
@@ -155,9 +154,7 @@ def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None
 def test_what_a_large_installation_needs_follows_from_the_figures_on_the_page() -> None:
     told = page("docs/scale.md")
     derived = scale.needs_table(scale.measured_in(told), scale.Assumed())
-    assert derived in told, (
-        f"a figure of docs/scale.md has changed: `python -m benchmarks.scale needs` prints\n{derived}"
-    )
+    assert derived in told, f"a figure of docs/scale.md has changed: `python -m benchmarks.scale` prints\n{derived}"
     for field, value in dataclasses.asdict(scale.Assumed()).items():
         assert re.search(rf"^\| `{field}` \| {value:,.12g} \|", told, re.M), field
 
