@@ -11,8 +11,8 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -36,7 +36,6 @@ ROW = np.dtype(
 POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
 REACH = 2  # messages on either side that belong to a message: a question, its answer, and what was said to that
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LARGEST = np.iinfo(np.int64).max
 # A sentence with the marks that end it.
 _SENTENCES = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+|[.!?。！？\s]++")
 _ENTRY_BYTES = 400  # what Python takes for an entry beside its arrays and text
@@ -160,6 +159,11 @@ class Segment:
             counts=joined["count"][order].astype(np.float32),
         )
 
+    @classmethod
+    def of_messages(cls, messages: Sequence[IndexedMessage]) -> Segment:
+        columns = zip(*((one.row, one.postings, one.vector) for one in messages), strict=True)
+        return cls.of(*columns)
+
     def terms_of(self, rows: Ints) -> Ints:
         """Return the numbers of the terms of these messages, one after the other."""
         return self.terms[_runs(self.term_ends[rows], self.sizes[rows])].astype(np.int64)
@@ -192,8 +196,6 @@ class Candidates:
 
     place: where each message of the concatenated segments is, -1 for hidden ones.
     rarest: in how many messages the rarest term of each message is, 0 where it has none.
-    highest_rarest: the highest `rarest` of the messages that have a term, or more.
-    doc_freqs: of the terms of all segments; `numbers` are those of each segment's vocabulary.
     session_of, starts: the number of each message's session, and where each session begins.
     line: places with REACH empty ones between sessions.
     near_lengths, near_count: the sum of the lengths of a message and its neighbours, and how many they are.
@@ -210,9 +212,6 @@ class Candidates:
     lengths: Floats
     tells: Floats
     rarest: Ints
-    highest_rarest: Ints
-    doc_freqs: Ints
-    numbers: Sequence[Ints]
     session_of: Ints
     starts: Ints
     line: Ints
@@ -224,8 +223,7 @@ class Candidates:
 
     @property
     def nbytes(self) -> int:
-        own = (array for array in vars(self).values() if isinstance(array, np.ndarray))
-        return sum(array.nbytes for array in own) + sum(numbers.nbytes for numbers in self.numbers)
+        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     @classmethod
     def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Candidates:
@@ -251,20 +249,19 @@ class Candidates:
         rarest = np.concatenate(
             [_rarest(segment, doc_freqs[number]) for segment, number in zip(segments, numbers, strict=True)]
         )
-        highest_rarest, base = np.zeros(len(vocabulary), np.int64), 0
-        for segment, number in zip(segments, numbers, strict=True):
-            if len(number):
-                values = rarest[base + segment.posting_rows]
-                highest = np.maximum.reduceat(values, segment.posting_ends - segment.doc_freqs)
-                highest_rarest[number] = np.maximum(highest_rarest[number], highest)
-            base += len(segment.rows)
         rows = joined.take(order, axis=0).reshape(-1).view(ROW)
         session, lengths = session[order], rows["length"].astype(float)
-        session_of, starts, line = _sessions(session)
+        begins = np.empty(len(session), bool)
+        begins[:1] = True
+        np.not_equal(session[1:], session[:-1], out=begins[1:])
+        session_of = begins.cumsum() - 1
+        line = np.arange(len(session)) + REACH * (session_of + 1)
+        place = np.full(len(ids), -1)
+        place[order] = np.arange(len(order))
         return cls(
             segments=segments,
             order=order,
-            place=_inverse(order, len(ids)),
+            place=place,
             ids=ids[order],
             session=session,
             created=np.ascontiguousarray(rows["created"]),
@@ -273,57 +270,12 @@ class Candidates:
             lengths=lengths,
             tells=1 - rows["asks"].astype(float),
             rarest=rarest[order],
-            highest_rarest=highest_rarest,
-            doc_freqs=doc_freqs,
-            numbers=numbers,
             session_of=session_of,
-            starts=starts,
+            starts=begins.nonzero()[0],
             line=line,
             near_lengths=window_sums(lengths, line),
             near_count=window_sums(np.ones(len(order)), line),
         )
-
-    def without(self, ids: Collection[int]) -> Candidates:
-        """Return the messages but these, as if they had never been said."""
-        looked_for = np.array([*sorted(ids), _LARGEST])
-        gone = (looked_for[looked_for.searchsorted(self.ids)] == self.ids).nonzero()[0]
-        if not len(gone):
-            return self
-        ends = [*gone.tolist(), len(self.ids)]
-        kept = [
-            slice(begin, end) for begin, end in zip([0, *(end + 1 for end in ends)], ends, strict=False) if begin < end
-        ]
-        columns: dict[str, Any] = {name: _cut(getattr(self, name), kept) for name in _COLUMNS}
-        session_of, starts, line = _sessions(columns["session"])
-        rarest, doc_freqs = self._rarest_without(gone)
-        # Only around the gaps a message has other neighbours than before.
-        beside = ((gone - np.arange(len(gone)))[:, None] + np.arange(-REACH, REACH)).reshape(-1)
-        beside = np.unique(beside[(beside >= 0) & (beside < len(session_of))])
-        columns["near_lengths"][beside] = _near_sums(columns["lengths"], session_of, beside)
-        columns["near_count"][beside] = _near_sums(np.ones(len(session_of)), session_of, beside)
-        columns |= {"rarest": _cut(rarest, kept), "doc_freqs": doc_freqs}
-        columns |= {"session_of": session_of, "starts": starts, "line": line}
-        return replace(self, place=_inverse(columns["order"], len(self.place)), **columns)
-
-    def _rarest_without(self, gone: Ints) -> tuple[Ints, Ints]:
-        """Return `rarest` and `doc_freqs` without these messages."""
-        rows, base, taken, doc_freqs = self.order[gone], 0, [], self.doc_freqs.copy()
-        for segment, number in zip(self.segments, self.numbers, strict=True):
-            own = rows[(rows >= base) & (rows < base + len(segment.rows))] - base
-            taken.append(number[segment.terms_of(own)])
-            base += len(segment.rows)
-        changed = np.concatenate(taken)
-        np.subtract.at(doc_freqs, changed, 1)
-        rarest, base = self.rarest.copy(), 0
-        lower = np.unique(changed[doc_freqs[changed] < self.highest_rarest[changed]])
-        for segment, number in zip(self.segments, self.numbers, strict=True):
-            terms = number.searchsorted(lower)
-            terms = terms[number.take(terms, mode="clip") == lower]
-            places = self.place[base + segment.posting_rows[segment.postings_of(terms)]]
-            freqs = doc_freqs[number[terms]].repeat(segment.doc_freqs[terms])
-            np.minimum.at(rarest, places[places >= 0], freqs[places >= 0])
-            base += len(segment.rows)
-        return rarest, doc_freqs
 
     def postings(self, terms: Sequence[str]) -> Postings:
         """Return the postings of these terms among the messages."""
@@ -401,32 +353,6 @@ class Candidates:
         return total, count
 
 
-_COLUMNS = (
-    "order", "ids", "session", "created", "role", "speaker", "lengths", "tells",
-    "near_lengths", "near_count",
-)  # fmt: skip
-
-
-def _cut(column: NDArray[Any], kept: Sequence[slice]) -> NDArray[Any]:
-    """Return what is kept of a column."""
-    return np.concatenate([column[:0], *(column[piece] for piece in kept)])
-
-
-def _inverse(order: Ints, size: int) -> Ints:
-    place = np.full(size, -1)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def _sessions(session: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return the number of each message's session, where each session begins, and the places on the line."""
-    begins = np.empty(len(session), bool)
-    begins[:1] = True
-    np.not_equal(session[1:], session[:-1], out=begins[1:])
-    session_of = begins.cumsum() - 1
-    return session_of, begins.nonzero()[0], np.arange(len(session)) + REACH * (session_of + 1)
-
-
 def window_sums(values: Floats, line: Ints) -> Floats:
     """Return the sum of each message's value and those of its REACH neighbours on either side in its session."""
     places = np.zeros(int(line[-1]) + REACH + 1 if len(line) else 0)
@@ -441,17 +367,6 @@ def line_sums(line: NDArray[Any]) -> NDArray[Any]:
     for step in range(1, REACH + 1):
         total[step:] += line[:-step]
         total[:-step] += line[step:]
-    return total
-
-
-def _near_sums(values: Floats, session_of: Ints, at: Ints) -> Floats:
-    """Return the sum of the values of each message `at` and of its REACH neighbours in its session."""
-    total = values[at]
-    for step in (*range(-REACH, 0), *range(1, REACH + 1)):
-        other = at + step
-        there = (other >= 0) & (other < len(values))
-        there[there] = session_of[other[there]] == session_of[at[there]]
-        total[there] += values[other[there]]
     return total
 
 

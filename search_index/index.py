@@ -23,7 +23,7 @@ from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import Candidates, Document, IndexedMessage, Ints, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
-from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot
+from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot, UnindexedMessages
 from search_index.postgres_store import PostgresStore
 from search_index.query import NONE, PreparedQuery, Query, parsed
 from search_index.ranking import (
@@ -38,7 +38,6 @@ from search_index.ranking import (
     rank,
     rank_alone,
 )
-from search_index.tail import Tail, UnindexedMessages
 from search_index.whoosh_store import WhooshStore
 from search_index.yardstick import Nearness, Space
 
@@ -47,6 +46,7 @@ log = logging.getLogger(__name__)
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
 ARRANGED_BYTES = 6 << 20  # of what their rankings share
 TAILS_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
+TAIL_SEGMENTS_MAX = 16  # of an owner's messages that are not indexed yet
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
 VECTORS_BYTES = 1 << 20  # of queries, which a service made
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
@@ -199,10 +199,10 @@ class SearchIndex:
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
-        candidates = self._candidates(owner, (generation, commit), segments, waiting, unindexed)
+        gone = frozenset(exclude.union(unindexed.deleted_ids))
+        candidates = self._candidates(owner, (generation, commit), segments, waiting, gone, unindexed)
         if candidates is None:
             return []
-        candidates = candidates.without(exclude)
         if accepted is not None:
             match, terms_of = prepared.operators.match, self._analysis.terms
             accepted.difference_update(waiting.tolist())
@@ -217,25 +217,29 @@ class SearchIndex:
         if query.limit < 1 or not documents or not (prepared.text.strip() or prepared.operators.required):
             return []
         analysed = self.analysed(documents, self._alone_space)
-        columns = zip(*((one.row, one.postings, one.vector) for one in analysed), strict=True)
-        candidates = Candidates.of([Segment.of(*columns)], np.zeros(len(documents), bool))
+        candidates = Candidates.of([Segment.of_messages(analysed)], np.zeros(len(documents), bool))
         accepted = None
         if alone.operators != NONE:
             accepted = {one.document.message_id for one in analysed if alone.operators.match(one.terms)}
         return self._best(alone, candidates, accepted)
 
-    def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Tail:
-        """Return the analysed messages that the index lacks, among others maybe."""
-        if not len(waiting):
-            return Tail()
+    def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
+        """Return the analysed messages that the index lacks, among others maybe.
+
+        Messages that came since the last search make one more segment. Of many segments, or where most of their
+        messages are indexed by now, all are made anew.
+        """
         space = self._quick_space
         key = owner, space.embedder.dimensions if space is not None else 0
-        tail: Tail = self._tails.get(key) or Tail()
-        new = np.setdiff1d(waiting, tail.ids, assume_unique=True)
-        if len(new):
+        tail: tuple[Segment, ...] = self._tails.get(key) or ()
+        ids = _ids(tail)
+        if len(new := np.setdiff1d(waiting, ids, assume_unique=True)):
+            if len(tail) >= TAIL_SEGMENTS_MAX or len(ids) > 2 * len(waiting):
+                tail, new = (), waiting
             # A message that was erased or replaced a moment ago is not loaded any more.
-            tail = tail.updated(waiting, self.analysed(unindexed.load(new.tolist()), space))
-            self._tails.put(key, tail, tail.nbytes)
+            if entries := self.analysed(unindexed.load(new.tolist()), space):
+                tail = (*tail, Segment.of_messages(entries))
+            self._tails.put(key, tail, sum(segment.nbytes for segment in tail))
         return tail
 
     def _candidates(
@@ -244,23 +248,21 @@ class SearchIndex:
         commit: Hashable,
         segments: Sequence[Segment],
         waiting: Ints,
+        gone: frozenset[int],
         unindexed: UnindexedMessages,
     ) -> Candidates | None:
-        """Return the messages of the index and the tail; what is in both counts once.  None: there are none.
+        """Return the messages of the index and the tail but those that are `gone`; what is in both counts once.
 
-        commit: of the index, with its generation.
+        commit: of the index, with its generation. None: there are none.
         """
-        key = owner, commit, tuple(map(id, segments)), waiting.tobytes(), tuple(unindexed.deleted_ids)
+        key = owner, commit, tuple(map(id, segments)), waiting.tobytes(), gone
         candidates: Candidates | None = self._arranged.get(key)
         if candidates is not None:
             return candidates
-        tail = self._tail(owner, waiting, unindexed)
-        every = [*segments, *(run.segment for run in tail.runs)]
-        if every:
-            ids = np.concatenate([np.zeros(0, np.int64), *(segment.rows["id"] for segment in segments)])
-            gone = np.concatenate([waiting, np.array(unindexed.deleted_ids, np.int64)])
-            hidden = np.isin(ids, gone) if len(gone) else np.zeros(len(ids), bool)
-            candidates = Candidates.of(every, np.concatenate([hidden, tail.hidden(waiting)]))
+        tail = self._tail(owner, waiting, unindexed) if len(waiting) else ()
+        if segments or tail:
+            hidden = np.isin(_ids(segments), [*waiting.tolist(), *gone])
+            candidates = Candidates.of([*segments, *tail], np.append(hidden, ~np.isin(_ids(tail), waiting)))
             self._arranged.put(key, candidates, candidates.nbytes)
         return candidates
 
@@ -407,6 +409,10 @@ class SearchIndex:
             terms = self._analysis.terms(one.content, one.name, singles=True)
             analysed.append(IndexedMessage.of(one, terms, vector, term_hash(name[0]) if name else 0))
         return analysed
+
+
+def _ids(segments: Sequence[Segment]) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *(segment.rows["id"] for segment in segments)])
 
 
 def filter_mask(query: Query, candidates: Candidates) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ token that lives and dies with an owner's index, so whoever knows it knows which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection
@@ -53,6 +53,24 @@ class Snapshot(NamedTuple):
     @property
     def nbytes(self) -> int:
         return _INDEX_BYTES + sum(segment.nbytes for segment in (self.segments or {}).values())
+
+
+class UnindexedMessages(NamedTuple):
+    """Messages that a generation of the index does not have.
+
+    deleted_ids: replaced, erased or refused messages, which the index may still hold and nobody may find.
+    load: reads messages by their ids; a search calls it for those that were not analysed before.
+    """
+
+    ids: Sequence[int] = ()
+    deleted_ids: Sequence[int] = ()
+    load: Callable[[Sequence[int]], Sequence[Document]] = lambda ids: ()
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], deleted_ids: Sequence[int] = ()) -> UnindexedMessages:
+        """Return these messages, which need no loading."""
+        by_id = {document.message_id: document for document in documents}
+        return cls(list(by_id), deleted_ids, lambda ids: [by_id[message_id] for message_id in ids])
 
 
 class IndexStore(Protocol):
