@@ -22,7 +22,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.paging import slice_page
 from memory.passages import passages
 from memory.quoting import message_lines, normalize, one_line
-from memory.turn.prompt import memory_block
+from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from memory.users import get_user_info
 from models.keys import ADMIN, READ

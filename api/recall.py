@@ -8,7 +8,7 @@ from typing import Any
 from api.identity import caller, others_read
 from api.resource import ApiBlueprint, current_engine
 from memory.erasing import erasing
-from memory.turn.prompt import memory_block
+from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from models.keys import CHAT, READ
 from schemas import recall as schema

@@ -183,6 +183,11 @@ def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
     return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
 
 
+def fit_excerpts(room: int, excerpts: Sequence[Excerpt], page: str = "") -> tuple[list[str], int]:
+    """Return the blocks of the excerpts that fit, as `tokens.fit_budget` does. page: see `excerpt_block`."""
+    return tokens.fit_budget(room, [excerpt_block(excerpt, page) for excerpt in excerpts])
+
+
 def uri_of(excerpt: Excerpt) -> str:
     """Return where a document is from; without that, or where it is very long, its name in Recap."""
     own = (excerpt.messages[0].extra or {}).get("uri", "")

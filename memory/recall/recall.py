@@ -112,12 +112,13 @@ class Recall:
     ) -> PreparedPlan:
         """Read a message, and prepare its query if it may look back.  May call an embedding service.
 
+        mode: one of RECALL_MODES; in mode `tools` the model asks for its searches itself.
         Call it with no transaction open.  Days begin in `zone`.
         """
         settings = self.settings
         analysis = analysis_in(settings.search_language)
         reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis)
-        if mode == "off" or not settings.recall_limit or not budget:
+        if mode in ("off", "tools") or not settings.recall_limit or not budget:
             return PreparedPlan(mode, reading=reading)
         plan, prepared = reading.plan((), always=mode == "always"), None
         if plan.share and plan.text:

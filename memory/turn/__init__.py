@@ -1,9 +1,10 @@
 """Turn, from a person's message to the reply.
 
-turn      one turn from end to end              begin     its session, the stored message
-context   what the session remembers            prompt    the messages to send; memory blocks
-answer    the reply of the model                record    what is stored of it
-tools     how a model searches by itself        turns     turns as rows
-explanation  what a turn showed of the memory, as it is stored
-request   the values: what goes in, is reported, and comes out
+turn      one turn from end to end              request   the values: what goes in, the begun turn, what comes out
+begin     its session, the stored message       prefix    what stands at the head of the prompt
+context   what else the prompt may show         others    memory of other owners that the turn reads
+prompt    the messages to send                  report    what was shown of the memory, as it is stored
+answer    the reply of the model                tools     how a model searches, and writes, by itself
+record    what is stored of the reply           turns     turns as rows
+memory_block  a prompt's memory, for an application's own model
 """

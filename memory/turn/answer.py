@@ -35,7 +35,7 @@ from memory.llm.passthrough import last_chunk, to_chunks
 from memory.ops import logs
 from memory.turn.client_answer import ClientAnswer
 from memory.turn.prompt import Prompt
-from memory.turn.request import RecallToolCall, WrittenFact
+from memory.turn.report import RecallToolCall, WrittenFact
 from models.owners import Usage
 from models.turns import CUT_OFF, INTERRUPTED
 

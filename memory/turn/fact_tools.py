@@ -25,7 +25,8 @@ from memory.languages import content_terms, shared
 from memory.llm import Tool, object_schema
 from memory.quoting import escape, one_line, own_words
 from memory.sessions.kept_out import keep_out, requests_to_forget
-from memory.turn.request import Turn, WrittenFact
+from memory.turn.report import WrittenFact
+from memory.turn.request import Turn
 from models import MessageRow, SessionRow, Transaction, retry_on_conflict
 from models.facts import FACT_CATEGORIES, Fact, FactDraft
 from models.messages import Message

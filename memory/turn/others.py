@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select, tuple_
 
-from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.quoting import block, fact_line, owner_block
+from memory.recall.excerpts import fit_excerpts
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
-from memory.turn.request import OtherMemory, Turn
-from memory.turn.tools import fit_excerpts
+from memory.turn.report import OtherMemory
+from memory.turn.request import Turn
 from models import OwnerRow
 from models.facts import Fact
 from models.owners import index_key
@@ -38,8 +38,7 @@ class Other(NamedTuple):
     """Owner whose memory a turn reads too. space: its name; None: it is the person who acts in a space."""
 
     space: str | None
-    owner_id: int
-    owner_key: str
+    scope: SearchScope
     generation: str
     facts_revision: int
 
@@ -67,48 +66,35 @@ def find_others(engine: Engine, turn: Turn) -> list[Other]:
     for kind, name in filter(rows.__contains__, pairs):
         row = rows[kind, name]
         key = index_key(turn.request.caller.tenant, kind, name, row.id, row.created_at)
-        space = name if kind == "space" else None
-        others.append(Other(space, row.id, key, engine.index.generation(key), row.facts_revision))
+        space, scope = name if kind == "space" else None, SearchScope(row.id, key)
+        others.append(Other(space, scope, engine.index.generation(key), row.facts_revision))
     return others
 
 
-def scope_of(other: Other, scope: SearchScope) -> SearchScope:
-    """Return where to search in another memory; scope: that of the session."""
-    return SearchScope(other.owner_id, other.owner_key, visible_texts=scope.visible_texts)
-
-
-def share(plan: PreparedPlan, others: Sequence[Other]) -> PreparedPlan:
-    """Return the plan for each of the others."""
-    return replace(plan, budget=plan.budget // max(1, len(others)))
-
-
 def read_others(
-    tx: Connection, engine: Engine, others: Sequence[Other], scope: SearchScope, plan: PreparedPlan
+    tx: Connection, engine: Engine, others: Sequence[Other], own: SearchScope, plan: PreparedPlan
 ) -> list[FoundOther]:
-    """Read what the others may show, in the snapshot of `tx`."""
-    plan = share(plan, others)
-    return [
-        FoundOther(
-            other,
-            engine.current_facts.read(tx, other.owner_id, 0, other.facts_revision),
-            engine.recall.find(tx, scope_of(other, scope), plan, other.generation),
-        )
-        for other in others
-    ]
+    """Read what the others may show, in the snapshot of `tx`. own: the scope of the session."""
+    plan, found = _share(plan, others), list[FoundOther]()
+    for other in others:
+        scope = replace(other.scope, visible_texts=own.visible_texts)
+        facts = engine.current_facts.read(tx, scope.owner_id, 0, other.facts_revision)
+        found.append(FoundOther(other, facts, engine.recall.find(tx, scope, plan, other.generation)))
+    return found
 
 
 def select_others(
-    engine: Engine, found: Sequence[FoundOther], plan: PreparedPlan, question: str, settings: Settings
+    engine: Engine, found: Sequence[FoundOther], plan: PreparedPlan, question: str, fact_tokens: int
 ) -> tuple[OtherMemory, ...]:
     """Return the facts and excerpts of the others that suit the message.  May call the mini model."""
-    plan, budget = share(plan, [one.other for one in found]), settings.fact_tokens // max(1, len(found))
+    plan, budget = _share(plan, found), fact_tokens // len(found)
     ranking, is_personal, shown = engine.facts.ranking, about(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
         result = engine.recall.select(findings, plan)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
         fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
         if fitting or excerpts:
-            shown.append(OtherMemory(other.owner_id, other.space, fitting, excerpts))
+            shown.append(OtherMemory(other.scope.owner_id, other.space, fitting, excerpts))
     return tuple(shown)
 
 
@@ -123,3 +109,8 @@ def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], t
             kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(chats)]))
             room = left
     return blocks, tuple(kept), room
+
+
+def _share(plan: PreparedPlan, others: Sequence[object]) -> PreparedPlan:
+    """Return the plan for each of the others."""
+    return replace(plan, budget=plan.budget // len(others))

@@ -28,7 +28,7 @@ from memory.sessions.messages import INSERT_MESSAGE, message_values
 from memory.sessions.refusals import mark_refused, reason_of
 from memory.sessions.sessions import renaming
 from memory.turn import turns
-from memory.turn.context import PrefixChoice
+from memory.turn.context import Context
 from memory.turn.request import Turn, TurnFinished
 from models import FactRow, JobRow, MessageRow, SessionRow, retry_on_conflict
 from models.messages import Message, MessageDraft
@@ -67,9 +67,10 @@ _END_TURN = (
 
 
 @retry_on_conflict
-def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: PrefixChoice | None) -> int:
+def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, context: Context | None) -> int:
     """Store the reply and what follows from it, give the lease back, and return the reply's id.
 
+    context: what the prompt showed, if it showed memory.
     Raises Conflict when the lease was lost.
     """
     request, lease, now = turn.request, turn.lease, engine.now()
@@ -94,6 +95,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
         place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
         reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
         turns.finish(tx, turn.turn_id, reply_id, finished, now)
+        choice = context.prefix.choice if context is not None else None
         if choice is not None and (session.head_facts, session.head_version) == (None, choice.version):
             chosen = {"head_facts": choice.fact_ids, "head_type": choice.type, "head_at": choice.at}
             tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))

@@ -1,4 +1,4 @@
-"""Values of a turn: what is asked, the turn that has begun, what is reported of it, and the events of the reply."""
+"""Values of a turn: the request, the turn that has begun, and the events that its caller gets."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Any, Literal
-from urllib.parse import quote
 
 from memory.errors import ModelError
-from memory.examples import Example
-from memory.knowledge.overview import OverviewBlock
-from memory.knowledge.profile import ProfileBlock
 from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
-from memory.recall.recall import RecallResult
 from memory.transcripts.matching import conversation_fingerprint
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key
-from models.facts import Fact
-from models.messages import Excerpt, Message, MessageDraft
+from memory.turn.report import MemoryReport
+from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState
 
@@ -51,13 +46,13 @@ class TurnKind:
     own_prompt: bool = True
 
     @classmethod
-    def of(cls, transcript: TranscriptRequest) -> TurnKind:
+    def of(cls, transcript: TranscriptRequest, recall: str | None) -> TurnKind:
         return cls(
             api="completions",
             fails_open=True,
             adds_time=False,
             parameters=transcript.parameters,
-            takes_tools=transcript.takes_tools,
+            takes_tools=transcript.takes_tools and recall is not None,  # else tools of its own may be meant
             tool_names=transcript.tool_names,
             has_instructions=bool(transcript.conversation.instructions),
             instruction_tokens=transcript.conversation.instruction_tokens,
@@ -112,7 +107,7 @@ class TurnRequest:
 
     @cached_property
     def kind(self) -> TurnKind:
-        return PERSON if self.transcript is None else TurnKind.of(self.transcript)
+        return PERSON if self.transcript is None else TurnKind.of(self.transcript, self.recall)
 
     def opening(self, *replies: MessageDraft) -> str | None:
         """Return by what a client's conversation without a session's name is known again, once these are said."""
@@ -139,106 +134,6 @@ class TurnRequest:
         parts = self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt
         parts += (*replaces, *attachments, *(() if self.caller.space is None else ("space", self.caller.space)))
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True)
-class RecallToolCall:
-    """Model's call of a recall tool, its arguments as far as they were understood, and what it got.
-
-    query: None when the words are not kept. excerpts: how many it was given. error: the sentence it was sent instead.
-    """
-
-    name: str
-    query: str | None = None
-    after: datetime | None = None
-    before: datetime | None = None
-    limit: int | None = None
-    excerpts: int = 0
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class WrittenFact:
-    """Fact that the model wrote in a turn.
-
-    text: what is known now or, forgotten, what was known; None when it is gone since. replaces: what a correction
-    replaced. undo: the call of the API that undoes it, None when there is none: a forgotten fact is told once.
-    """
-
-    action: str
-    fact_id: int
-    text: str | None = None
-    quote: str | None = None
-    replaces: str | None = None
-    undo: Mapping[str, Any] | None = None
-
-    @classmethod
-    def of(cls, action: str, fact: Fact, replaces: str | None, space: str | None) -> WrittenFact:
-        """Return a fact of a person or a space that is there, whose deletion undoes what was written."""
-        where = f"&space={quote(space, safe='')}" if space is not None else ""
-        undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true{where}"}
-        return cls(action, fact.id, fact.text, fact.quote, replaces, undo)
-
-
-@dataclass(frozen=True)
-class ShownText:
-    """Text of a document that a prompt showed. kind: `instruction`, or `type` of the conversation."""
-
-    item_id: int
-    version: int
-    kind: Literal["instruction", "type"]
-    name: str
-    text: str
-    of_tenant: bool
-
-    @classmethod
-    def of(cls, row: Any, kind: Literal["instruction", "type"], *, of_tenant: bool) -> ShownText:
-        text = row.value["text" if kind == "instruction" else "prompt"]
-        return cls(row.item_id, row.version, kind, row.key, str(text), of_tenant)
-
-
-@dataclass(frozen=True)
-class OtherMemory:
-    """Memory of another owner that a prompt showed: of a space or, without its name, of the person who acts in one."""
-
-    owner_id: int
-    space: str | None
-    facts: tuple[Fact, ...] = ()
-    excerpts: tuple[Excerpt, ...] = ()
-
-
-@dataclass(frozen=True)
-class MemoryReport:
-    """`memory` of a reply.
-
-    summary_version, state: the version stored when the turn began, and how it stood.
-    head_version: the version of the summary that the prompt showed (0: none).
-    profile, overview, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
-    tail_dropped: messages that did not fit CONTEXT_TOKENS.
-    calls: the model's own, of tools; their words are not stored. written: the facts that it wrote with them.
-    others: what was shown of other memories; the rest is that of the session and its owner.
-    """
-
-    summary_version: int = 0
-    head_version: int = 0
-    profile: ProfileBlock = ProfileBlock()
-    overview: OverviewBlock = OverviewBlock()
-    texts: tuple[ShownText, ...] = ()
-    type: str | None = None
-    state: str = "none"
-    facts: tuple[Fact, ...] = ()
-    recalled: RecallResult = RecallResult()
-    examples: tuple[Example, ...] = ()
-    tail_messages: int = 0
-    tail_dropped: int = 0
-    calls: tuple[RecallToolCall, ...] = ()
-    written: tuple[WrittenFact, ...] = ()
-    others: tuple[OtherMemory, ...] = ()
-
-    @property
-    def forgets(self) -> bool:
-        """Return whether the model forgot something, as the message asks."""
-        return any(one.action == "forget" for one in self.written)
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
-    reply_id, problem = fail_open(turn.request, store_reply, engine, turn, finished, prompt.choice)
+    reply_id, problem = fail_open(turn.request, store_reply, engine, turn, finished, prompt.context)
     if problem is not None:  # the client has its answer already
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)

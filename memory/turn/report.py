@@ -1,4 +1,4 @@
-"""Explanation of a turn: what its prompt showed of the memory, as it is stored and read again.
+"""Report of what a turn showed of the memory: `memory` of a reply, as it is stored and read again.
 
 Invariant: it is stored by ids, versions and scores alone, so what is erased later is gone from here too
 (test_explanation).
@@ -7,13 +7,14 @@ Invariant: it is stored by ids, versions and scores alone, so what is erased lat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import case, or_, select
 
-from memory.examples import shown
+from memory.examples import Example, shown
 from memory.knowledge.fact_writes import FACTS
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
@@ -21,7 +22,6 @@ from memory.recall.endings import read_gists
 from memory.recall.excerpts import truncate_message
 from memory.recall.recall import RecallResult
 from memory.sessions.messages import MESSAGES, QUOTABLE
-from memory.turn.request import MemoryReport, OtherMemory, RecallToolCall, ShownText, WrittenFact
 from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
@@ -32,6 +32,106 @@ _VERSIONS = (
     .join(ItemRow, ItemRow.id == ItemVersionRow.item_id)
     .join(OwnerRow, OwnerRow.id == ItemRow.owner_id)
 )
+
+
+@dataclass(frozen=True)
+class RecallToolCall:
+    """Model's call of a recall tool, its arguments as far as they were understood, and what it got.
+
+    query: None when the words are not kept. excerpts: how many it was given. error: the sentence it was sent instead.
+    """
+
+    name: str
+    query: str | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    limit: int | None = None
+    excerpts: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class WrittenFact:
+    """Fact that the model wrote in a turn.
+
+    text: what is known now or, forgotten, what was known; None when it is gone since. replaces: what a correction
+    replaced. undo: the call of the API that undoes it, None when there is none: a forgotten fact is told once.
+    """
+
+    action: str
+    fact_id: int
+    text: str | None = None
+    quote: str | None = None
+    replaces: str | None = None
+    undo: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, action: str, fact: Fact, replaces: str | None, space: str | None) -> WrittenFact:
+        """Return a fact of a person or a space that is there, whose deletion undoes what was written."""
+        where = f"&space={quote(space, safe='')}" if space is not None else ""
+        undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true{where}"}
+        return cls(action, fact.id, fact.text, fact.quote, replaces, undo)
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """Text of a document that a prompt showed. kind: `instruction`, or `type` of the conversation."""
+
+    item_id: int
+    version: int
+    kind: str
+    name: str
+    text: str
+    of_tenant: bool
+
+    @classmethod
+    def of(cls, row: Any, kind: str, *, of_tenant: bool) -> ShownText:
+        text = row.value["text" if kind == "instruction" else "prompt"]
+        return cls(row.item_id, row.version, kind, row.key, str(text), of_tenant)
+
+
+@dataclass(frozen=True)
+class OtherMemory:
+    """Memory of another owner that a prompt showed: of a space or, without its name, of the person who acts in one."""
+
+    owner_id: int
+    space: str | None
+    facts: tuple[Fact, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """`memory` of a reply.
+
+    summary_version, state: the version stored when the turn began, and how it stood.
+    head_version: the version of the summary that the prompt showed (0: none).
+    profile, overview, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
+    tail_dropped: messages that did not fit CONTEXT_TOKENS.
+    calls: the model's own, of tools; their words are not stored. written: the facts that it wrote with them.
+    others: what was shown of other memories; the rest is that of the session and its owner.
+    """
+
+    summary_version: int = 0
+    head_version: int = 0
+    profile: ProfileBlock = ProfileBlock()
+    overview: OverviewBlock = OverviewBlock()
+    texts: tuple[ShownText, ...] = ()
+    type: str | None = None
+    state: str = "none"
+    facts: tuple[Fact, ...] = ()
+    recalled: RecallResult = RecallResult()
+    examples: tuple[Example, ...] = ()
+    tail_messages: int = 0
+    tail_dropped: int = 0
+    calls: tuple[RecallToolCall, ...] = ()
+    written: tuple[WrittenFact, ...] = ()
+    others: tuple[OtherMemory, ...] = ()
+
+    @property
+    def forgets(self) -> bool:
+        """Return whether the model forgot something, as the message asks."""
+        return any(one.action == "forget" for one in self.written)
 
 
 def stored_report(report: MemoryReport) -> dict[str, Any]:
