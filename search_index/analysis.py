@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, pairwise
-from operator import itemgetter
 
 from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
@@ -96,7 +95,7 @@ class Analysis:
         self._english = language == "en"
         self._stop_words = stop_words or _listed(language)
         more = {code: frozenset(map(self.folded, words)) for code, words in idle_words}
-        self._others = [_listed(other) | more.get(other, frozenset()) for other in LANGUAGES if other != language]
+        self._others = {code: _listed(code) | more.get(code, frozenset()) for code in LANGUAGES if code != language}
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
         self._terms_of = cached(16_384)(self._analysed)
 
@@ -154,19 +153,28 @@ class Analysis:
         """Return the distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
 
+    def languages_of(self, text: str) -> list[str]:
+        """Return the languages that a text may be in: this one, unless it has more of others' function words.
+
+        One such word of another language may be a word of this one.
+        """
+        words = [word for written in _WRITTEN.findall(text) for word in self.folded(written).split("'")]
+        counts = {code: sum(word in listed for word in words) for code, listed in self._others.items()}
+        most, own = max(counts.values()), sum(word in self._stop_words for word in words)
+        if most < FOREIGN_WORDS or most <= own:
+            return [self.language]
+        return [code for code, count in counts.items() if count == most]
+
     def asked(self, text: str) -> str:
         """Return a query without the function words of its language, if it is in another one than the analysis.
 
-        Every message in that language has them, so they would find any.  One such word may be a word of this language.
+        Every message in that language has them, so they would find any.
         """
-        words = [word for written in _WRITTEN.findall(text) for word in self.folded(written).split("'")]
-        most, stop_words = max(
-            ((sum(word in other for word in words), other) for other in self._others), key=itemgetter(0)
-        )
-        if most < FOREIGN_WORDS or most <= sum(word in self._stop_words for word in words):
+        if (languages := self.languages_of(text)) == [self.language]:
             return text
+        function_words = frozenset[str]().union(*map(self._others.__getitem__, languages))
         return _WRITTEN.sub(
-            lambda word: "'".join(part for part in word[0].split("'") if self.folded(part) not in stop_words), text
+            lambda word: "'".join(part for part in word[0].split("'") if self.folded(part) not in function_words), text
         )
 
     def words(self, text: str) -> frozenset[str]:

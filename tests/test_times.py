@@ -62,6 +62,26 @@ PHRASES = """
     2023年5月12日 | 2023年5月12日 | 2023-05-12 | 2023-05-13
     ５月１２号 | ５月１２号 | 05-12 | 05-13
     最近三天 | 最近三天 | 11-17 | NOW
+    last summer | last summer | 06-01 | 09-01
+    in the winter | in the winter | 2025-12-01 | 03-01
+    over Christmas | over Christmas | 2025-12-24 | 2025-12-27
+    how did q1 2025 go | q1 2025 | 2025-01-01 | 2025-04-01
+    was war gestern abend los | gestern abend | 11-19T18 | 11-20T06
+    vor einer Woche | vor einer Woche | 11-10 | 11-17
+    vorletzte Woche | vorletzte Woche | 11-02 | 11-09
+    am 3. Mai 2025 | am 3. Mai 2025 | 2025-05-03 | 2025-05-04
+    Ende Oktober | Ende Oktober | 10-21 | 11-01
+    am Montag habe ich das gesagt | am Montag | 11-16 | 11-17
+    qu'est-ce que j'ai dit hier | hier | 11-19 | 11-20
+    le mois dernier | mois dernier | 10-01 | 11-01
+    il y a deux jours | il y a deux jours | 11-18 | 11-19
+    el lunes pasado | el lunes pasado | 11-16 | 11-17
+    hace tres días | hace tres días | 11-17 | 11-18
+    en marzo de 2025 | en marzo de 2025 | 2025-03-01 | 2025-04-01
+    tre giorni fa | tre giorni fa | 11-17 | 11-18
+    l'anno scorso | anno scorso | 2025-01-01 | 01-01
+    на прошлой неделе | на прошлой неделе | 11-09 | 11-16
+    два дня назад | два дня назад | 11-18 | 11-19
 """
 
 
@@ -99,6 +119,11 @@ FALSE_FRIENDS = """
     tonight; this evening; in 2027; on 25 December 2026; since tomorrow; before 2030; until today; by 12 May
     I will do it on Monday; let's meet on Friday; remind me on Friday; it is due on 12 May
     I'll be done before Christmas; I need it before Friday; the meeting is on Monday; a letter from April
+    this Christmas; fall is here; Weihnachtsgeschenke; was ist hier los; wir sind hier nicht allein; nächste Woche
+    jeden Montag; bis Freitag; morgen; am Montag muss ich zum Arzt; alle zwei Wochen; in drei Tagen; ab Mai
+    la semaine prochaine; tous les lundis; demain; en deux jours; la semana que viene; cada lunes; el lunes tengo que ir
+    ogni mese; domani; tra due giorni
+    каждый понедельник; завтра; на следующей неделе; через два дня
     明天; 下周; 下周一; 下个月; 明年5月; 每周一; 每年5月; 一周一次; 三天; 两个月; 五个月; 十年; 三年级; 去年轻人的地方
     晚上月亮很圆; 天气; 之前天气很好; 以前; 5月要去旅行; 周一要开会; 第三周三班; 2月30日; 13月
 """

@@ -49,9 +49,9 @@ class Times(_Data):
     """Names of times in a language; `memory.recall.times` is the grammar.
 
     In a phrase `<unit>` stands for a group of that name that matches the keys of the table `units`, and likewise
-    `<named>`, `<shift>`, `<count>`, `<month>`, `<weekday>`, `<part>`, `<day>` and `<year>`.  The group `ago` counts
-    back from now, and `past` counts until now.  Of two phrases that begin at the same place the one listed first
-    counts.
+    `<named>`, `<shift>`, `<count>`, `<month>`, `<weekday>`, `<part>`, `<period>`, `<day>` and `<year>`.  The group
+    `ago` counts back from now, and `past` counts until now.  Of two phrases that begin at the same place the one
+    listed first counts.
     """
 
     phrases: tuple[str, ...]
@@ -64,6 +64,7 @@ class Times(_Data):
     months: Numbers = {}
     parts: Ranges = {}  # of a month; early: (1, 10)
     days: Numbers = {}  # of a month, beside digits
+    periods: Ranges = {}  # of a year, as month and day; summer: (601, 831).  One that ends before it begins ends later
     weekdays: Numbers = {}  # Monday is 0
     capitalised: Words = frozenset()  # months and weekdays that are other words in small letters
     never_after: Pattern = ""  # words before a phrase that make it no time of the past: "every Monday", "next week"

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, Language, Times
+from memory.languages import LANGUAGES, Language, Times, analysis_in
 
 READ_CHARS = 2000  # of a text
 _BEFORE = 32  # characters before a name in which "since" or "every" may stand
@@ -41,7 +41,9 @@ def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
     """Return the ranges `text` speaks of, said at `now` (aware) by a person who lives in `zone`."""
     plain = text[:READ_CHARS].translate(_PLAIN)
     ranges: list[TimeRange] = []
-    for grammar in _GRAMMARS:
+    words, has_date = set(_WORD.findall(plain.lower())), _DATE.search(plain) is not None
+    grammars = [grammar for grammar in _GRAMMARS if grammar.may_read(words, has_date=has_date)]
+    for grammar in grammars:
         for start, end, span in grammar.read(plain, now, zone):
             apart = all(end <= other.start or other.end <= start for other in ranges)
             if apart and span.after < min(span.before, now):
@@ -173,6 +175,9 @@ _DIGITS = (
     r"(?P<day>[0-9]{1,2})[./-](?P<month>[0-9]{1,2})[./-](?P<year>(?:19|20)[0-9]{2})(?![.,:/%-]?[0-9])",
 )
 _SENTENCE = re.compile(r"[.!?;]\s|\n")
+_WORD = re.compile(r"\w+")
+_DATE = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])|[0-9][./-][0-9]")
+ENGLISH = "en"
 _UNDATED = frozenset(("shift", "year", "ago", "past", "named"))  # without any of these a phrase may be a plan
 Said = Mapping[str, str]
 """Matches of the groups of a phrase, in lower case, without the groups that took no part."""
@@ -184,23 +189,30 @@ class _Grammar:
     def __init__(self, language: Language, times: Times) -> None:
         self._times = times
         self._spaced = language.spaced
-        phrases = (*_DIGITS, *times.phrases) if language.spaced else times.phrases
+        self._code = language.code
+        phrases = (*_DIGITS, *times.phrases) if language.code == ENGLISH else times.phrases
         apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
         either = "|".join(self._numbered(at, phrase) for at, phrase in enumerate(phrases))
         self._name = _compiled(f"{apart}(?:{either}){end}")
         self._never_after = _compiled(rf"\b(?:{times.never_after})\W{{1,3}}\Z") if times.never_after else None
         self._verbs = _compiled(rf"\b(?:{times.verbs})\b" if language.spaced else times.verbs)
-        # Each phrase has a year in digits, a date in digits, or one of these words.
-        words = {*times.named, *times.units, *times.years, *times.months, *times.weekdays}
-        self._hint = _compiled(
-            rf"(?:19|20)[0-9]{{2}}(?![0-9])|[0-9][./-][0-9]|(?:{'|'.join(sorted(words)).lower()})s?(?![a-z])", 0
-        )
+        # Each phrase has a year in digits, a date in digits, or one of these words, of whose parts one tells it.
+        keys = {*times.named, *times.units, *times.years, *times.months, *times.weekdays, *times.periods}
+        words = {max(_WORD.findall(key.lower()), key=len) for key in keys}
+        self._hints = words | {f"{word}s" for word in words}
+
+    def may_read(self, words: Set[str], *, has_date: bool) -> bool:
+        """Return whether one of its phrases may stand in a text with these words, or with a date or year in digits."""
+        if not self._spaced:
+            return not all(map(str.isascii, words))
+        return has_date or not self._hints.isdisjoint(words)
 
     def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
         """Return the spans a text speaks of, and where their phrases stand in it."""
-        if text.isascii() and not (self._spaced and self._hint.search(text.lower())):
+        matches = list(self._name.finditer(text))
+        if matches and self._code != ENGLISH and not self._may_be_written_in(text):
             return
-        for match in self._name.finditer(text):
+        for match in matches:
             groups = _said(match)
             if self._never_after and self._never_after.search(text, max(match.start() - _BEFORE, 0), match.start()):
                 continue
@@ -212,6 +224,10 @@ class _Grammar:
                 continue
             if span:
                 yield *match.span(), span
+
+    def _may_be_written_in(self, text: str) -> bool:
+        """Return whether a text may be in this language: "hier" is yesterday in French, and here in German."""
+        return not {self._code, ENGLISH}.isdisjoint(analysis_in(ENGLISH).languages_of(text))
 
     def _lies_ahead(self, text: str, start: int, end: int) -> bool:
         """Return whether the last verb before the phrase, or else the first after it, speaks of the future."""
@@ -239,10 +255,14 @@ class _Grammar:
         if "year" in groups:
             year = groups["year"]
             return make(int(year) if year.isdigit() else calendar.today.year + times.years[year])
-        return calendar.yearly(make, over=shift < 0)
+        is_this = "shift" in groups and shift == 0
+        return make(calendar.today.year) if is_this else calendar.yearly(make, over=shift < 0)
 
     def _in_year(self, calendar: Calendar, groups: Said, year: int) -> Span:
         times = self._times
+        if "period" in groups:
+            start, end = (date(year, *divmod(day, 100)) for day in times.periods[groups["period"]])
+            return calendar.days(start, (end if start <= end else end.replace(year=year + 1)) + DAY)
         if "month" not in groups:
             return calendar.months(year, 1, 12)
         month = times.months.get(groups["month"]) or int(groups["month"])
@@ -267,6 +287,7 @@ class _Grammar:
             "month": _keys(times.months, times.capitalised),
             "weekday": _keys(times.weekdays, times.capitalised),
             "part": _keys(times.parts),
+            "period": _keys(times.periods),
             "year": "(?:19|20)[0-9]{2}(?![0-9])|" + _keys(times.years),
             "day": "0?[1-9]|[12][0-9]|3[01]|" + _keys(times.days),
         }
