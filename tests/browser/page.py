@@ -22,8 +22,13 @@ def box(page: Page) -> Locator:
     return page.get_by_role("textbox", name="Your message", exact=True)
 
 
+def log(page: Page) -> Locator:
+    return page.get_by_role("log", name="Messages")
+
+
 def send(page: Page, text: str) -> None:
-    """Write a message and send it: by Enter, or on a phone by the button."""
+    """Write a message in the chat that is shown, and send it: by Enter, or on a phone by the button."""
+    expect(log(page)).not_to_have_attribute("aria-busy", "true")  # else the messages there are come after this one
     box(page).fill(text)
     if page.evaluate("matchMedia('(pointer: fine)').matches"):
         box(page).press("Enter")
@@ -32,13 +37,16 @@ def send(page: Page, text: str) -> None:
 
 
 def messages(page: Page) -> Locator:
-    return page.get_by_role("log", name="Messages").get_by_role("article")
+    return log(page).get_by_role("article")
 
 
 def chat(page: Page, server: ModelServer, text: str, reply: str = "Noted.", shows: str = "") -> None:
     """A turn that ends well: the main model's reply, or what it `shows`, stands under the message."""
     server.main.queue(reply)
+    expect(log(page)).not_to_have_attribute("aria-busy", "true")
+    before = messages(page).count()
     send(page, text)
+    expect(messages(page)).to_have_count(before + 2)  # an earlier reply may be the same
     expect(messages(page).last).to_contain_text(shows or reply)
     expect(page.locator("article[aria-busy]")).to_have_count(0)
     expect(messages(page).last.locator(".deeds")).to_be_visible()

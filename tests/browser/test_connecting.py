@@ -59,7 +59,7 @@ def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str,
     watch_of(page).expect(r"asked elsewhere")  # as it should
     page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
     expect(page.get_by_role("main")).to_contain_text("It calls itself Pocket")
-    accessibility(page)
+    assert accessibility(page) == []
     page.get_by_label("Your API key").fill("recap_wrong")
     page.get_by_role("button", name="Connect").click()
     expect(page.get_by_role("alert")).to_contain_text("unknown or was revoked")

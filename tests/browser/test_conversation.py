@@ -139,9 +139,9 @@ def test_any_message_is_edited_and_its_versions_come_back(page: Page, live: Live
     chat(page, model_server, "I live in Lyon", "A fine city.")
     chat(page, model_server, "And I like tea", "Green, then.")
     deed(messages(page).first, "Edit")
-    assert page.evaluate("document.activeElement.selectionStart") > 0  # one goes on writing at the end
     words = page.get_by_role("textbox", name="Your message, changed")
     expect(words).to_be_focused()
+    assert page.evaluate("document.activeElement.selectionStart") > 0  # one goes on writing at the end
     words.fill("I live in Lille")
     model_server.main.queue("Lille it is.")
     words.press("Enter")
@@ -382,6 +382,14 @@ def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: S
     expect(dialog.get_by_role("button", name="Save")).to_be_visible()
 
 
+def attach(page: Page, *files: Path, to: str = "Attach images or text files") -> None:
+    """Choose files by the menu beside the message box; the next message waits for them."""
+    page.get_by_role("button", name="Add files", exact=True).click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("menuitem", name=to).click()
+    chooser.value.set_files(files)
+
+
 def test_images_and_text_files_go_along_with_a_message(
     page: Page, live: Live, model_server: ModelServer, tmp_path: Path
 ) -> None:
@@ -390,9 +398,7 @@ def test_images_and_text_files_go_along_with_a_message(
     picture = tmp_path / "quay.png"
     picture.write_bytes(base64.b64decode(PIXEL))
     page.goto("/")
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Attach images or text files").click()
-    chooser.value.set_files([notes, picture, tmp_path / "notes.txt"])
+    attach(page, notes, picture, notes)
     page.get_by_role("button", name="Remove notes.txt").first.click()
     expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(2)
     fits(page)
@@ -413,9 +419,7 @@ def test_another_reply_is_given_the_image_again(
 ) -> None:
     (tmp_path / "quay.png").write_bytes(base64.b64decode(PIXEL))
     page.goto("/")
-    with page.expect_file_chooser() as chooser:
-        page.get_by_role("button", name="Attach images or text files").click()
-    chooser.value.set_files(tmp_path / "quay.png")
+    attach(page, tmp_path / "quay.png")
     chat(page, model_server, "Where is this?", "In Porto.")
     model_server.main.queue("In Lisbon.")
     deed(messages(page).last, "Try again")

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.page import ME
+from tests.browser.page import ME, fits
 from tests.browser.test_importing import drag
-from tests.browser.windows import watch_of
+from tests.browser.windows import PHONE, watch_of
 from tests.http import good, read_all
 from tests.live import Live
 from tests.pdf import pdf
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("page", [PHONE.in_german], indirect=True, ids=str)
+def test_files_are_added_beside_the_message_box_and_the_panel_shows_them(
+    page: Page, live: Live, tmp_path: Path
+) -> None:
+    page.goto("/")
+    watch_of(page).expect("status of 422")
+    (tmp_path / "leer.txt").write_text(" ")
+    (tmp_path / "haus.md").write_text("# Hausbuch\n\nDer Kessel ist blau.")
+    page.get_by_role("button", name="Dateien hinzufügen").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("menuitem", name="Dokumente zu dem hinzufügen, was Recap weiß").click()
+    chooser.value.set_files([tmp_path / "leer.txt", tmp_path / "haus.md"])
+    panel = page.get_by_role("complementary", name="Gedächtnis")
+    expect(panel.get_by_role("listitem").filter(has_text="haus")).to_be_in_viewport()
+    expect(panel.get_by_role("alert")).to_have_text(re.compile("^leer.txt: In diesem Dokument ist kein Text."))
+    fits(page)
 
 
 def test_a_dropped_file_is_known_listed_and_deleted(page: Page, live: Live) -> None:

@@ -202,7 +202,8 @@ def test_imported_chats_are_summarised_only_on_request_which_can_be_cancelled_an
     expect(manage).to_contain_text("Writing summaries and facts: 11 chats left.")
     expect(manage.get_by_role("progressbar", name="Chats with a summary")).to_have_attribute("value", "1")
     fits(page)
-    manage.get_by_role("button", name="Cancel").click()
+    with page.expect_response(lambda it: it.request.method == "DELETE"):
+        manage.get_by_role("button", name="Cancel").click()
     may_answer.release(12)
     resume = manage.get_by_role("button", name="Resume")
     expect(resume).to_be_focused()

@@ -103,9 +103,26 @@ def test_code_has_its_language_colours_and_a_button_that_copies_it(page: Page, l
 
 
 def test_task_lists_and_aligned_tables(page: Page, live: Live) -> None:
-    talk(live.client, "lists", "Show me", FORMATTED)
+    talk(
+        live.client,
+        "lists",
+        "Show me",
+        FORMATTED,
+        "Which code?",
+        "4711.",
+        "In a list?",
+        "1. one\n2.\n   two\n3.\n\n-",
+        "مرحبا!",
+        "- שלום\n\nHello",
+    )
     page.goto("/#/lists")
-    reply = messages(page).last
+    reply, number, mixed, arabic, hebrew = (messages(page).nth(at) for at in (1, 3, 5, 6, 7))
+    expect(number.get_by_role("paragraph")).to_have_text("4711.")  # and no empty list
+    expect(mixed.get_by_role("listitem")).to_have_text(["one", "two", ""])
+    expect(mixed.get_by_role("paragraph").last).to_have_text("-")
+    for words in (arabic.locator(".body"), hebrew.get_by_role("list")):
+        expect(words).to_have_css("direction", "rtl")
+    expect(hebrew.get_by_role("paragraph")).to_have_css("direction", "ltr")
     expect(reply.get_by_role("checkbox")).to_have_count(2)
     expect(reply.get_by_role("checkbox", name="Done", exact=True)).to_be_checked()
     expect(reply.get_by_role("checkbox", name="Not done")).not_to_be_checked()

@@ -231,3 +231,10 @@ def test_two_tabs_on_one_chat_show_the_same(page: Page, live: Live, model_server
     deed(messages(page).first, "Erase")
     page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
     expect(messages(other)).to_have_count(3)
+    box(other).fill("Half a thought")
+    page.locator(".session:has([aria-current])").hover()
+    page.get_by_role("navigation", name="Chats").get_by_role("button", name=re.compile("^More about")).click()
+    page.get_by_role("menuitem", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(messages(other)).to_have_count(0)  # the chat is gone, and not what was typed in it
+    expect(box(other)).to_have_value("Half a thought")

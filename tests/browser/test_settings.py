@@ -99,7 +99,8 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     prompt = open_settings(page, "This chat").get_by_label("Instructions for this chat")
     expect(prompt).to_be_enabled()
     prompt.fill("You are a gardener.")
-    page.keyboard.press("Escape")  # without leaving the field first
+    with page.expect_response(lambda it: it.request.method == "PATCH"):
+        page.keyboard.press("Escape")  # without leaving the field first
     sent(page, "How much water?")
     assert head(model_server).startswith("You are a gardener.")
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] == "You are a gardener."

@@ -26,7 +26,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 TIME_ZONE = "Europe/Tallinn"  # not the server's UTC, so that a time shown in the wrong zone shows
-SECONDS_MAX = 10.0  # for anything to appear: a busy machine's, not what a visitor should wait
+SECONDS_MAX = 20.0  # for anything to appear: a busy machine's, not what a visitor should wait
 
 expect.set_options(timeout=SECONDS_MAX * 1000)
 

@@ -13,9 +13,10 @@ import { startPanels } from "./page/panels.js";
 import { on, shown } from "./page/state.js";
 import { text, textParts } from "./page/words.js";
 
-// What is seen first needs none of the dialogs.
-const openManage = async (tab) => (await import("./dialogs/manage.js")).openManage(tab);
-const openSettings = async () => (await import("./dialogs/settings.js")).openSettings();
+// What is seen first needs none of the dialogs.  One that can't be loaded is told above the message box.
+const unloaded = () => composer.complain(text("page.errors.network"));
+const openManage = (tab) => import("./dialogs/manage.js").then((dialog) => dialog.openManage(tab)).catch(unloaded);
+const openSettings = () => import("./dialogs/settings.js").then((dialog) => dialog.openSettings()).catch(unloaded);
 
 startSignIn();
 await api.learnWhose();

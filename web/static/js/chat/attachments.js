@@ -6,11 +6,12 @@ import { number, text } from "../page/words.js";
 export const FILES_MAX = 10; // of one message, as the server allows
 export const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,text/*,.md,.json,.csv,.py,.js,.toml,.yaml,.xml";
 
-/** Files of the browser as {name, size, url}; url: their data. */
+/** Files of the browser as {name, size, url}; url: their data.  Throws Error in words. */
 export function readFiles(list) {
   const read = (file) =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       const reader = new FileReader();
+      reader.onerror = () => reject(new Error(text("dialogs.import.wrong.unreadable", file)));
       reader.onload = () => resolve({ name: file.name || text("chat.attach.image"), size: file.size, url: reader.result });
       reader.readAsDataURL(file);
     });

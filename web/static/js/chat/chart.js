@@ -24,10 +24,9 @@ export class Strip extends Component {
     on("turn", ({ sessionId }) => sessionId === shown.sessionId && this.read());
   }
 
-  async load(isLast) {
+  async load() {
     const of = shown.temporary ? null : shown.sessionId;
-    const points = await pointsOf(of);
-    if (isLast()) this.setState({ points, of });
+    return { points: await pointsOf(of), of };
   }
 
   fold = (event, open) => {

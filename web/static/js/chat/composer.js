@@ -1,10 +1,10 @@
 // The box for writing messages.  Guarantee: typed text is never lost.  A draft survives a reload and a change of chat,
 // and is deleted only when the server has stored the message.
 import * as api from "../page/api.js";
-import { PHONE, isEnter } from "../page/dom.js";
+import { PHONE, chooseFiles, isEnter } from "../page/dom.js";
 import { Component, createRef, html } from "../page/html.js";
-import { Icon } from "../page/rows.js";
-import { shown, space, whose } from "../page/state.js";
+import { Menu } from "../page/menu.js";
+import { holder, shown, space, whose } from "../page/state.js";
 import { text, tooLong } from "../page/words.js";
 import { ACCEPTED, Chosen, FILES_MAX, readFiles } from "./attachments.js";
 import { ModelPicker } from "./model.js";
@@ -37,8 +37,8 @@ export let composer; // the page has one
 export class Composer extends Component {
   state = { problem: "" };
   box = createRef();
-  picker = createRef();
   files = []; // that go along with the next message
+  reading = Promise.resolve(); // until these are read
   place = null; // the name of the draft in the box; null until the page has opened a chat
 
   constructor(props) {
@@ -98,8 +98,12 @@ export class Composer extends Component {
     this.focus();
   }
 
-  /** Have these go along with the next message. */
-  attach = async (list) => this.keepFiles([...this.files, ...(await readFiles(list))]);
+  /** Have these go along with the next message, which waits for them. */
+  attach = (list) => {
+    const attached = this.reading.then(async () => this.keepFiles([...this.files, ...(await readFiles(list))]));
+    this.reading = attached.catch(({ message }) => this.complain(message));
+    return this.reading;
+  };
 
   keepFiles = (files) => {
     this.files = files.slice(0, FILES_MAX);
@@ -108,8 +112,9 @@ export class Composer extends Component {
 
   // -- what the person does
 
-  submit = (event) => {
+  submit = async (event) => {
     event.preventDefault();
+    await this.reading;
     const words = typed(this.box.current.value);
     if ((words || this.files.length) && !tooMuch(words)) this.props.send(words);
   };
@@ -121,9 +126,13 @@ export class Composer extends Component {
   };
 
   pick = async () => {
-    await this.attach(this.picker.current.files);
-    this.picker.current.value = ""; // so that the same file can be chosen again
+    await this.attach(await chooseFiles(ACCEPTED));
     this.focus();
+  };
+
+  learn = async () => {
+    const { addDocuments, KINDS } = await import("../memory/documents.js");
+    await addDocuments(await chooseFiles(KINDS));
   };
 
   paste = (event) => {
@@ -135,19 +144,18 @@ export class Composer extends Component {
 
   render({ turnMemory, ready }, { problem }) {
     const turn = liveTurn(shown.sessionId);
-    const attach = text("page.attach");
+    const adds = [[text("page.attach"), this.pick], holder.may.change && [text("page.add_documents"), this.learn]];
     return html`<form class="composer ${shown.temporary ? "temporary" : ""}" id="composer" noValidate onSubmit=${this.submit}>
         <div class="notice error" role="alert" hidden=${!problem}>${problem}</div>
         <${Chosen} files=${this.files} change=${this.keepFiles} />
         <div class="composer-box">
-          <button type="button" class="icon" aria-label=${attach} title=${attach} onClick=${() => this.picker.current.click()}><${Icon} name="attach" /></button>
-          <input type="file" multiple hidden accept=${ACCEPTED} ref=${this.picker} onChange=${this.pick} />
-          <textarea id="message-box" rows="1" placeholder=${text("page.message_hint")} aria-label=${text("page.your_message")} autocomplete="off"
+          <${Menu} icon="attach" label=${text("page.add_files")} items=${adds} />
+          <textarea id="message-box" rows="1" dir="auto" placeholder=${text("page.message_hint")} aria-label=${text("page.your_message")} autocomplete="off"
             ref=${this.box} onInput=${this.edited} onKeyDown=${this.keys} onPaste=${this.paste} />
           <button type="submit" class="primary" id="send" hidden=${Boolean(turn)}>${text("page.send")}</button>
           <button type="button" hidden=${!turn} disabled=${Boolean(turn?.stopping)} onClick=${() => turn.stop()}>${text("page.stop")}</button>
         </div>
-        <div class="composer-foot"><${MemorySwitch} turn=${turnMemory} />${ready && html`<${ModelPicker} />`}</div>
+        <div class="composer-foot">${ready && html`<${MemorySwitch} turn=${turnMemory} /><${ModelPicker} />`}</div>
       </form>`;
   }
 }

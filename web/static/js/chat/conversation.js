@@ -1,5 +1,6 @@
 // The middle panel: which chat is on display, and the turns that are taken in it.
 import * as api from "../page/api.js";
+import { askToErase } from "../memory/forget.js";
 import { announce, byId } from "../page/dom.js";
 import { html, render } from "../page/html.js";
 import { spoken } from "../page/markdown.js";
@@ -10,7 +11,6 @@ import { randomId, shortened, text } from "../page/words.js";
 import { filesOf, keepSent, wordsOf } from "./attachments.js";
 import { Strip } from "./chart.js";
 import { Composer, composer, draftOf, stored } from "./composer.js";
-import { askToErase } from "./erase.js";
 import { saveChat } from "./markdown_file.js";
 import { Messages } from "./messages.js";
 import { Related } from "./related.js";
@@ -46,7 +46,7 @@ const acts = {
 export function startConversation() {
   on("turn", turnEnded);
   on("begun", refresh);
-  on("sessions", (detail) => detail && (detail.erased ? leaveOut(detail) : refresh(detail)));
+  on("sessions", (detail) => detail && (detail.gone ? leave(detail.gone) : detail.erased ? leaveOut(detail) : refresh(detail)));
   on("summarised", renamed);
   on("facts", (found) => {
     facts = Map.groupBy(found, (fact) => fact.source_message_id);
@@ -168,6 +168,14 @@ async function renamed({ sessionId }) {
   if (mine?.sessionId !== sessionId) return;
   await mine.readSession().catch(() => null);
   if (mine === thread) draw();
+}
+
+/** Leave the chat on display if it was deleted.  What was typed for it stays in the box. */
+function leave(gone) {
+  if (!gone.includes(shown.sessionId)) return;
+  const words = draftOf(shown.sessionId);
+  newChat();
+  if (words) composer.write([draftOf("new"), words].filter(Boolean).join("\n"));
 }
 
 /** Show what has changed in the chat on display without this tab. */
@@ -306,7 +314,7 @@ function draw({ edit = editing } = {}) {
   const { temporary } = shown;
   const about = { thread, turn, part: waiting && partOf(waiting), failure, editing, facts, temporary, acts };
   const opens = (panel) => ({ type: "button", "data-open-panel": panel, "aria-expanded": "false", "aria-controls": panel });
-  const log = { id: "messages", tabindex: 0, role: "log", "aria-label": text("page.messages"), "aria-live": "off" };
+  const log = { id: "messages", tabindex: 0, role: "log", "aria-label": text("page.messages"), "aria-live": "off", "aria-busy": thread ? null : "true" };
   const panel = html`<header class="panel-head">
       <button class="icon only-narrow" aria-label=${text("page.open_chats")} ...${opens("sessions")}>☰</button>
       <h1 class="grow cut">${title || text("page.new_chat")}</h1>

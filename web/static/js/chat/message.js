@@ -1,15 +1,15 @@
 // One message: its text, its time, what Recap remembered of it, and what can be done with it.
+import { EditForm } from "../memory/edit_form.js";
 import * as api from "../page/api.js";
 import { codeBlock, colour, copyText } from "../page/code.js";
 import { PHONE, announce } from "../page/dom.js";
-import { Component, Filled, html } from "../page/html.js";
+import { Component, Filled, Trouble, html } from "../page/html.js";
 import { render, typeset } from "../page/markdown.js";
 import { Menu } from "../page/menu.js";
 import { Icon } from "../page/rows.js";
 import { emit, holder } from "../page/state.js";
 import { clock, modelName, moment, speaker, text, textParts } from "../page/words.js";
 import { Attached, cameWith, wordsOf } from "./attachments.js";
-import { Feedback } from "./feedback.js";
 import { Why } from "./why.js";
 
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
@@ -20,16 +20,13 @@ const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told unde
  * It is drawn anew only when one of these is another one: drawing has to be fast in long chats.
  */
 export class Message extends Component {
-  state = { explained: null, judged: null, copied: null }; // explained: the turn that is explained; judged: what was thought of it just now
+  state = { explained: false, judged: null, copied: null }; // judged: what was thought of it just now
 
   shouldComponentUpdate(props, state) {
     return state !== this.state || Object.keys(props).some((name) => props[name] !== this.props[name]);
   }
 
-  why = () => {
-    const { turn } = this.props;
-    this.setState(({ explained }) => ({ explained: explained === turn ? null : turn }));
-  };
+  why = () => this.setState(({ explained }) => ({ explained: !explained }));
 
   get thumbs() {
     return this.state.judged ?? this.props.message.thumbs;
@@ -66,7 +63,7 @@ export class Message extends Component {
     const { id, role, content, created_at: at, hidden_at: hidden } = message;
     const own = role === "user" || role === "assistant";
     const came = cameWith(message);
-    const explains = turn && explained === turn;
+    const explains = turn && explained;
     const [icons, others] = this.deeds;
     const pressed = { why: ["aria-expanded", explains], up: ["aria-pressed", this.thumbs === "up"], down: ["aria-pressed", this.thumbs === "down"] };
     const icon = ([name, act]) => {
@@ -89,8 +86,8 @@ export class Message extends Component {
         ${came.length > 0 && html`<${Attached} list=${came} />`}
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${hidden && html`<p class="remembered">${text("chat.message.hidden")}</p>`}
-        ${facts && html`<${Remembered} facts=${facts} />`}
-        ${turn?.message_id === id && html`<${Forgotten} written=${turn.memory?.written} />`}
+        <${Noted} how="remembered" facts=${facts || []} />
+        <${Noted} how="forgot" facts=${turn?.message_id === id ? forgotten(turn) : []} />
         <div class="meta">
           ${ENDS.includes(turn?.finish_reason) && html`<span class="badge warn">${text(`chat.message.ends.${turn.finish_reason}`)}</span>`}
           ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
@@ -122,51 +119,35 @@ function Versions({ ids, shown, show }) {
 /** Why no model reads a message any more; the server's words are in English. */
 const Refused = ({ reason }) => html`<div class="notice" role="note"><p>${text("chat.message.refused")} <span lang="en">${reason}</span></p></div>`;
 
-function Remembered({ facts }) {
-  const list = facts.map((fact) => html`<${NewFact} key=${fact.id} fact=${fact} />`);
-  return html`<p class="remembered">${textParts("chat.message.remembered", { facts: list })}</p>`;
+/** What the model forgot in a turn that this page has heard. */
+const forgotten = ({ memory }) => (memory?.written ?? []).filter(({ action, undo }) => action === "forget" && undo);
+
+const UNDO = {
+  remembered: ({ id }) => api.del(`/api/facts/${id}`, { restore: true }).catch(api.unlessGone), // what it corrected holds again
+  forgot: ({ undo: { path, body } }) => api.post(path, body),
+};
+
+/** The facts that a turn brought, or that the model forgot in it, each with a button that undoes that. */
+function Noted({ how, facts }) {
+  const list = facts.map((fact) => html`<${NotedFact} key=${fact.id ?? fact.fact_id} how=${how} fact=${fact} />`);
+  return list.length > 0 && html`<p class="remembered">${textParts(`chat.message.${how}`, { facts: list })}</p>`;
 }
 
-/** A fact with a button that forgets it; what it corrected holds again. */
-class NewFact extends Component {
+class NotedFact extends Component {
   undo = () =>
     this.attempt(async () => {
-      await api.del(`/api/facts/${this.props.fact.id}`, { restore: true }).catch(api.unlessGone);
-      announce(text("chat.message.forgotten"));
+      const { how, fact } = this.props;
+      await UNDO[how](fact);
+      this.setState({ undone: true });
+      announce(text(`chat.message.undone_${how}`));
       emit("memory");
     });
 
-  render({ fact }, { trouble }) {
-    const means = text("chat.message.undo_means", { fact: fact.text });
+  render({ how, fact }, { undone, busy, trouble }) {
+    const means = text(`chat.message.undo_${how}`, { fact: fact.text });
     return html`<span>
-        ${fact.text}${" "}
-        ${holder.may.change && html`<button class="link" aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
-        <span class="problem" role="alert">${trouble?.message}</span>
-      </span>`;
-  }
-}
-
-/** What the model forgot in a turn that this page has heard: told once, with a button that remembers it again. */
-function Forgotten({ written = [] }) {
-  const list = written.filter(({ action, undo }) => action === "forget" && undo).map((fact) => html`<${OldFact} key=${fact.fact_id} fact=${fact} />`);
-  return list.length > 0 && html`<p class="remembered">${textParts("chat.message.forgot", { facts: list })}</p>`;
-}
-
-class OldFact extends Component {
-  undo = () =>
-    this.attempt(async () => {
-      const { path, body } = this.props.fact.undo;
-      await api.post(path, body);
-      this.setState({ back: true });
-      announce(text("chat.message.again"));
-      emit("memory");
-    });
-
-  render({ fact }, { back, busy, trouble }) {
-    const means = text("chat.message.again_means", { fact: fact.text });
-    return html`<span>
-        ${back ? html`<del>${fact.text}</del>` : fact.text}${" "}
-        ${!back && html`<button class="link" disabled=${busy} aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
+        ${undone ? html`<del>${fact.text}</del>` : fact.text}${" "}
+        ${!undone && holder.may.change && html`<button class="link" disabled=${busy} aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
         <span class="problem" role="alert">${trouble?.message}</span>
       </span>`;
   }
@@ -183,7 +164,7 @@ export function Thought({ thought }) {
 /** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
 export function Body({ role, words }) {
   const reply = role === "assistant";
-  return html`<${Filled} class="body ${reply ? "md" : "typed"}" of=${words} make=${reply ? formatted : typed} />`;
+  return html`<${Filled} class="body ${reply ? "md" : "typed"}" dir=${reply ? null : "auto"} of=${words} make=${reply ? formatted : typed} />`;
 }
 
 function formatted(words) {
@@ -204,4 +185,33 @@ function typed(words) {
   });
   colour(fragment);
   return fragment;
+}
+
+const LEADS = { up: "examples", down: "instructions" }; // the part of memory that the thumbs change
+
+/** What a person thinks of a reply, and what comes of it.  It tells the server when it is first drawn; then it asks what would have been better. `thumbs`: up, down, or none, which takes them back. */
+class Feedback extends Component {
+  state = { said: false };
+  load = () => this.give("");
+
+  async give(words) {
+    const { turn, thumbs } = this.props;
+    const { session_id, message_id } = turn;
+    await api.post("/api/feedback", { session_id, message_id, thumbs, text: words });
+    this.setState({ said: Boolean(words) || thumbs !== "down", given: true });
+    emit("memory");
+  }
+
+  render({ thumbs }, { given, said, trouble }) {
+    return html`<div class="feedback" role="group" aria-label=${text("chat.feedback.label")}>
+        <${Trouble} ...${trouble} />
+        ${given && html`<p class="small" role="status">${text(`chat.feedback.${said ? thumbs : "asks"}`)}${" "}
+          ${LEADS[thumbs] && html`<button class="link" onClick=${() => emit("longterm", LEADS[thumbs])}>${text(`chat.feedback.to_${thumbs}`)}</button>`}
+        </p>`}
+        ${given && !said && html`<${EditForm} class="item-form" action=${text("page.send")} save=${({ words }) => this.give(words.trim())}
+          cancel=${() => this.setState({ said: true })}>
+          <textarea name="words" rows="2" aria-label=${text("chat.feedback.better")} placeholder=${text("chat.feedback.example")} />
+        <//>`}
+      </div>`;
+  }
 }

@@ -1,11 +1,14 @@
 // The messages of a chat as they are drawn, with the turn in progress below them, or what is left of one that failed.
-import { Edge } from "../page/edge.js";
-import { Trouble, html } from "../page/html.js";
+import { EditForm } from "../memory/edit_form.js";
+import { PHONE } from "../page/dom.js";
+import { Component, Filled, Trouble, html } from "../page/html.js";
+import { render } from "../page/markdown.js";
+import { Edge } from "../page/rows.js";
 import { dayKey, dayName, text } from "../page/words.js";
-import { Editor } from "./editor.js";
-import { Empty } from "./empty.js";
-import { Body, Message } from "./message.js";
-import { Writing } from "./writing.js";
+import { filesOf, wordsOf } from "./attachments.js";
+import { tooMuch, typed } from "./composer.js";
+import { Body, Message, Thought } from "./message.js";
+import { keepEnd } from "./scrolling.js";
 
 /**
  * `turn` is the one in progress, if any; `part` is what is known of a reply that broke off; `failure` is an error with
@@ -69,3 +72,75 @@ const Unstored = ({ role, words }) => html`
   <article class="message ${role}" aria-label=${role === "user" ? text("chat.message.you") : text("chat.message.broken_off")}>
     <${Body} role=${role} words=${words} />
   </article>`;
+
+const STEPS = ["talk", "watch", "back"];
+const TRIES = [text("chat.empty.tries.name"), text("chat.empty.tries.work"), text("chat.empty.tries.ask")];
+const step = (name) => html`<li><span><strong>${text(`chat.empty.steps.${name}`)}</strong> ${text(`chat.empty.how.${name}`)}</span></li>`;
+
+/** What a chat shows before its first message.  `write(text)` puts an example into the message box. */
+function Empty({ temporary, write }) {
+  const [title, ...parts] = temporary
+    ? ["chat.empty.temporary_title", html`<p>${text("chat.empty.temporary_how")}</p>`]
+    : [
+        "chat.empty.title",
+        html`<ol>${STEPS.map(step)}</ol>`,
+        html`<div class="tries">
+          ${TRIES.map((words) => html`<button onClick=${() => write(words)}>${words}</button>`)}
+        </div>`,
+      ];
+  return html`<section class="empty"><h2>${text(title)}</h2>${parts}</section>`;
+}
+
+/** The form to edit a message of the person. */
+function Editor({ message, send, leave }) {
+  const save = async ({ words }) => {
+    const changed = typed(words);
+    if (tooMuch(changed)) throw new Error(tooMuch(changed));
+    if (changed) send(message, changed);
+  };
+  return html`<article class="message user" aria-label=${text("chat.message.editing")}>
+      <${EditForm} class="edit" action=${text("page.send")} manyLines=${PHONE} save=${save} cancel=${leave}>
+        <textarea name="words" rows="4" defaultValue=${wordsOf(message)} aria-label=${text("chat.message.edited")} />
+        <p class="muted small">${text("chat.message.edit_means")} ${!filesOf(message) && text("chat.attach.not_again")}</p>
+      <//>
+    </article>`;
+}
+
+/** The reply in progress: its text so far, and what Recap is doing.  `turn` tells when it has changed, also `progress(turn)`.  Its text is drawn at most once a frame. */
+class Writing extends Component {
+  componentDidMount() {
+    const { turn, progress } = this.props;
+    turn.changed = () => {
+      progress(turn);
+      this.due ||= requestAnimationFrame(this.draw);
+    };
+    progress(turn);
+  }
+
+  draw = () => {
+    this.due = 0;
+    this.forceUpdate(keepEnd);
+  };
+
+  componentWillUnmount() {
+    this.props.turn.changed = () => {};
+    cancelAnimationFrame(this.due);
+  }
+
+  render({ turn }) {
+    const { reply, thought, heard, stopping } = turn;
+    return html`<article class="message assistant" aria-label=${text("chat.message.writing")} aria-busy="true">
+        ${thought && html`<${Thought} thought=${thought} />`} ${reply && html`<${Filled} class="body md" of=${reply} make=${render} />`}
+        <div class="body muted dots" hidden=${Boolean(reply) && heard && !stopping}>${doing(turn)}</div>
+      </article>`;
+  }
+}
+
+function doing({ lost, stopping, heard, reply, told: { memory } }) {
+  if (lost) return text("chat.message.lost");
+  if (stopping) return text("chat.message.stopping");
+  if (!heard) return reply ? text("chat.message.waiting_for_rest") : text("chat.message.waiting_for_reply");
+  if (!memory) return text("chat.message.looking_back");
+  const found = memory.excerpts.length;
+  return found ? text("chat.message.found", { count: found }) : text("chat.message.replying");
+}

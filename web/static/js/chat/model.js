@@ -22,7 +22,7 @@ export class ModelPicker extends Component {
     this.read();
   }
 
-  load = async () => this.setState(await api.get("/api/models")); // if it fails, the panels report that the server can't be reached
+  load = () => api.get("/api/models"); // if it fails, the panels report that the server can't be reached
 
   take(model) {
     chosen = model;

@@ -16,10 +16,7 @@ export class Others extends Component {
     on("person", () => this.state.open && this.read());
   }
 
-  async load(isLast) {
-    const { items } = await api.get("/api/sessions", { user_id: undefined, except_user_id: person(), limit: SHOWN });
-    if (isLast()) this.setState({ items });
-  }
+  load = () => api.get("/api/sessions", { user_id: undefined, except_user_id: person(), limit: SHOWN });
 
   toggle = ({ currentTarget: { open } }) => this.setState({ open }, open ? this.read : null);
 

@@ -16,11 +16,11 @@ export class Related extends Component {
   }
 
   /** Whether the chat is stored yet, and whether it can be read, the messages tell. */
-  async load(isLast) {
+  async load() {
     const of = shown.temporary ? null : shown.sessionId;
     if (of !== this.state.of) this.setState({ of, items: [], unfolded: false });
     const found = of && (await api.get(`${api.sessionPath(of)}/related`, { limit: LIMIT }).catch(() => null));
-    if (isLast()) this.setState({ items: found?.items ?? [] });
+    return { items: found?.items ?? [] };
   }
 
   unfold = ({ currentTarget: { open } }) => this.setState({ unfolded: open });

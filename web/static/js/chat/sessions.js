@@ -4,16 +4,14 @@
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce, byId } from "../page/dom.js";
-import { Edge } from "../page/edge.js";
 import { Component, Trouble, createRef, html, render } from "../page/html.js";
-import { Rows } from "../page/rows.js";
+import { Edge, Rows } from "../page/rows.js";
 import { emit, forgetChat, holder, on, shown, space, timezone, whose } from "../page/state.js";
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { readMemorySwitch } from "./composer.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
-import { Hit } from "./hit.js";
 import { Others } from "./others.js";
-import { SessionRow, named } from "./session_row.js";
+import { Hit, SessionRow, named } from "./session_row.js";
 import { Spaces } from "./spaces.js";
 
 const PAGE = 30;
@@ -69,13 +67,12 @@ class Sessions extends Component {
 
   // -- reading
 
-  /** Read the list, or what a search finds.  An answer to an earlier question is ignored. */
-  async load(isLast) {
+  /** Read the list, or what a search finds. */
+  load() {
     const q = this.search.current.value.trim();
-    const found = await (q ? this.find(q) : this.newest()).catch((error) => {
+    return (q ? this.find(q) : this.newest()).catch((error) => {
       if (q || !this.state.sessions.length) throw error; // else the list stays, which may be old
     });
-    if (isLast()) this.setState(found);
   }
 
   async newest() {
@@ -119,8 +116,8 @@ class Sessions extends Component {
   pin = (chat) => this.change([chat], { pinned: !chat.pinned });
   change = (chats, changes) => this.each(chats, (id) => api.patch(api.sessionPath(id), changes));
 
-  /** Call `deed(id)` for each of these sessions.  One that is gone meanwhile is left out. */
-  each(chats, deed) {
+  /** Call `deed(id)` for each of these sessions, and tell of it.  One that is gone meanwhile is left out. */
+  each(chats, deed, told = null) {
     return this.attempt(async () => {
       for (const { id } of chats) {
         await deed(id).catch(api.unlessGone);
@@ -128,7 +125,7 @@ class Sessions extends Component {
       }
       this.selectNone();
       announce(text("chat.sessions.done"));
-      emit("sessions");
+      emit("sessions", told);
     }, this.read);
   }
 
@@ -142,11 +139,11 @@ class Sessions extends Component {
     </ul>`;
     const what = chats.length === 1 ? text("chat.sessions.delete_one", { title: named(one), count: one.message_count }) : [names, text("chat.sessions.delete_many")];
     if (!(await confirmed(title, what, text("page.delete")))) return;
-    await this.each(chats, async (id) => {
+    const deed = async (id) => {
       await api.del(api.sessionPath(id));
       forgetChat(id);
-    });
-    if (chats.some(({ id }) => id === shown.sessionId)) newChat();
+    };
+    await this.each(chats, deed, { gone: chats.map(({ id }) => id) });
   };
 
   // -- what is shown

@@ -20,11 +20,10 @@ export class Spaces extends Component {
     this.read();
   }
 
-  async load(isLast) {
-    if (this.state.spaces.some(({ name }) => name === space()) || (this.known === space() && !space())) return this.forceUpdate();
+  async load() {
+    if (this.state.spaces.some(({ name }) => name === space()) || (this.known === space() && !space())) return {};
     this.known = space();
-    const spaces = await api.all("/api/spaces");
-    if (isLast()) this.setState({ spaces });
+    return { spaces: await api.all("/api/spaces") };
   }
 
   choose = ({ target }) => enter(target.value);
@@ -48,7 +47,7 @@ export class Spaces extends Component {
         </select>
         ${shown &&
         !isBound &&
-        html`<label class="small" title=${text("chat.spaces.with_me_means")}>
+        html`<label class="row small" title=${text("chat.spaces.with_me_means")}>
           <input type="checkbox" checked=${usesOwn()} onChange=${this.takeAlong} /> ${text("chat.spaces.with_me")}
         </label>`}
       </div>`;

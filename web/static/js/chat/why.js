@@ -23,7 +23,11 @@ export class Why extends Component {
     const path = `${api.sessionPath(turn.session_id)}/turns/${turn.message_id}`;
     const read = [turn.memory ? turn : api.get(path), nearest(turn, reply), marksOf(turn)];
     const [{ memory }, near, marks] = await Promise.all(read);
-    this.setState({ memory, near, marks }, this.show);
+    return { memory, near, marks };
+  }
+
+  componentDidUpdate(props, { memory }) {
+    if (memory !== this.state.memory) this.show();
   }
 
   render({ turn, jump }, { memory, near, marks, busy, trouble }) {

@@ -15,21 +15,19 @@ const COUNTED = ["sessions", "messages", "facts", "summaries", "turns", "items"]
 /** Shows the import.  There is one, which goes on while no dialog shows it. */
 export const importElement = document.createElement("div");
 const show = (content) => render(content, importElement);
-let running = false;
+let last = Promise.resolve(); // the import that goes on, after which another one begins
 
 /** Import files of the types that `partsOf` reads. */
-export async function importFiles(files) {
-  if (running || !files.length) return;
-  const name = [...files].map((file) => file.name).join(", ");
-  show(html`<p class="muted small dots">${text("dialogs.import.reading", { name })}</p>`);
-  await run(async () => send({ name, owner: space() ? { space: space() } : { user_id: person() }, parts: await partsOf(files), stored: 0, answers: [] }));
+export function importFiles(files) {
+  const owner = space() ? { space: space() } : { user_id: person() };
+  const name = files.map((file) => file.name).join(", ");
+  run(async () => {
+    show(html`<p class="muted small dots">${text("dialogs.import.reading", { name })}</p>`);
+    await send({ name, owner, parts: await partsOf(files), stored: 0, answers: [] });
+  });
 }
 
-async function run(deed) {
-  running = true;
-  await deed().catch(({ message }) => show(html`<${Trouble} message=${message} />`));
-  running = false;
-}
+const run = (deed) => (last = last.then(deed).catch(({ message }) => show(html`<${Trouble} message=${message} />`)));
 
 /** Send the parts that are left. */
 async function send(work) {

@@ -4,14 +4,13 @@
 // Guarantee: forgetting several facts affects only facts that are selected and visible, never those a filter hides.
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { Edge } from "../page/edge.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
 import { Overview } from "./overview.js";
-import { PersonData } from "./person_data.js";
-import { Tidy } from "./tidy.js";
+import { PersonData, Tidy } from "./person_data.js";
+import { Edge } from "../page/rows.js";
 import { emit, holder, on, whose } from "../page/state.js";
 import { Tabs } from "../page/tabs.js";
 import { text } from "../page/words.js";
@@ -63,12 +62,12 @@ class Facts extends Component {
 
   // -- reading
 
-  async load(isLast) {
+  async load() {
     opened = this;
     const { q, category, day } = this.state;
     const as_of = day && new Date(`${day}T23:59:59`).toISOString();
     const [facts, chats] = await Promise.all([api.all("/api/facts", { q: q.trim(), category, as_of }), api.all("/api/sessions")]);
-    if (isLast()) this.setState({ facts, titles: new Map(chats.map(({ id, title }) => [id, title])) });
+    return { facts, titles: new Map(chats.map(({ id, title }) => [id, title])) };
   }
 
   /** The facts that are shown. */

@@ -6,19 +6,19 @@ import { shown } from "../page/state.js";
 import { text } from "../page/words.js";
 
 export class MemorySwitch extends Component {
-  turn = ({ target: { checked: remember } }) =>
-    this.attempt(async () => {
-      shown.remembersPerson = remember;
-      await api.patch(api.personPath(), { remember }).catch((error) => {
-        shown.remembersPerson = !remember;
-        throw error;
-      });
+  turn = async ({ target: { checked: wanted } }) => {
+    this.setState({ wanted }); // elsewhere the page tells only what is stored
+    await this.attempt(async () => {
+      await api.patch(api.personPath(), { remember: wanted });
+      shown.remembersPerson = wanted;
       composer.forceUpdate();
     });
+    this.setState({ wanted: undefined });
+  };
 
-  render(_, { trouble }) {
+  render(_, { wanted = shown.remembersPerson, trouble }) {
     return html`<label class="choice">
-        <input type="checkbox" checked=${shown.remembersPerson} onChange=${this.turn} />
+        <input type="checkbox" checked=${wanted} onChange=${this.turn} />
         <span>
           <span class="choice-title">${text("dialogs.settings.memory")}</span>
           <span class="muted small">${text("dialogs.settings.memory_means")}</span>

@@ -27,14 +27,13 @@ export class Overview extends Component {
     this.gone = true;
   }
 
-  async load(isLast) {
+  async load() {
     const [facts, { model }] = await Promise.all([api.all("/api/facts"), api.get("/health/ready")]);
-    if (isLast()) this.setState({ facts, builtin: model?.builtin });
+    this.setState({ facts, builtin: model?.builtin }); // before what takes longer
     const then = DAYS.map((days) => new Date(Date.now() - days * 86_400_000).toISOString());
     const past = (await Promise.all(then.map((as_of) => api.all("/api/facts", { as_of })))).flat();
     const now = new Set(facts.map(({ id }) => id));
-    const ended = [...new Map(past.map((fact) => [fact.id, fact])).values()].filter(({ id }) => !now.has(id));
-    if (isLast()) this.setState({ ended });
+    return { ended: [...new Map(past.map((fact) => [fact.id, fact])).values()].filter(({ id }) => !now.has(id)) };
   }
 
   tell = () =>

@@ -1,13 +1,13 @@
-// All of a person's data: export it to a file, import it from a file, or erase it.
+// All of a person's data: export it to a file, import it from a file, erase it, or bring the facts in it together.
 //
 // Guarantee: data is erased only after the person has typed a word to confirm.  Then the page shows the receipt.
 import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
-import { saveFile } from "../page/dom.js";
+import { chooseFiles, saveFile } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { closePanel } from "../page/panels.js";
 import { emit, whose } from "../page/state.js";
-import { moment, number, text, textParts } from "../page/words.js";
+import { date, moment, number, text, textParts } from "../page/words.js";
 import { backlogElement, showBacklog } from "./backlog.js";
 import { importElement, importFiles } from "./import.js";
 
@@ -22,7 +22,6 @@ const label = (key) => text(`dialogs.person_data.labels.${key}`);
 /** `leave()` closes the dialog around it. */
 export class PersonData extends Component {
   work = createRef();
-  file = createRef();
   state = { note: "" };
 
   componentDidMount() {
@@ -64,23 +63,17 @@ export class PersonData extends Component {
     return "";
   });
 
-  chosen = ({ target }) => {
-    importFiles([...target.files]);
-    target.value = ""; // so that the same file can be chosen again
-  };
+  choose = async () => importFiles(await chooseFiles(".json,.jsonl,.md,.zip,application/json,application/zip"));
 
   render(_, { busy, note, trouble }) {
-    const accepted = text("dialogs.import.accepted");
-    const accept = ".json,.jsonl,.md,.zip,application/json,application/zip";
     const told = textParts("dialogs.person_data.whose", { user: html`<strong>${whose()}</strong>` });
     return html`<div class="person">
         <div class="row wrap">
           <p class="grow">${told}</p>
           <button onClick=${this.exportAs("json")}>${text("dialogs.person_data.export")}</button>
           <button onClick=${this.exportAs("markdown")}>${text("dialogs.person_data.export_to_read")}</button>
-          <button title=${accepted} onClick=${() => this.file.current.click()}>${text("dialogs.import.choose")}</button>
+          <button title=${text("dialogs.import.accepted")} onClick=${this.choose}>${text("dialogs.import.choose")}</button>
           <button class="danger" onClick=${this.eraseAll}>${text("dialogs.person_data.erase")}</button>
-          <input type="file" multiple hidden accept=${accept} ref=${this.file} onChange=${this.chosen} />
         </div>
         <p class="small ${busy && note ? "muted dots" : ""}" role="status">${note}</p>
         <${Trouble} ...${trouble} />
@@ -104,4 +97,38 @@ function showReceipt(receipt) {
       <button class="primary" autofocus onClick=${() => close()}>${text("dialogs.person_data.close_receipt")}</button>
     </div>`;
   return openDialog(text("dialogs.person_data.erased_title"), content);
+}
+
+const runsPath = () => `${api.personPath()}/consolidation`;
+
+/** Bringing facts together: those that say the same are merged, those that contradict each other or are over are closed; and undo. */
+export class Tidy extends Component {
+  state = { runs: [], note: "" };
+
+  async load() {
+    const { items: facts } = await api.get("/api/facts", { limit: 1 });
+    const { items: runs } = facts.length ? await api.get(runsPath()) : { items: [] }; // of somebody new there are none
+    return { runs };
+  }
+
+  consolidate = () => this.tidy("dialogs.overview.tidying", () => api.post(runsPath()));
+  undo = () => this.tidy("dialogs.overview.undone", () => api.post(`${runsPath()}/undo`));
+
+  tidy = (done, deed) =>
+    this.attempt(async () => {
+      await deed();
+      this.setState({ note: text(done) });
+      emit("memory");
+    });
+
+  render(_, { runs, note, busy, trouble }) {
+    const [last] = runs;
+    const about = text(last ? "dialogs.overview.last_run" : "dialogs.overview.no_run", { ...last, day: last ? date(last.at) : "" });
+    return html`<section class="part"><h3>${text("dialogs.overview.tidy")}</h3>
+        <${Trouble} ...${trouble} />
+        <p class="muted small" role="status">${note || about}</p>
+        <div class="row wrap"><button disabled=${busy} onClick=${this.consolidate}>${text("dialogs.overview.consolidate")}</button>
+        ${last && html`<button disabled=${busy} onClick=${this.undo}>${text("dialogs.overview.undo")}</button>`}</div>
+      </section>`;
+  }
 }

@@ -36,7 +36,8 @@ class Editor extends Component {
   async load() {
     const { items } = await api.get("/api/prompts");
     const saved = new Map(items.map((prompt) => [prompt.name, prompt]));
-    this.setState({ saved }, () => this.names.includes(this.state.name) || this.choose("summary"));
+    const { name } = this.state;
+    return { saved, name: saved.has(name) || drafts.has(name) ? name : "summary" };
   }
 
   get names() {

@@ -18,21 +18,20 @@ export class Server extends Component {
       api.all("/api/archives"),
       holder.may.tenant ? api.get("/api/retention") : null,
     ]);
-    this.setState({ jobs, archives, policy });
+    return { jobs, archives, policy };
   }
 
-  /** Do something, then say what `done` is, and read all of it again. */
-  act = (done, deed) =>
-    this.attempt(async () => {
+  /** Do something, and say that it is `done`. */
+  done = (done, deed) =>
+    this.perform(async () => {
       await deed();
       this.setState({ note: text(done) });
-      await this.load();
     });
 
-  retry = (job) => this.act("dialogs.server.retried", () => api.post(`/api/jobs/${job.id}/retry`));
+  retry = (job) => this.done("dialogs.server.retried", () => api.post(`/api/jobs/${job.id}/retry`));
 
   restore = (archive) =>
-    this.act("dialogs.server.restored", async () => {
+    this.done("dialogs.server.restored", async () => {
       await api.post(`${archivePath(archive)}/restore`);
       emit("sessions");
     });
@@ -40,7 +39,7 @@ export class Server extends Component {
   erase = async (archive) => {
     const means = text("dialogs.server.erase_means", { title: archive.title });
     if (!(await confirmed(text("dialogs.server.erase_title"), means, text("page.delete")))) return;
-    await this.act("dialogs.server.erased", () => api.del(archivePath(archive)));
+    await this.done("dialogs.server.erased", () => api.del(archivePath(archive)));
   };
 
   save = async (archive) => {
@@ -52,7 +51,7 @@ export class Server extends Component {
     event.preventDefault();
     const { days, sessions, archive } = Object.fromEntries(new FormData(event.target));
     const policy = { days: Number(days) || null, sessions: Number(sessions) || null, archive: Boolean(archive) };
-    this.act("dialogs.server.kept", () => api.put("/api/retention", policy));
+    this.done("dialogs.server.kept", () => api.put("/api/retention", policy));
   };
 
   render({ part: Part }, { jobs, archives, policy, note, trouble }) {

@@ -10,6 +10,7 @@ import { Component, Trouble, html } from "../page/html.js";
 import { MemorySwitch } from "./memory_switch.js";
 import { openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
+import { Server } from "./server.js";
 import { HERE, emit, holder, keep, person, shown, space, stored, whose } from "../page/state.js";
 import { SystemPrompt } from "./system_prompt.js";
 import { Tabs } from "../page/tabs.js";
@@ -22,8 +23,8 @@ const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 const KEYS = ["send", "new_line", "stop", "search", "new_chat", "panels", "lists", "facts"];
 
 export async function openSettings() {
-  const [ready, { Server }] = await Promise.all([readiness(), import("./server.js")]);
-  return openDialog(text("page.settings"), () => html`<${Settings} ready=${ready} server=${Server} />`);
+  const ready = await readiness();
+  return openDialog(text("page.settings"), () => html`<${Settings} ready=${ready} />`);
 }
 
 /** How the server is set, and which models answer; or the `error`, which the dialog shows. */
@@ -32,7 +33,7 @@ const readiness = () => api.get("/health/ready").catch((error) => ({ error }));
 class Settings extends Component {
   state = { tab: "you" };
 
-  render({ ready, server }, { tab }) {
+  render({ ready }, { tab }) {
     const recall = (mode) => keep("recall", mode === ready.recall ? "" : mode);
     const parts = {
       you: () => html`<${Part} name="name"><${Name} changed=${() => this.forceUpdate()} /><//>
@@ -46,7 +47,7 @@ class Settings extends Component {
         <${Part} name="keys"><${Keys} /><//>`,
       models: () => html`<${Part} name="models"><${Models} ready=${ready} /><//>
         <${Part} name="summaries"><${SummaryPrompt} usual=${ready.summary_prompt} /><//>`,
-      server: () => html`<${server} part=${Part} />`,
+      server: () => html`<${Server} part=${Part} />`,
     };
     const names = Object.keys(parts).filter((name) => name !== "server" || holder.may.change);
     return html`<${Tabs} label=${text("page.settings")} names=${names.map((name) => [name, text(`dialogs.settings.tabs.${name}`)])}
@@ -63,7 +64,7 @@ class ChatType extends Component {
   async load() {
     const { items: types } = await api.get("/api/conversation-types");
     const session = shown.temporary || !shown.sessionId ? null : await api.find(api.sessionPath(shown.sessionId));
-    this.setState({ types, session });
+    return { types, session };
   }
 
   choose = ({ target: { value } }) =>
@@ -155,7 +156,7 @@ class SummaryPrompt extends Component {
   state = { prompts: null }; // null: not loaded yet
 
   async load() {
-    this.setState({ prompts: await summaryPrompts() });
+    return { prompts: await summaryPrompts() };
   }
 
   choose = ({ target }) => {

@@ -21,7 +21,7 @@ export class SystemPrompt extends Component {
     const session = this.path && (await api.find(this.path));
     if (!session) this.path = null;
     this.kept = session ? (session.system_prompt ?? "") : shown.systemPrompt;
-    this.setState({ words: this.kept });
+    return { words: this.kept };
   }
 
   save = async () => {

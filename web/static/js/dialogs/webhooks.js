@@ -9,35 +9,27 @@ const PATH = "/api/webhooks";
 export class Webhooks extends Component {
   state = { items: [], secret: "" };
 
-  async load() {
-    const { items } = await api.get(PATH);
-    this.setState({ items });
-  }
-
-  act = (deed) =>
-    this.attempt(async () => {
-      this.setState({ secret: "", ...(await deed()) });
-      await this.load();
-    });
+  load = () => api.get(PATH);
+  change = (deed) => this.perform(async () => this.setState({ secret: "", ...(await deed()) }));
 
   add = (event) => {
     event.preventDefault();
     const form = event.target;
     const { url, words } = Object.fromEntries(new FormData(form));
-    this.act(async () => {
+    this.change(async () => {
       const { secret } = await api.post(PATH, { url: String(url).trim(), words: Boolean(words) });
       form.reset();
       return { secret };
     });
   };
 
-  turn = (hook, enabled) => this.act(() => api.patch(`${PATH}/${hook.id}`, { enabled }));
-  test = (hook) => this.act(() => api.post(`${PATH}/${hook.id}/test`));
+  turn = (hook, enabled) => this.change(() => api.patch(`${PATH}/${hook.id}`, { enabled }));
+  test = (hook) => this.change(() => api.post(`${PATH}/${hook.id}/test`));
 
   erase = async (hook) => {
     const means = text("dialogs.webhooks.delete_means", { url: hook.url });
     if (!(await confirmed(text("dialogs.webhooks.delete_title"), means, text("page.delete")))) return;
-    await this.act(() => api.del(`${PATH}/${hook.id}`));
+    await this.change(() => api.del(`${PATH}/${hook.id}`));
   };
 
   render(_, { items, secret, busy, trouble }) {

@@ -1,13 +1,13 @@
 // Documents: files that were added to what is known, and those that could not be read.
 import * as api from "../page/api.js";
-import { announce } from "../page/dom.js";
-import { Component, Trouble, createRef, html } from "../page/html.js";
+import { announce, chooseFiles } from "../page/dom.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";
 import { emit, holder } from "../page/state.js";
 import { date, text } from "../page/words.js";
 import { Item } from "./item.js";
 
-const KINDS = [".pdf", ".html", ".htm", ".txt", ".md", ".markdown"];
+export const KINDS = [".pdf", ".html", ".htm", ".txt", ".md", ".markdown"];
 const A_CHAT = /^(?:##\s*(?:user|assistant|you|chatgpt|claude)\b|\*\*(?:you|user|assistant|chatgpt|claude):?\*\*)/im;
 const LOOKED_AT = 20_000; // bytes of a Markdown file, which may be an exported chat
 let refused = []; // {name, message} of the last files
@@ -36,27 +36,21 @@ export async function addDocuments(files) {
 }
 
 export default class Documents extends Component {
-  chooser = createRef();
   state = { items: null }; // null: not loaded yet
 
   async load() {
     view = this;
-    this.setState({ items: await api.all("/api/documents") });
+    return { items: await api.all("/api/documents") };
   }
 
-  chosen = async ({ currentTarget: input }) => {
-    const files = [...input.files];
-    input.value = "";
-    await addDocuments(files);
-  };
+  add = async () => addDocuments(await chooseFiles(KINDS));
 
   render(_, { items, trouble }) {
     return html`<${Trouble} ...${trouble} />
       ${refused.map(({ name, message }) => html`<${Trouble} key=${name} message=${`${name}: ${message}`} />`)}
       ${items?.length === 0 && html`<p class="small">${text("memory.documents.none")}</p>`}
       <${Rows}><ul aria-label=${text("memory.longterm.titles.documents")}>${items?.map(this.row)}</ul><//>
-      <input type="file" hidden multiple accept=${KINDS.join()} ref=${this.chooser} onChange=${this.chosen} aria-label=${text("memory.documents.add")} />
-      ${holder.may.change && html`<button class="quiet" onClick=${() => this.chooser.current.click()}>${text("memory.documents.add")}</button>`}`;
+      ${holder.may.change && html`<button class="quiet" onClick=${this.add}>${text("memory.documents.add")}</button>`}`;
   }
 
   row = ({ id, title, uri, pages, updated_at: at }) => {

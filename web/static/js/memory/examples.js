@@ -9,7 +9,7 @@ export default class Examples extends Component {
   state = { items: null }; // null: not loaded yet
 
   async load() {
-    this.setState({ items: await api.all("/api/examples") });
+    return { items: await api.all("/api/examples") };
   }
 
   render(_, { items, trouble }) {

@@ -10,7 +10,7 @@ export class FactHistory extends Component {
 
   async load() {
     const { items } = await api.get(`/api/facts/${this.props.fact.id}/history`);
-    this.setState({ lines: told(items) });
+    return { lines: told(items) };
   }
 
   render(_, { lines, trouble }) {

@@ -1,7 +1,6 @@
-// Forgets facts, and on request erases the messages they came from, after a confirmation that tells the difference.
+// Forgets facts, and on request the messages they came from, after a confirmation that tells the difference; and erases one message permanently.
 import * as api from "../page/api.js";
-import { eraseMessage } from "../chat/erase.js";
-import { openDialog } from "../page/dialog.js";
+import { confirmed, openDialog } from "../page/dialog.js";
 import { announce } from "../page/dom.js";
 import { html } from "../page/html.js";
 import { emit } from "../page/state.js";
@@ -31,4 +30,21 @@ export async function forgetFacts(facts) {
   announce(text("memory.forgotten"));
   emit("memory");
   return true;
+}
+
+const STAYS = { user: text("chat.erase.user_stays"), assistant: text("chat.erase.assistant_stays") };
+
+/** Erase a message of a session.  Throws ApiError. */
+async function eraseMessage(sessionId, messageId) {
+  await api.del(`${api.sessionPath(sessionId)}/messages/${messageId}`).catch(api.unlessGone);
+  emit("sessions", { sessionId, erased: messageId });
+}
+
+/** Erase a message after a confirmation. */
+export async function askToErase({ id, session_id: sessionId, role }) {
+  const means = `${text("chat.erase.means")} ${STAYS[role] ?? ""}`;
+  if (!(await confirmed(text("chat.erase.title"), means, text("chat.message.erase")))) return;
+  await eraseMessage(sessionId, id);
+  announce(text("chat.erase.done"));
+  emit("memory");
 }

@@ -16,20 +16,14 @@ export default class Instructions extends Component {
 
   async load() {
     const { items } = await api.get("/api/instructions");
-    this.setState({ items: items.some(({ name }) => name === FIRST.name) ? items : [FIRST, ...items] });
+    return { items: items.some(({ name }) => name === FIRST.name) ? items : [FIRST, ...items] };
   }
 
-  changed = () => this.read();
-
-  decide = (name, accept) =>
-    this.attempt(async () => {
-      await api.post(`${pathOf(name)}/proposal`, { accept });
-      this.read();
-    });
+  decide = (name, accept) => this.perform(() => api.post(`${pathOf(name)}/proposal`, { accept }));
 
   compare = (name) => {
     const title = text("memory.instructions.versions", { name });
-    openVersions({ title, path: pathOf(name), parts: partsOf, changed: this.changed });
+    openVersions({ title, path: pathOf(name), parts: partsOf, changed: this.read });
   };
 
   render(_, { items, trouble }) {
@@ -51,7 +45,7 @@ export default class Instructions extends Component {
         ${shared
           ? html`<p class="typed">${words} <span class="badge">${text("memory.instructions.shared")}</span></p>`
           : html`<ul>
-                <${Item} manyLines line=${words} ...${{ means, editing, edit, save }} changed=${this.changed}>${!words && text("memory.instructions.none")}<//>
+                <${Item} manyLines line=${words} ...${{ means, editing, edit, save }} changed=${this.read}>${!words && text("memory.instructions.none")}<//>
               </ul>
             `}
         ${proposal && this.proposal(instruction)}

@@ -17,9 +17,9 @@ const named = (name) => (name === SELF ? text("memory.links.you") : name);
 export default class Links extends Component {
   state = { around: SELF, edges: null, current: null }; // current: the id of the link with focus or under the pointer
 
-  async load(isLast) {
-    const { items } = await api.get("/api/graph", { entity: this.state.around, depth: 2, limit: SHOWN });
-    if (isLast()) this.setState({ edges: items });
+  async load() {
+    const { items: edges } = await api.get("/api/graph", { entity: this.state.around, depth: 2, limit: SHOWN });
+    return { edges };
   }
 
   show = (around) => this.setState({ around, current: null }, this.read);

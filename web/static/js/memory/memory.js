@@ -5,11 +5,12 @@
 // model wrote some.
 import * as api from "../page/api.js";
 import { announce, byId } from "../page/dom.js";
-import { Edge } from "../page/edge.js";
 import { Trouble, createRef, html, render } from "../page/html.js";
 import { FactForm } from "./fact_form.js";
 import { FactList, ranked } from "./facts.js";
 import { LongTerm } from "./longterm.js";
+import { showPanel } from "../page/panels.js";
+import { Edge } from "../page/rows.js";
 import { emit, holder, on, shown } from "../page/state.js";
 import { Summary } from "./summary.js";
 import { Tabs } from "../page/tabs.js";
@@ -43,7 +44,10 @@ export function startMemory() {
   on("turn", turnEnded);
   on("memory", read);
   on("person", forgetPerson);
-  on("longterm", () => show({ tab: "you" }));
+  on("longterm", () => {
+    show({ tab: "you" });
+    showPanel("memory");
+  });
 }
 
 /** Draw the panel with these changes. */

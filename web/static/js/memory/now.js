@@ -18,21 +18,20 @@ export default class Now extends Component {
   path = `${api.personPath()}/overview`;
   state = { overview: NOTHING, form: null }; // form: the sentence that is edited, or "add"
 
-  async load(isLast) {
-    const overview = (await api.find(this.path)) ?? NOTHING;
-    if (isLast() && !this.gone) this.show(overview);
+  async load() {
+    return { overview: (await api.find(this.path)) ?? NOTHING };
+  }
+
+  /** Look again while it is being written. */
+  componentDidUpdate(props, { overview }) {
+    if (overview !== this.state.overview && this.state.overview.is_updating) this.timer = setTimeout(this.read, POLL);
   }
 
   componentWillUnmount() {
-    this.gone = true;
+    clearTimeout(this.timer);
   }
 
-  show(overview) {
-    this.setState({ overview });
-    if (overview.is_updating) setTimeout(() => this.gone || this.read(), POLL);
-  }
-
-  refresh = () => this.attempt(async () => this.show(await api.post(`${this.path}/refresh`)));
+  refresh = () => this.attempt(async () => this.setState({ overview: await api.post(`${this.path}/refresh`) }));
 
   put(sentences) {
     return api.put(this.path, { sentences, expected_version: this.state.overview.version }).catch((error) => {
@@ -42,8 +41,7 @@ export default class Now extends Component {
   }
 
   changed = (overview) => {
-    this.setState({ form: null });
-    this.show(overview);
+    this.setState({ overview, form: null });
     emit("memory");
   };
 

@@ -21,7 +21,7 @@ export default class Profile extends Component {
 
   async load() {
     const [profile, { schema }] = await Promise.all([api.find(this.path), api.get("/api/profile/schema", { kind: space() ? "space" : "user" })]);
-    this.setState({ profile: profile ?? NOTHING, fields: schema.properties ?? {} });
+    return { profile: profile ?? NOTHING, fields: schema.properties ?? {} };
   }
 
   patch(operation) {

@@ -7,26 +7,24 @@ import { emit, holder } from "../page/state.js";
 import { text } from "../page/words.js";
 import { CATEGORIES } from "./fact_form.js";
 
-const NONE = { version: 0, rules: { categories: [], topics: [], words: [], review: false }, in_force: { topics: [], words: [] } };
 const SHOWN_MAX = 20; // facts that a question names
 
 const lines = (words) => String(words).split("\n").map((line) => line.trim()).filter(Boolean);
 
 export default class Rules extends Component {
   form = createRef();
-  state = { stored: NONE, waiting: [] };
+  state = { stored: null, waiting: [] }; // stored: the rules; null: not loaded yet
 
-  async load(isLast) {
+  async load() {
     const [stored, waiting] = await Promise.all([api.get("/api/rules"), api.all("/api/facts", { state: "waiting" })]);
-    if (isLast()) this.setState({ stored, waiting });
+    return { stored, waiting };
   }
 
   decide = (decision, facts) =>
-    this.attempt(async () => {
+    this.perform(async () => {
       await api.post("/api/facts/review", { [decision]: facts.map((fact) => fact.id) });
       announce(text(`memory.rules.${decision}`, { count: facts.length }));
       emit("memory");
-      this.read();
     });
 
   save = (event) => {
@@ -74,6 +72,7 @@ export default class Rules extends Component {
   }
 
   render(_, { stored, waiting, busy, trouble }) {
+    if (!stored) return html`<${Trouble} ...${trouble} />`;
     const { rules, in_force: force, version } = stored;
     const shared = [...force.topics, ...force.words].filter((words) => !rules.topics.includes(words) && !rules.words.includes(words));
     return html`<${Trouble} ...${trouble} />

@@ -3,9 +3,8 @@ import * as api from "../page/api.js";
 import { confirmed, openDialog } from "../page/dialog.js";
 import { lineSteps } from "../page/diff.js";
 import { announce } from "../page/dom.js";
-import { Edge } from "../page/edge.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
-import { Choice, Rows } from "../page/rows.js";
+import { Choice, Edge, Rows } from "../page/rows.js";
 import { modelName, moment, text, when } from "../page/words.js";
 
 const SIGNS = { added: "+", removed: "−", changed: "~", kept: "" };
@@ -37,7 +36,7 @@ class Versions extends Component {
   /** Load the newest versions. */
   async load() {
     const page = await api.get(`${this.props.path}/versions`);
-    this.setState({ versions: page.items, cursor: page.next_cursor, chosen: page.items[0].version });
+    return { versions: page.items, cursor: page.next_cursor, chosen: page.items[0].version };
   }
 
   loadEarlier = async () => {
@@ -55,7 +54,7 @@ class Versions extends Component {
       const answer = await api.post(`${this.props.path}/rollback`, { version: chosen });
       this.setState({ used: answer.head_version });
       this.props.changed(answer);
-      await this.load();
+      await this.read();
       this.list.current.querySelector("button").focus();
       announce(text("memory.versions.restored", { version: chosen, newest: newest + 1 }));
     });

@@ -7,6 +7,14 @@ export function announce(text) {
   byId("announcer").textContent = text;
 }
 
+/** Have the person choose files of these kinds. */
+export const chooseFiles = (accept) =>
+  new Promise((resolve) => {
+    const input = Object.assign(document.createElement("input"), { type: "file", multiple: true, accept });
+    input.addEventListener("change", () => resolve([...input.files]));
+    input.click();
+  });
+
 /** Have the browser save a file. */
 export function saveFile(blob, name) {
   const address = URL.createObjectURL(blob);

@@ -14,12 +14,25 @@ export const html = htm.bind(h);
 
 /** A component that can do what may fail: `state.trouble` has the properties of Trouble after such an attempt. */
 export class Component extends PreactComponent {
-  /** @type {any} */ state = {};   /** What it needs, it may read in a method `load(isLast)`: when it is first drawn, and again by `read()`. */
+  /** @type {any} */ state = {};
+
+  /** What it needs, it may read in a method `load()`, which resolves to changes of its state: when it is first drawn, and again by `read()`. */
   componentDidMount() {
     if ("load" in this) this.read();
   }
 
-  read = () => this.attempt((isLast) => this["load"](isLast), this.read);
+  read = () =>
+    this.attempt(async (isLast) => {
+      const found = await this["load"]();
+      if (isLast()) this.setState(found);
+    }, this.read);
+
+  /** Do something that changes what is shown, and read that again. */
+  perform = (deed) =>
+    this.attempt(async () => {
+      await deed();
+      await this.read();
+    });
 
   /**
    * Do something, with `state.busy` meanwhile, and show if it fails.  Then `again()` tries again, if that is offered.

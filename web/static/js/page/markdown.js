@@ -12,6 +12,17 @@ markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false }); // do not turn "f
 
 const { rules } = markdown.renderer;
 
+// A number or a sign alone on its line, as the reply "4711.", is text and no empty list.
+markdown.block.ruler.before("list", "alone", (state, line, _, silent) => {
+  const content = state.getLines(line, line + 1, state.blkIndent, false).trim();
+  if (silent || !/^(?:\d{1,9}[.)]|[-+*])$/.test(content) || state.sCount[line + 1] > state.sCount[line]) return false;
+  state.push("paragraph_open", "p", 1);
+  Object.assign(state.push("inline", "", 0), { content, children: [] });
+  state.push("paragraph_close", "p", -1);
+  state.line = line + 1;
+  return true;
+});
+
 // Formulas: $$...$$ and \[...\] on lines of their own, $...$ and \(...\) within one.  A price is none: "$5 to $9".
 const FORMULA = /\$\$([^$]+?)\$\$|\\\[([^]+?)\\\]|\$(?=\S)([^$\n]*?[^\s\\$])\$(?!\d)|\\\((.+?)\\\)/y;
 
@@ -57,6 +68,7 @@ rules.th_open = rules.td_open = (tokens, index, options, env, renderer) => {
 /** Render `text` as a document fragment. */
 export function render(text) {
   const fragment = fragmentOf(markdown.render(text));
+  for (const block of fragment.children) block.dir = "auto"; // a block in Arabic or Hebrew runs from right to left
   for (const link of fragment.querySelectorAll("a[href]")) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";

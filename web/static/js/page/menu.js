@@ -1,4 +1,4 @@
-// A button "⋯" with a menu of what else can be done.  It opens in the top layer, so nothing moves.
+// A button with a menu, "⋯" for what else can be done.  It opens in the top layer, so nothing moves.
 import { Component, createRef, html } from "./html.js";
 import { Icon } from "./rows.js";
 import { randomId } from "./words.js";
@@ -14,7 +14,8 @@ export class Menu extends Component {
     if (!this.state.open) return;
     const at = this.button.current.getBoundingClientRect();
     const { style, offsetWidth: width, offsetHeight: height } = this.list.current;
-    style.left = `${Math.max(8, at.right - width)}px`;
+    const edge = this.button.current.closest(".panel")?.getBoundingClientRect().left ?? 0;
+    style.left = `${Math.max(edge + 8, at.right - width)}px`;
     style.top = `${at.bottom + height < innerHeight ? at.bottom : Math.max(8, at.top - height)}px`;
     this.list.current.querySelector("button").focus();
   };
@@ -35,11 +36,11 @@ export class Menu extends Component {
     all.at(to).focus();
   };
 
-  render({ items, label, ...rest }, { open }) {
+  render({ items, label, icon = "more" }, { open }) {
     const about = { "aria-label": label, title: label, "aria-haspopup": "menu", "aria-expanded": String(Boolean(open)) };
     const item = ([words, act]) => html`<button role="menuitem" tabindex="-1" onClick=${() => this.choose(act)}>${words}</button>`;
-    return html`<span class="menu" ...${rest}>
-        <button type="button" class="icon" popovertarget=${this.id} ref=${this.button} ...${about}><${Icon} name="more" /></button>
+    return html`<span class="menu">
+        <button type="button" class="icon" popovertarget=${this.id} ref=${this.button} ...${about}><${Icon} name=${icon} /></button>
         <div popover id=${this.id} role="menu" aria-label=${label} ref=${this.list}
           onToggle=${this.toggle} onKeyDown=${this.keys}>${open && items.filter(Boolean).map(item)}</div>
       </span>`;

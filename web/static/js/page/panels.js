@@ -29,6 +29,9 @@ function open(name) {
   byId(name).focus();
 }
 
+/** Slide a panel in where it does not show. */
+export const showPanel = (name) => byId(name).checkVisibility() || open(name);
+
 /** Close the open panel, if there is one, and show the conversation. */
 export function closePanel() {
   if (!opened) return;
@@ -50,6 +53,6 @@ function next(step) {
   const at = PANELS.findIndex((name) => byId(name).contains(document.activeElement));
   const name = PANELS[(Math.max(at, 0) + step + PANELS.length) % PANELS.length];
   closePanel();
-  if (byId(name).checkVisibility()) byId(name).focus();
-  else open(name);
+  showPanel(name);
+  byId(name).focus();
 }

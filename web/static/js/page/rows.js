@@ -1,6 +1,6 @@
 // Rows of lists.  All rows are one tab stop: the arrow keys, Home and End move between them, single keys act on the row
 // with focus, and Tab leads to its buttons.  The focus of a row that is gone goes to its neighbour.
-import { Component, createRef, html } from "./html.js";
+import { Component, Trouble, createRef, html } from "./html.js";
 import { holder } from "./state.js";
 import { randomId, shortened, text } from "./words.js";
 
@@ -93,4 +93,25 @@ export const Icon = ({ name }) => html`<svg class="icon-${name}" aria-hidden="tr
 export function RowButton({ name, of, ...rest }) {
   const label = text(`memory.row_${name}`, { row: shortened(of) });
   return holder.may.change && html`<button class="icon fact-${name}" title=${label} aria-label=${label} ...${rest}><${Icon} name=${name} /></button>`;
+}
+
+/** Where a list ends that is read, or drawn, bit by bit.  Calls `more()` when it comes near the view.  It does so once: give it a key that changes with what is next. */
+export class Edge extends Component {
+  place = createRef();
+
+  componentDidMount() {
+    const near = ([entry]) => entry.isIntersecting && !this.state.busy && this.more();
+    this.watch = new IntersectionObserver(near, /** @type {any} */ ({ scrollMargin: "400px" }));
+    this.watch.observe(this.place.current);
+  }
+
+  more = () => this.attempt(() => this.props.more(), this.more);
+
+  componentWillUnmount() {
+    this.watch.disconnect();
+  }
+
+  render({ children }, { trouble }) {
+    return html`<div class="edge" ref=${this.place}>${children}<${Trouble} ...${trouble} /></div>`;
+  }
 }

@@ -5,7 +5,7 @@
 //   begun      a message was stored, and its reply is being written (detail: {sessionId})
 //   turn       a turn succeeded or failed (detail: {sessionId, turn?}; without `turn` it was another tab's turn);
 //              the summary and facts may change from now on
-//   sessions   a session was renamed or erased, or its message `erased` (detail: {sessionId, erased?}, or null for all)
+//   sessions   a session was renamed, or its message `erased` (detail: {sessionId, erased?}), or some are `gone` (detail: {gone}); null for all
 //   summarised the mini model updated a summary, and perhaps the chat's title and the facts (detail: {sessionId})
 //   facts      the facts that apply to the chat on display were read (detail: the facts)
 //   memory     the person changed the summary or a fact, in any panel
