@@ -6,5 +6,5 @@ context   what else the prompt may show         others    memory of other owners
 prompt    the messages to send                  report    what was shown of the memory, as it is stored
 answer    the reply of the model                tools     how a model searches, and writes, by itself
 record    what is stored of the reply           turns     turns as rows
-memory_block  a prompt's memory, for an application's own model
+outcome   what is told and logged of its end    memory_block  a prompt's memory, for another model
 """

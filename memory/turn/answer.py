@@ -35,7 +35,7 @@ from memory.llm.passthrough import last_chunk, to_chunks
 from memory.ops import logs
 from memory.turn.client_answer import ClientAnswer
 from memory.turn.prompt import Prompt
-from memory.turn.report import RecallToolCall, WrittenFact
+from memory.turn.request import TurnEvent, TurnFinished, TurnRequest
 from models.owners import Usage
 from models.turns import CUT_OFF, INTERRUPTED
 
@@ -49,7 +49,6 @@ class Reply:
     """Reply of the model so far; complete when `read_reply` is exhausted.
 
     first_word_at: by `time.perf_counter`. usages: what each call took; `end` has the sum of all.
-    searches: the model's own calls of tools. written: the facts that it wrote with them.
     tool_calls: of a client's tools. last_chunk: a client's.
     token_rate: how many tokens the model counts for one of our estimate. failure: why the reply was cut off.
     substitute: the model that answers instead of the one that was asked.
@@ -58,8 +57,6 @@ class Reply:
     text: str = ""
     first_word_at: float | None = None
     usages: list[Usage] = field(default_factory=list)
-    searches: tuple[RecallToolCall, ...] = ()
-    written: tuple[WrittenFact, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     last_chunk: RawChunk | None = None
     token_rate: float = 1.0
@@ -87,8 +84,8 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
 
     Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
     """
-    request, tools = prompt.request, prompt.tools
-    answer = ClientAnswer(stream=request.stream) if tools is not None and request.client is not None else None
+    request, tools, client = prompt.request, prompt.tools, prompt.request.client
+    answer = ClientAnswer(stream=request.stream) if tools is not None and client is not None else None
     while True:
         request = tools.offer(request) if tools is not None else request
         start, reason = len(reply.text), ""
@@ -98,13 +95,13 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
         except Cancelled:
             reason = INTERRUPTED
         except ModelError as error:
-            if request.client is not None or not reply.has_words:
+            if client is not None or not reply.has_words:
                 raise
             log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
             error.message += " What it had said is kept."
             reason, reply.failure = CUT_OFF, error
         reply.end_call(model, request, reason, reply.text[start:])
-        if reason == INTERRUPTED and request.client is None and not reply.has_words:
+        if reason == INTERRUPTED and client is None and not reply.has_words:
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
         if not calls or tools is None:
             break
@@ -114,12 +111,24 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
         request = tools.search(request, reply.text[start:].strip(), own, reply.end.thoughts)
     reply.tool_calls = calls
     reply.end = replace(reply.end, usage=sum(reply.usages, Usage(0, 0)))
-    reply.searches, reply.written = (tools.reports, tools.written) if tools is not None else ((), ())
     if answer is not None and reason != INTERRUPTED:
         reply.end = replace(reply.end, reason=answer.reason(reply.end.reason, calls))
         yield from answer.end(reply.text, calls, reply.end)
-    elif reason == INTERRUPTED and request.client is not None:
-        yield from _interrupted_chunks(reply, request.client, stream=request.stream)
+    elif reason == INTERRUPTED and client is not None:
+        yield from _interrupted_chunks(reply, client, stream=request.stream)
+
+
+def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
+    """Yield the events of a turn that is over, for a retry."""
+    yield finished.started
+    client = request.kind.parameters
+    if client is None:
+        yield TextDelta(finished.reply)
+        return
+    reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
+    end = StreamEnd(reason, finished.model, finished.usage.spent)
+    id = finished.started.completion_id
+    yield from to_chunks([finished.reply], end, client, stream=request.stream, calls=finished.calls, id=id)
 
 
 def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: bool) -> Iterator[ReplyEvent]:

@@ -97,15 +97,13 @@ _TAKE_BACK = (
 
 
 class _Taken(NamedTuple):
-    """Session that was taken, its title, and the columns of the new message.
+    """Session that was taken, as `turn.session`, its title, and the columns of the new message.
 
-    request: without recall and to be forgotten, where the session or its person has turned the memory off.
-    repeated_id: its last message, if that has the words of this request and no reply.
+    turn: its request is without recall and to be forgotten, where the session or its person has turned the memory off.
+    repeated_id: the session's last message, if that has the words of this request and no reply.
     """
 
-    request: TurnRequest
-    session: SessionState
-    lease: Lease
+    turn: Turn
     repeated_id: int | None
     title: str
     message: Mapping[str, Any]
@@ -139,10 +137,10 @@ def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
             return turn
 
 
-def bypass(engine: Engine, request: TurnRequest, problem: str | None) -> Turn:
+def bypass(engine: Engine, request: TurnRequest) -> Turn:
     """Return the turn of a client's request that is answered without memory.  Raises LimitReached."""
     engine.budgets.check_caller(request.caller, request.session_id)
-    return Turn(request, session_id=request.session_id, problem=problem)
+    return Turn(request, session_id=request.session_id)
 
 
 @retry_on_conflict
@@ -208,25 +206,24 @@ def _go_on(
     keyed: TurnRow | None = None,
 ) -> Turn:
     """Store the message, or find it stored by a turn that broke off, in the session that was taken."""
-    request = taken.request
-    engine.budgets.check(tx, taken.session.owner_id)
+    turn, request = taken.turn, taken.turn.request
+    assert turn.session is not None
+    engine.budgets.check(tx, turn.session.owner_id)
     engine.budgets.check_acting(tx, request.caller)
     if request.summary_prompt is not None:  # a wrong name is told now, not in a job's log
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
     if request.transcript is not None:
-        turn, is_stored = _sync(tx, engine, taken, keyed, arrived_at), True  # it may have been sent before
+        turn = _sync(tx, engine, turn, keyed, arrived_at)
     else:
-        turn, is_stored = _store_message(tx, engine, taken, keyed)
+        turn = _store_message(tx, engine, taken, keyed)
     if turn.finished is not None:
         return turn
-    message = turn.new_messages[-1]
-    turn_id = turns.begin(tx, turn, message, engine.now(), keyed=keyed, is_stored=is_stored)
-    turn = replace(turn, session_id=taken.session.public_id, turn_id=turn_id)
+    turn = replace(turn, turn_id=turns.begin(tx, turn, engine.now(), keyed))
     if turn.session is not None and is_compaction_due(turn.session, engine.settings, turn.new_messages):
         compacted = compact(tx, turn.session, engine.settings, turn.new_messages)
         turn = replace(turn, session=compacted or turn.session)
-    size = message.tokens + attached_tokens(request)
+    size = turn.new_messages[-1].tokens + attached_tokens(request)
     if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, request):
         read_session(tx, engine, turn)  # raises TooLarge, and then all of this is rolled back
     return turn
@@ -264,7 +261,8 @@ def _take(
     session = SessionState._make([*columns, key])
     if not (request.remember and session.remember and is_remembered):
         request, values = forgotten(request), {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
-    return _Taken(request, session, Lease(SessionRow, row.id, token), repeated_id, title, values)
+    turn = Turn(request, session, session.public_id, lease=Lease(SessionRow, row.id, token))
+    return _Taken(turn, repeated_id, title, values)
 
 
 def forgotten(request: TurnRequest) -> TurnRequest:
@@ -289,11 +287,12 @@ def _find_session(
 # -- the message
 
 
-def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None) -> tuple[Turn, bool]:
-    """Return the turn with its message, and whether a turn that broke off had stored the message."""
-    request, session, lease, repeated_id, title, values = taken
+def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None) -> Turn:
+    """Return the turn with its message, which a turn that broke off may have stored."""
+    turn, repeated_id, title, values = taken
+    request, session = turn.request, turn.session
+    assert session is not None
     require_message_size(request.message, "message")
-    turn = Turn(request, session, lease=lease)
     if keyed is not None:
         message = find(tx, keyed.user_message_id)
         if message is None:
@@ -302,7 +301,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        return replace(turn, new_messages=(message,)), True
+        return replace(turn, new_messages=(message,))
     repeated = find(tx, repeated_id) if repeated_id is not None else None
     if repeated is not None and _attachments(repeated.extra) != _attachments(values["extra"]):
         repeated = None  # another image, with the same words
@@ -316,13 +315,13 @@ def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow
                     "again.",
                     param="replaces",
                 )
-            return _replace(tx, engine, turn, position, values), False
+            return _replace(tx, engine, turn, position, values)
     elif repeated is not None:
         size = values["tokens"]
         tx.execute(_TAKE_BACK, {"session": session.id, "size": size})
         session = session._replace(message_count=session.message_count - 1, tokens=session.tokens - size)
     if repeated is not None:
-        return replace(turn, session=session, new_messages=(repeated,)), True
+        return replace(turn, session=session, new_messages=(repeated,))
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     message_id = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
     if not title and not is_kept_out(values["extra"]):
@@ -330,7 +329,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
     named = {name: values[name] for name in Message._fields[3:]}
     message = Message(message_id, session.public_id, session.message_count, **named)
-    return replace(turn, new_messages=(message,), is_appended=True), False
+    return replace(turn, new_messages=(message,), is_appended=True)
 
 
 def _attachments(extra: Mapping[str, Any] | None) -> Any:
@@ -368,13 +367,12 @@ def _find_replaced(tx: Connection, session: SessionState, message_id: int) -> tu
     return row.position, row.branch
 
 
-def _sync(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None, arrived_at: datetime) -> Turn:
+def _sync(tx: Connection, engine: Engine, turn: Turn, keyed: TurnRow | None, arrived_at: datetime) -> Turn:
     """Return the turn on the messages to answer, once the session has the messages of the transcript."""
-    request, transcript = taken.request, taken.request.transcript
-    turn = Turn(request, taken.session, lease=taken.lease)
-    assert transcript is not None
+    session, transcript = turn.session, turn.request.transcript
+    assert session is not None and transcript is not None
     with engine.database.orm(tx) as rows:
-        row = rows.get_one(SessionRow, taken.session.id)
+        row = rows.get_one(SessionRow, session.id)
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
         if resumed is not None and transcript.is_declared_retry and resumed.finish_reason not in (None, INTERRUPTED):
             row.lease_token = row.lease_until = None
@@ -389,7 +387,7 @@ def _sync(tx: Connection, engine: Engine, taken: _Taken, keyed: TurnRow | None, 
         new = tuple(until[first:])
         continued = turns.find_started(rows, new[0]) if len(new) > 1 else None
         state = SessionState.of(row)
-    return replace(turn, session=state, new_messages=new, sent=sent, continued_turn=continued)
+    return replace(turn, session=state, new_messages=new, as_sent=sent, continued_turn=continued)
 
 
 def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:

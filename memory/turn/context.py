@@ -168,7 +168,7 @@ def attached_tokens(request: TurnRequest) -> int:
 
 def _size(message: Message, turn: Turn) -> int:
     """Return the tokens of a message in the prompt."""
-    if message.id in turn.sent:
+    if message.id in turn.as_sent:
         return message.tokens + ATTACHMENT_TOKENS * len((message.extra or {}).get("attachments", ()))
     if message.name or message.role not in ("user", "assistant"):
         return tokens.estimate_message(to_prompt_message(message)[1])

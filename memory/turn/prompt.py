@@ -70,62 +70,63 @@ class Prompt:
 
 
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
-    """Return the prompt of a turn.  It shows as many of the facts, excerpts and examples as fit, in this order."""
-    prefix, settings, found, request = context.prefix, context.settings, context.report, turn.request
-    kind, question = request.kind, turn.new_messages[0].content
-    now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    problem = "summary_failed" if kind.fails_open and prefix.is_failing else None
-    if problem and found.tail_dropped:  # no summary holds the messages that were dropped
+    """Return the prompt of a turn."""
+    request, report = turn.request, context.report
+    problem = "summary_failed" if request.kind.fails_open and context.prefix.is_failing else None
+    if problem and report.tail_dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
-    most = request.block_tokens
+    now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
+    quoted, report = _quote(engine, turn, context, now)
+    model_request = ModelRequest(
+        _messages(turn, context, quoted),
+        stream=request.stream,
+        client=request.kind.parameters,
+        cancel=request.cancel,
+        cache_key=turn.session_id,
+    )
+    tools = RecallTools(engine, turn, context) if report.recalled.kind == MODEL_SEARCHES else None
+    size = context.tokens + tokens.estimate(quoted)
+    return Prompt(model_request, report, now, size, context, quoted, problem, tools)
+
+
+def _quote(engine: Engine, turn: Turn, context: Context, now: datetime) -> tuple[str, MemoryReport]:
+    """Return the block before the new message, and the report of what it shows.
+
+    As many of the facts, excerpts and examples as fit are shown, in this order.
+    """
+    prefix, settings, found, kind = context.prefix, context.settings, context.report, turn.request.kind
+    most = turn.request.block_tokens
     room = most - tokens.estimate(prefix.text) if most else settings.context_tokens - context.tokens
     room -= FRAME_TOKENS
     fact_lines, room = tokens.fit_budget(room, map(fact_line, found.facts))
-    blocks, room = fit_excerpts(room, found.recalled.excerpts, settings.public_url)
+    chats, room = fit_excerpts(room, found.recalled.excerpts, settings.public_url)
     other_blocks, others, room = quote_others(found.others, room)
-    room = min(room, settings.example_tokens)
     answers = {example: example_lines(example.lines()) for example in found.examples}
+    room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
-    examples, _ = tokens.fit_budget(room, [answers[example] for example in fitting])
-    facts, excerpts = found.facts[: len(fact_lines)], found.recalled.excerpts[: len(blocks)]
+    example_texts, _ = tokens.fit_budget(room, [answers[example] for example in fitting])
+    facts, excerpts = found.facts[: len(fact_lines)], found.recalled.excerpts[: len(chats)]
+    examples = fitting[: len(example_texts)]
+
     is_missing = found.recalled.kind == MISSING and kind.adds_time
-    note = NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""
-    if any("<document title=" in text for text in (*blocks, *other_blocks)):  # in what is quoted, "<" is escaped
-        note = "\n".join(filter(None, (note, DOCUMENTS)))
-    shown = fitting[: len(examples)]
-    manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in shown) else EXAMPLES
-    lines = [note, *blocks, block("facts", fact_lines), *other_blocks]
-    lines.append(block("examples", [manner, *examples]) if examples else "")
-    lines = list(filter(None, lines))
+    notes = [NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""]
+    if any("<document title=" in text for text in (*chats, *other_blocks)):  # in what is quoted, "<" is escaped
+        notes.append(DOCUMENTS)
+    manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
+    example_block = block("examples", [manner, *example_texts]) if examples else ""
+    lines = list(filter(None, [*notes, *chats, block("facts", fact_lines), *other_blocks, example_block]))
     quoted = ""
     if lines or kind.adds_time:
         warning = () if prefix.is_explained or not lines else (QUOTED,)
         quoted = "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *warning, *lines, "</memory>"])
+    question = turn.new_messages[0].content
     scored = engine.facts.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
-    report = replace(
+    return quoted, replace(
         found,
         facts=(*scored, *facts),
         recalled=replace(found.recalled, excerpts=excerpts),
-        examples=tuple(shown),
+        examples=tuple(examples),
         others=others,
-    )
-    model_request = ModelRequest(
-        _messages(turn, context, quoted),
-        stream=request.stream,
-        client=kind.parameters,
-        cancel=request.cancel,
-        cache_key=turn.session_id,
-    )
-    tools = RecallTools(engine, turn, context) if found.recalled.kind == MODEL_SEARCHES else None
-    return Prompt(
-        model_request,
-        report,
-        now,
-        context.tokens + tokens.estimate(quoted),
-        context,
-        quoted,
-        problem,
-        tools,
     )
 
 
@@ -142,7 +143,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
         report = replace(
             report, summary_version=known.summary_version, state=known.state, tail_dropped=known.tail_dropped
         )
-    left_out = [message for message_id, message in turn.sent.items() if message_id in unshown]
+    left_out = [message for message_id, message in turn.as_sent.items() if message_id in unshown]
     model_request = ModelRequest(
         unmodified(conversation, left_out),
         stream=request.stream,
@@ -159,17 +160,16 @@ def _messages(turn: Turn, context: Context, quoted: str) -> tuple[ChatMessage, .
     own messages stay as they are.
     """
     prefix, question = context.prefix.text, turn.new_messages[0]
-    if turn.request.transcript is not None:
-        stored = (*context.recent, *turn.new_messages)
-        conversation = turn.request.transcript.conversation
-        messages: Sequence[ChatMessage] = client_messages(conversation, turn.sent, prefix, stored, question, quoted)
+    transcript = turn.request.transcript
+    if transcript is not None:
+        stored, conversation = (*context.recent, *turn.new_messages), transcript.conversation
+        messages: Sequence[ChatMessage] = client_messages(conversation, turn.as_sent, prefix, stored, question, quoted)
     else:
         recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
         messages = [ChatMessage("system", prefix), *recent, _newest(turn, quoted)]
-    own = turn.request.kind.parameters is None
     out: list[ChatMessage] = []
     for message in messages:
-        if out and out[-1].role == message.role and out[-1].raw is None and (own or message.raw is None):
+        if out and out[-1].role == message.role and out[-1].raw is None and (transcript is None or message.raw is None):
             out[-1] = extended(message, before=out[-1].content)
         else:
             out.append(message)

@@ -164,16 +164,3 @@ def _clear_refusals(tx: Connection, engine: Engine, session: SessionState, answe
             follow_shown(rows, row, positions, since, engine.settings, engine.now())
         rows.flush()
         return SessionState.of(row)
-
-
-def advice(turn: Turn, session_id: str | None) -> str:
-    """Return what the caller can do about a message that was marked."""
-    if turn.request.kind.fails_open:
-        return (
-            " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it in "
-            "other words, or remove it."
-        )
-    return (
-        f" Your message is kept in session {session_id}, and left out of later prompts: the conversation goes on "
-        f"without it. Replace it (`replaces`: {turn.new_messages[-1].id}), or erase it."
-    )

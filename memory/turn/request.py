@@ -33,6 +33,8 @@ class TurnKind:
     `tool_names` that the client's own have.
     has_instructions: they take the place of a system prompt. instruction_tokens: theirs; None: ours count.
     own_prompt: Recap's own system prompt stands where nobody has set another.
+    kept, refused: what the error of a failed turn adds: that the message is kept, and what to do about one that a model
+    server refused.
     """
 
     api: str = "chat"
@@ -44,6 +46,11 @@ class TurnKind:
     has_instructions: bool = False
     instruction_tokens: int | None = None
     own_prompt: bool = True
+    kept: str = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
+    refused: str = (
+        " Your message is kept in session {}, and left out of later prompts: the conversation goes on without it. "
+        "Replace it (`replaces`: {}), or erase it."
+    )
 
     @classmethod
     def of(cls, transcript: TranscriptRequest, recall: str | None) -> TurnKind:
@@ -57,6 +64,11 @@ class TurnKind:
             has_instructions=bool(transcript.conversation.instructions),
             instruction_tokens=transcript.conversation.instruction_tokens,
             own_prompt=False,
+            kept="",
+            refused=(
+                " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it "
+                "in other words, or remove it."
+            ),
         )
 
 
@@ -125,10 +137,12 @@ class TurnRequest:
         return MessageDraft("user", self.message, name)
 
     @property
-    def fingerprint(self) -> str:
-        """Return the hash that two requests with one Idempotency-Key have in common when they are the same."""
+    def fingerprint(self) -> str | None:
+        """Return the hash that the same request has when it is sent again; None for one that is not known again."""
         if self.transcript is not None:
             return self.transcript.fingerprint
+        if self.idempotency_key is None:
+            return None
         replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
         attachments = self.sent.key.attachments if self.sent is not None else ()
         parts = self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt
@@ -143,10 +157,10 @@ class Turn:
     session: None where memory takes no part. session_id: None where the caller has no session.
     new_messages: the message to answer; in a client's conversation followed by calls of tools and their results.
     history: the earlier messages of a temporary turn, which are not stored.
-    sent: messages as the client sent them, by their ids. continued_turn: the turn that calls of tools go on from.
+    as_sent: messages as the client sent them, by their ids. continued_turn: the turn that calls of tools go on from.
     lease, turn_id: of the session and of the turn's row; a turn that stores nothing has neither.
     is_appended: this turn stored its message, at the end of the session. is_new_session: and its session.
-    problem: why a client's request goes on without memory. finished: the end that this request has come to before.
+    finished: the end that this request has come to before.
     """
 
     request: TurnRequest
@@ -154,13 +168,12 @@ class Turn:
     session_id: str | None = None
     new_messages: tuple[Message, ...] = ()
     history: tuple[Message, ...] = ()
-    sent: Mapping[int, TranscriptMessage] = field(default_factory=dict)
+    as_sent: Mapping[int, TranscriptMessage] = field(default_factory=dict)
     continued_turn: TurnStarted | None = None
     lease: Lease | None = None
     turn_id: int | None = None
     is_appended: bool = False
     is_new_session: bool = False
-    problem: str | None = None
     finished: TurnFinished | None = None
 
 
@@ -221,7 +234,6 @@ class TurnFinished:
     finish_reason: str
     model: str
     usage: TurnUsage
-    replayed: bool = False
     calls: tuple[ToolCall, ...] = ()
     failure: ModelError | None = None
 

@@ -168,22 +168,20 @@ def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     return turn
 
 
-def begin(
-    tx: Connection, turn: Turn, message: Message, now: datetime, *, keyed: TurnRow | None, is_stored: bool
-) -> int:
-    """Store that `message` is being answered, and return the turn's id.
+def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> int:
+    """Store that the turn's last message is being answered, and return the turn's id.
 
-    is_stored: the message may have a turn that broke off, which is taken up.
+    A message that was stored before may have a turn that broke off, which is taken up.
     keyed: the turn that the Idempotency-Key of the request began; the key belongs to the new turn from now on.
     """
-    request, session = turn.request, turn.session
+    request, session, message = turn.request, turn.session, turn.new_messages[-1]
     assert session is not None and turn.lease is not None
     values: dict[str, Any] = {"started_at": now, "lease_token": turn.lease.token, "so_far": None}
     if request.idempotency_key is not None:
         values["idempotency_key"] = request.idempotency_key
-    if request.idempotency_key is not None or request.transcript is not None:  # by which the same one is known
-        values["fingerprint"] = request.fingerprint
-    turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if is_stored else None
+    if (fingerprint := request.fingerprint) is not None:
+        values["fingerprint"] = fingerprint
+    turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if not turn.is_appended else None
     if keyed is not None and keyed.id != turn_id:  # its message was replaced by the same words again
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
     if turn_id is not None:
@@ -248,6 +246,5 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
         finish_reason=turn.finish_reason or "stop",
         model=turn.model or "",
         usage=TurnUsage.from_stored(turn.usage or {}),
-        replayed=True,
         calls=calls_of(reply.extra),
     )

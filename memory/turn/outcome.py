@@ -1,0 +1,103 @@
+"""Tell how a turn ended: its caller in an error, operators in metrics and one line of the log.
+
+Invariants:
+- Every turn is counted once, however it ends, and has at most one line in the log, without a word of it (test_logs).
+- An error says what became of the message (test_chat_failures).
+"""
+
+from __future__ import annotations
+
+import logging
+from time import perf_counter
+from typing import Any
+
+from memory.engine import Engine
+from memory.errors import ModelError, RecapError, TooLarge, database_failed
+from memory.ops import logs
+from memory.turn.answer import Reply
+from memory.turn.begin import withdraw
+from memory.turn.record import mark_if_refused
+from memory.turn.request import Turn, TurnFinished
+from models.turns import CUT_OFF, INTERRUPTED
+
+log = logging.getLogger("memory.turn.turn")  # as documented
+
+
+class Stopwatch:
+    """Measures the phases of a turn."""
+
+    def __init__(self) -> None:
+        self.started_at = self._last = perf_counter()
+        self.seconds: dict[str, float] = {}  # by phase
+
+    def mark(self, phase: str) -> None:
+        """End a phase, which began when the one before ended."""
+        now = perf_counter()
+        self.seconds[phase] = now - self._last
+        self._last = now
+
+
+def explain(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> RecapError | None:
+    """Add to an error what became of the message; return another error where that says it better."""
+    if turn.lease is None:
+        return None
+    if isinstance(error, TooLarge):
+        withdraw(engine, turn)  # the error says that nothing was stored
+        return None
+    kind, kept = turn.request.kind, turn.request.kind.kept.format(turn.session_id)  # it may be new to the caller
+    is_first_call = not reply.usages and not reply.has_words
+    if isinstance(error, ModelError) and is_first_call and mark_if_refused(engine, turn, error):
+        error.add(kind.refused.format(turn.session_id, turn.new_messages[-1].id))
+    elif isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
+        error.message += kept
+    else:
+        return database_failed(error, f"The reply was not stored.{kept}")
+    return None
+
+
+def report(
+    engine: Engine,
+    turn: Turn,
+    finished: TurnFinished | None,
+    reply: Reply,
+    watch: Stopwatch,
+    error: BaseException | None,
+) -> None:
+    """Count the turn, and write its line; of a refused one the request's line says all."""
+    request, api = turn.request, turn.request.kind.api
+    outcome, seconds = _outcome(turn, finished, error), perf_counter() - watch.started_at
+    first_word = None
+    if request.stream and reply.first_word_at is not None:
+        first_word = reply.first_word_at - watch.started_at
+    engine.metrics.count_turn(api, outcome, watch.seconds, first_word, seconds)
+    reported: dict[str, Any] = {"code": logs.safe_message(error) if finished is None and error is not None else None}
+    if finished is not None and turn.finished is None:
+        memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
+        excerpts = len(memory.recalled.excerpts) + sum(call.excerpts for call in memory.calls)
+        full, mode = usage.full_history_tokens, memory.recalled.mode
+        engine.metrics.count_answer(usage.spent, full, mode, excerpts, without_memory=problem is not None)
+        reported = {
+            "prompt_tokens": usage.spent.prompt_tokens,
+            "completion_tokens": usage.spent.completion_tokens,
+            "saved_tokens": usage.saved_tokens,
+            "recalled": excerpts,
+            "problem": problem,
+        }
+    level = logging.WARNING if outcome == "failed" else logging.INFO
+    if outcome != "refused" and log.isEnabledFor(level):
+        session_id = turn.session_id if finished is None else finished.started.session_id
+        session_id = session_id or request.session_id
+        session = logs.Pseudonym("session", request.caller.tenant, session_id) if session_id is not None else None
+        reported |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in watch.seconds.items()}
+        log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **reported))
+
+
+def _outcome(turn: Turn, finished: TurnFinished | None, error: BaseException | None) -> str:
+    """Return how the turn ended, as one of `metrics.TURN_OUTCOMES`."""
+    if turn.finished is not None:
+        return "replayed"
+    if finished is not None:
+        return "interrupted" if finished.finish_reason in (INTERRUPTED, CUT_OFF) else "answered"
+    if isinstance(error, RecapError) and error.status < 500:
+        return "interrupted" if error.code == "turn_stopped" else "refused"
+    return "failed"
