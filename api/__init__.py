@@ -99,9 +99,9 @@ def document(version: str) -> dict[str, Any]:
     built: dict[str, Any] = api.spec.to_dict()
     schemas = built["components"]["schemas"]
     calls = [call for path in built["paths"].values() for method, call in path.items() if method != "parameters"]
-    asked = _schemas_in([call.get("requestBody") for call in calls], schemas)
+    in_requests = _schemas_in([call.get("requestBody") for call in calls], schemas)
     answers = [answer for call in calls for code, answer in call["responses"].items() if code.startswith("2")]
-    for name in _schemas_in(answers, schemas) - asked:
+    for name in _schemas_in(answers, schemas) - in_requests:
         fields = schemas[name].get("properties", {})
         if always := [key for key, field in fields.items() if not field.pop("x-optional", False)]:
             schemas[name]["required"] = always

@@ -64,8 +64,8 @@ LEFT_OUT_MAX = 20  # places that the header names
 
 def leave_out(place: str, kind: str = "") -> None:
     """Note what is not passed on, for the header of the answer."""
-    named = f"{place} ({kind})" if kind else place
-    g.setdefault("left_out", []).append(re.sub(r"[^\w.() -]", "", named)[:80])
+    part = f"{place} ({kind})" if kind else place
+    g.setdefault("left_out", []).append(re.sub(r"[^\w.() -]", "", part)[:80])
 
 
 def parts(content: Any, place: str, known: Collection[str]) -> Iterator[tuple[str, str, Object]]:

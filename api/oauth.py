@@ -148,12 +148,12 @@ def register_client() -> Any:
     request.max_content_length = BODY_BYTES
     check_values(request.get_data())
     try:
-        asked = Registration().load(request.get_json())
+        registration = Registration().load(request.get_json())
     except ValidationError as error:
         wrong = flat(error.messages)
         code = "invalid_redirect_uri" if any("redirect_uri" in name for name in wrong) else "invalid_client_metadata"
         raise _wrong(wrong, code) from None
-    client = register(asked["client_name"], asked["redirect_uris"])
+    client = register(registration["client_name"], registration["redirect_uris"])
     described = {
         "client_id": client.id,
         "client_name": client.name,
@@ -203,23 +203,25 @@ def authorize() -> Any:
 
     The person reads what is wrong with a request: an error sent to its redirect URI would lead anybody anywhere.
     """
-    client = wanted = None
+    client = authorization = None
     limits: RateLimiter = current_app.extensions[RATE_LIMITER]
     try:
         address = _address()
-        wanted = _load(AuthorizationQuery(), request.args)
-        wanted = replace(wanted, resource=_resource(wanted.resource, address) or address + MCP)
+        authorization = _load(AuthorizationQuery(), request.args)
+        authorization = replace(authorization, resource=_resource(authorization.resource, address) or address + MCP)
         with limits.limit_key_guesses():  # or anybody could have any number of addresses fetched
-            client = find_client(wanted.client_id)
-        if not may_return_to(client, wanted.redirect_uri):
+            client = find_client(authorization.client_id)
+        if not may_return_to(client, authorization.redirect_uri):
             client = None
             raise _error("invalid_redirect_uri", "The program wants you sent to an address that it did not register.")
-        return _page(client, wanted) if request.method == "GET" else _decide(address, client, wanted, limits)
+        if request.method == "POST":
+            return _decide(address, client, authorization, limits)
+        return _page(client, authorization)
     except RecapError as error:
-        return _page(client, wanted, error)
+        return _page(client, authorization, error)
 
 
-def _decide(address: str, client: OAuthClient, wanted: Authorization, limits: RateLimiter) -> Response:
+def _decide(address: str, client: OAuthClient, authorization: Authorization, limits: RateLimiter) -> Response:
     """Connect the program with the key in the form, or not. Raises RecapError."""
     # A browser says so with every form; what is no browser holds nobody's key but its own person's.
     if request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
@@ -228,35 +230,36 @@ def _decide(address: str, client: OAuthClient, wanted: Authorization, limits: Ra
     form = request.form
     answer = {"error": "access_denied"}
     if form.get("decision") == "connect":
-        scopes = wanted.scopes - (set() if "change" in form else {ADMIN})
+        scopes = authorization.scopes - (set() if "change" in form else {ADMIN})
         with limits.limit_key_guesses():
             key = form.get("key", "").strip()
-            answer = {"code": current_engine().oauth.authorize(key, client, replace(wanted, scopes=scopes))}
-    answer |= {"iss": address} | ({} if wanted.state is None else {"state": wanted.state})
-    separator = "&" if "?" in wanted.redirect_uri else "?"
-    return _guarded(Response("", 303, {"Location": f"{wanted.redirect_uri}{separator}{urlencode(answer)}"}), wanted)
+            answer = {"code": current_engine().oauth.authorize(key, client, replace(authorization, scopes=scopes))}
+    answer |= {"iss": address} | ({} if authorization.state is None else {"state": authorization.state})
+    separator = "&" if "?" in authorization.redirect_uri else "?"
+    location = f"{authorization.redirect_uri}{separator}{urlencode(answer)}"
+    return _guarded(Response("", 303, {"Location": location}), authorization)
 
 
-def _page(client: OAuthClient | None, wanted: Authorization | None, error: RecapError | None = None) -> Response:
-    target = urlsplit(wanted.redirect_uri) if client is not None and wanted is not None else None
+def _page(client: OAuthClient | None, authorization: Authorization | None, error: RecapError | None = None) -> Response:
+    target = urlsplit(authorization.redirect_uri) if client is not None and authorization is not None else None
     page = render_template(
         "authorize.html",  # in web/templates, with the texts of web/texts
         client=client,
         target=target and (target.hostname or target.scheme),
         is_local=target is not None and target.scheme == "http",
-        can_change=wanted is not None and ADMIN in wanted.scopes,
+        can_change=authorization is not None and ADMIN in authorization.scopes,
         problem=error,
     )
     response = make_response(page, 200 if error is None else error.status)
     response.vary.add("Accept-Language")
     if error is not None:
         failed(error.code)
-    return _guarded(response, wanted if client is not None else None)
+    return _guarded(response, authorization if client is not None else None)
 
 
-def _guarded(response: Response, wanted: Authorization | None) -> Response:
+def _guarded(response: Response, authorization: Authorization | None) -> Response:
     """Add the policy of the sign-in page. Browsers apply `form-action` to where a form's answer leads as well."""
-    scheme = f" {urlsplit(wanted.redirect_uri).scheme}:" if wanted is not None else ""
+    scheme = f" {urlsplit(authorization.redirect_uri).scheme}:" if authorization is not None else ""
     response.headers["Content-Security-Policy"] = (
         f"default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'{scheme}; base-uri 'none'; "
         "frame-ancestors 'none'"
@@ -285,11 +288,11 @@ def _load(schema: Schema, values: MultiDict[str, str]) -> Any:
         raise _wrong(flat(error.messages)) from None
 
 
-def _resource(wanted: str | None, address: str) -> str | None:
+def _resource(resource: str | None, address: str) -> str | None:
     """Return the MCP server's address if a program names it, with or without `user_id`. Raises InvalidRequest."""
-    if not wanted:
+    if not resource:
         return None
-    parts = urlsplit(wanted)
+    parts = urlsplit(resource)
     same = f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}" == (address + MCP).lower()
     if not same or parts.fragment:
         raise _error("invalid_target", f"Tokens of this server are for {address}{MCP} alone.")

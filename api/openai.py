@@ -78,7 +78,7 @@ class CompletionEncoder:
                     yield part.data
             elif isinstance(part, TurnFinished):
                 yield from last[:-1]
-                yield from [{**one, **written(part)} for one in last[-1:]]
+                yield from [{**chunk, **written(part)} for chunk in last[-1:]]
             elif isinstance(part, Waiting):
                 yield None
 

@@ -25,7 +25,7 @@ from models.keys import ADMIN, READ
 from models.owners import Whom
 from schemas.errors import Error
 
-OF_USER = "/users/<path:user_id>"  # begins the calls about a person as a whole; each is there for a space too
+OF_USER = "/users/<path:user_id>"  # begins the calls about a person as a whole
 ANY_SCOPE = "any"  # of a call that every key may make
 EXTENSION = "recap"
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
@@ -72,12 +72,23 @@ class ApiBlueprint(Blueprint):
     def __init__(self, name: str, description: str, prefix: str = "/api") -> None:
         super().__init__(name, name, url_prefix=prefix, description=description)
 
-    def add_url_rule(  # noqa: PLR0913 - the superclass's signature, and what a call says of itself
+    def add_url_rule(
         self,
         rule: str,
         endpoint: str | None = None,
         view_func: Any = None,
         provide_automatic_options: bool | None = None,  # noqa: FBT001
+        **options: Any,
+    ) -> None:
+        """Add a call; one about a person as a whole is there for a space too. options: see `_add_call`."""
+        if rule.startswith(OF_USER):
+            self._add_call(rule.replace(OF_USER, "/spaces/<space>"), _for_space(view_func), **options)
+        self._add_call(rule, view_func, **options)
+
+    def _add_call(  # noqa: PLR0913 - what a call says of itself
+        self,
+        rule: str,
+        view_func: Any,
         *,
         query: Shape | None = None,
         body: Shape | None = None,
@@ -102,18 +113,6 @@ class ApiBlueprint(Blueprint):
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
         files: its body may be bytes instead of JSON. uploads: it may be a form with a file.
         """
-        if rule.startswith(OF_USER):
-            said: dict[str, Any] = {
-                "query": query,
-                "body": body,
-                "returns": returns,
-                "status": status,
-                "scope": scope,
-                "own": own,
-            }
-            said |= {"errors": errors, "turn": turn, "slow": slow, "files": files, "error_schema": error_schema}
-            of_space = rule.replace(OF_USER, "/spaces/<space>")
-            self.add_url_rule(of_space, view_func=_for_space(view_func), **said, **options)
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`. {NOT_LOCAL}"
@@ -137,7 +136,7 @@ class ApiBlueprint(Blueprint):
         view = self.doc(**described)(view)
         view.scope, view.own, view.slow = scope, own, turn or slow  # for the middleware
         view.files, view.uploads = files, uploads
-        super().add_url_rule(rule, endpoint, view, provide_automatic_options, **options)
+        super().add_url_rule(rule, None, view, **options)
 
 
 def _for_space(view_func: Any) -> Any:

@@ -59,6 +59,7 @@ BYTES_A_TOKEN = 4
 TURN_TOKENS = 400  # of a turn beside what is recalled: the system prompt, the question, the reply
 JUDGE_TOKENS = 500  # of a verdict
 SUMMARY_TOKENS = 1_000  # of a session's summary beside its messages
+JOBS_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
 RETRIES = 5  # of a call of the judge, with growing pauses, because servers limit the rate of calls
 
 _SYSTEM = (
@@ -215,8 +216,10 @@ def run(left: Questions, answers: Answers, judge: Judge, settings: Mapping[str, 
             bar.set_postfix_str(conversation.name)
             user = f"person-{number}"
             _import(recap, user, conversation)
-            tokens = _summarise(recap, user) if summaries else 0
-            recap.wait_for_jobs(user, "index")
+            if summaries:  # and facts, of all sessions
+                recap.call("POST", f"/api/users/{user}/summaries")
+            server.settle(JOBS_SECONDS)
+            tokens = recap.call("GET", f"/api/users/{user}")["tokens_today"]
             for key, (_, question) in questions:
                 answer = _ask(recap, user, conversation, question, judge)
                 answers.add({"key": key, **answer, "summary_tokens": tokens})
@@ -238,14 +241,6 @@ def _import(recap: Connection, user: str, conversation: Conversation) -> None:
     ]
     document = {"format": "recap-export", "version": 1, "sessions": sessions}
     recap.call("POST", "/api/import", document, user_id=user)
-
-
-def _summarise(recap: Connection, user: str) -> int:
-    """Have summaries and facts made of all sessions of the user.  Return the tokens of the model calls."""
-    recap.call("POST", f"/api/users/{user}/summaries")
-    recap.wait_for_jobs(user, "summary")
-    tokens: int = recap.call("GET", f"/api/users/{user}")["tokens_today"]
-    return tokens
 
 
 def _ask(recap: Connection, user: str, conversation: Conversation, question: Question, judge: Judge) -> Figures:

@@ -31,15 +31,13 @@ import httpx2
 import psutil
 from tqdm import tqdm
 
-from benchmarks.conversation import Conversation, RecordedMessage
+from benchmarks.conversation import Conversation
 from config import Settings
 
 RESULTS_FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
 CHECKPOINT_SECONDS = 20.0  # to wait for transactions that keep the write-ahead log from being merged
 READ_SECONDS = 180.0  # without a byte, after which a call counts as failed
-JOBS_SECONDS = 600.0  # a real mini model may take this long over the summaries of an import
-BATCH = 1_000  # messages in one call: the API's maximum
 FAILURES = (OSError, http.client.HTTPException, ValueError)  # raised by calls; see Connection
 
 Figures = dict[str, Any]
@@ -256,21 +254,6 @@ class Connection:
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, **query: Any) -> Any:
         """Make a call and return the JSON of the response."""
         return json.loads(self._send(method, f"{path}?{urlencode(query)}" if query else path, body).read())
-
-    def append(self, user: str, session: str, messages: Sequence[RecordedMessage]) -> None:
-        for start in range(0, len(messages), BATCH):
-            batch = [message.to_import() for message in messages[start : start + BATCH]]
-            self.call("POST", f"/api/sessions/{session}/messages", {"user_id": user, "messages": batch})
-
-    def wait_for_jobs(self, user: str, *kinds: str) -> None:
-        """Wait until the user has no job of these kinds.  Raises RuntimeError if a job fails or takes too long."""
-        deadline = time.monotonic() + JOBS_SECONDS
-        while jobs := [
-            job for job in self.call("GET", "/api/jobs", user_id=user, limit=100)["items"] if job["kind"] in kinds
-        ]:
-            if time.monotonic() > deadline or any(job["state"] == "failed" for job in jobs):
-                raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
-            time.sleep(0.01)
 
     def turn(self, path: str, body: Mapping[str, Any]) -> TurnTimes:
         """Send a message and read the whole reply, event by event if `body` requests a stream."""

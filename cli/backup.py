@@ -91,7 +91,7 @@ def _compare_searches(source: Engine, target: Engine) -> int:
     now = utc_now()
     for tenant, name, words in samples:
         found, there = (
-            [one.message.id for one in where.search.find(Caller(tenant, name), now, text=words[:200]) if one.message]
+            [hit.message.id for hit in where.search.find(Caller(tenant, name), now, text=words[:200]) if hit.message]
             for where in (source, target)
         )
         if found != there:

@@ -11,6 +11,7 @@ from cli import Commands
 from memory.access.keys import CACHE_SECONDS, KeyInfo
 from models.keys import SCOPES
 from models.keys import SPACE_RIGHTS as RIGHTS
+from models.oauth import Connection
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
 
@@ -53,13 +54,9 @@ def show() -> None:
     made, connections = current_engine().keys.list_keys(), current_engine().oauth.list_connections()
     for info in made:
         click.echo(_line(info))
-        for one in connections:
-            if one.key_id == info.id:
-                place = urlsplit(one.redirect_uri)
-                times = f"connected {one.created_at:%Y-%m-%d}, renewed {one.renewed_at:%Y-%m-%d %H:%M} UTC"
-                click.echo(
-                    f"    connection {one.id}  {one.name}  {place.hostname or place.scheme}  {one.scopes}  {times}"
-                )
+        for connection in connections:
+            if connection.key_id == info.id:
+                click.echo(_connection_line(connection))
     click.echo(
         f"{len(made)} made. Those in RECAP_API_KEYS: {len(current_engine().settings.api_keys)}, not listed.", err=True
     )
@@ -89,6 +86,12 @@ def _for_whom(info: KeyInfo) -> str:
     if info.user_id is None:
         return f"of the space {spaces} in the tenant {info.tenant}" if spaces else f"of the tenant {info.tenant}"
     return f"of {info.user_id}{f' with {spaces}' if spaces else ''} in the tenant {info.tenant}"
+
+
+def _connection_line(connection: Connection) -> str:
+    place, since = urlsplit(connection.redirect_uri), f"connected {connection.created_at:%Y-%m-%d}"
+    program = f"{connection.name}  {place.hostname or place.scheme}  {connection.scopes}"
+    return f"    connection {connection.id}  {program}  {since}, renewed {connection.renewed_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _line(info: KeyInfo) -> str:

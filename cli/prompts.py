@@ -24,7 +24,7 @@ from memory.knowledge.grounding import Ungrounded
 from memory.knowledge.summary_update import SummaryInput, update_summary
 from memory.languages import analysis_in
 from memory.llm import LanguageModel
-from memory.llm.json_answers import ask
+from memory.llm.mini_model import ask
 from memory.prompts.prompts import Prompt
 from models.facts import Fact
 from models.messages import Message
@@ -103,10 +103,11 @@ def read_messages(data: Any) -> list[Message]:
     for position, item in enumerate(data["messages"], start=1):
         if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
             raise ValueError(f'Message {position} has no "content".')
-        said = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
-        said = said if said.tzinfo else said.replace(tzinfo=UTC)
+        created_at = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
+        created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
         role, content, name = item.get("role", "user"), item["content"], item.get("name")
-        messages.append(Message(position, "", position, role, content, said, tokens.estimate_message(content), name))
+        size = tokens.estimate_message(content)
+        messages.append(Message(position, "", position, role, content, created_at, size, name))
     return messages
 
 
@@ -130,26 +131,26 @@ def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
         unread += messages[start : start + every]
         source = SummaryInput(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            made = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, source).value
+            update = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, source).value
         except SummaryRefused:
             continue
         grounding = source.grounding()
-        for draft in made.facts:
+        for draft in update.facts:
             try:
-                said = grounding.check(draft).created_at
-                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said, created_at=said))
+                said_at = grounding.check(draft).created_at
+                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said_at, created_at=said_at))
             except Ungrounded:
                 refused += 1
-        summary, unread = made.sections, []
+        summary, unread = update.sections, []
     analysis, total = analysis_in(language), sum(spent, Usage(0, 0))
-    held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
+    is_held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
     size = tokens.estimate(str(summary))
-    return Comparison(prompt.label, len(spent), total, size, len(facts), refused, held)
+    return Comparison(prompt.label, len(spent), total, size, len(facts), refused, is_held)
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
     """Return whether the summary still says the fact, judged by words."""
-    there, wanted = analysis.words(summary), analysis.words(fact)
-    numbers = {term for term in wanted if any(character.isdigit() for character in term)}
-    words = wanted - numbers
-    return numbers <= there and len(words & there) >= HELD_SHARE * len(words)
+    said, terms = analysis.words(summary), analysis.words(fact)
+    numbers = {term for term in terms if any(character.isdigit() for character in term)}
+    words = terms - numbers
+    return numbers <= said and len(words & said) >= HELD_SHARE * len(words)

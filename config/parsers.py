@@ -97,7 +97,7 @@ def rate_limit(raw: str) -> str:
         found = limits.parse_many(raw)
     except ValueError:
         found = []
-    if not found or any(one.amount < 1 for one in found):
+    if not found or any(limit.amount < 1 for limit in found):
         raise ValueError(f"it takes limits as `120 per minute; 10 per second`, or off, not {raw!r}")
     return raw
 

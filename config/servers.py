@@ -89,9 +89,9 @@ class Servers:
             url_setting="OPENAI_FALLBACK_MODELS",
             key_setting="OPENAI_FALLBACK_API_KEY",
         )
-        for named in filter(None, (self.main, self.mini, self.embedding)):
-            if named.origin == server.origin and named.key:
-                server = replace(server, key=named.key, key_setting=named.key_setting)
+        for configured in filter(None, (self.main, self.mini, self.embedding)):
+            if configured.origin == server.origin and configured.key:
+                server = replace(server, key=configured.key, key_setting=configured.key_setting)
                 break
         return _with_cache_key(server, self.cache_key)
 

@@ -24,7 +24,7 @@ from config import Settings
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
-from memory.llm.json_answers import list_of, object_of
+from memory.llm.mini_model import list_of, object_of
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from models import Database, OwnerRow, SessionRow, Transaction

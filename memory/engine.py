@@ -47,7 +47,7 @@ from memory.leases import Leases
 from memory.llm import complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.configuration import Model, embedder_of, models_of
-from memory.llm.json_answers import MiniModel
+from memory.llm.mini_model import MiniModel
 from memory.llm.model_server import ModelServer
 from memory.message_versions import MessageVersions
 from memory.ops.backup import DataLock

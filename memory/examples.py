@@ -17,7 +17,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, get_session
-from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
+from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import MESSAGES, VISIBLE, Exchange, find_exchange
 from memory.store import documents

@@ -25,7 +25,7 @@ from memory.access.owners import lock_owner
 from memory.instructions import Instructions, check_name
 from memory.jobs import JobQueue
 from memory.knowledge.grounding import contains_quote, stems
-from memory.llm.json_answers import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
+from memory.llm.mini_model import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, own_words, strip_markup
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange

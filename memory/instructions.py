@@ -19,7 +19,7 @@ from typing import Any
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import content_terms
-from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
+from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.prompts.prompts import NAME
 from memory.store import documents
 from models import Database, OwnerRow, Transaction

@@ -59,5 +59,5 @@ class Overview:
     @property
     def value(self) -> dict[str, Any]:
         """Return the value that the store keeps."""
-        sentences, removed = ([one.value for one in those] for those in (self.sentences, self.removed))
+        sentences, removed = ([sentence.value for sentence in part] for part in (self.sentences, self.removed))
         return {"sentences": sentences, "removed": removed, "read": self.read}

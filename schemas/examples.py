@@ -102,6 +102,6 @@ class ExampleCreate(CallerQuery):
     @post_load
     def _as_messages(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if "input" in data:
-            said = {"user": data.pop("input"), "assistant": data.pop("output")}
-            data["messages"] = [{"role": role, "content": content} for role, content in said.items()]
+            texts = {"user": data.pop("input"), "assistant": data.pop("output")}
+            data["messages"] = [{"role": role, "content": content} for role, content in texts.items()]
         return data

@@ -35,8 +35,8 @@ class AuthorizationQuery(Parameters):
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> Authorization:
         del data["response_type"], data["code_challenge_method"]
-        wanted = set(data.pop("scope").split())
-        scopes = {READ} | (wanted & {ADMIN}) if wanted & set(MCP_SCOPES) else MCP_SCOPES  # unknown ones are ignored
+        names = set(data.pop("scope").split())
+        scopes = {READ} | (names & {ADMIN}) if names & set(MCP_SCOPES) else MCP_SCOPES  # unknown ones are ignored
         return Authorization(scopes=frozenset(scopes), **data)
 
 

@@ -139,7 +139,7 @@ class Segment:
         """Return the messages with these columns."""
         packed = rows_of(vectors)
         joined = np.frombuffer(b"".join(postings), POSTING)
-        sizes = np.array([len(one) // POSTING.itemsize for one in postings], np.int64)
+        sizes = np.array([len(column) // POSTING.itemsize for column in postings], np.int64)
         vocabulary, terms = np.unique(joined["code"], return_inverse=True)
         doc_freqs = np.bincount(terms, minlength=len(vocabulary))
         order = terms.argsort(kind="stable")
@@ -161,7 +161,7 @@ class Segment:
 
     @classmethod
     def of_messages(cls, messages: Sequence[IndexedMessage]) -> Segment:
-        columns = zip(*((one.row, one.postings, one.vector) for one in messages), strict=True)
+        columns = zip(*((message.row, message.postings, message.vector) for message in messages), strict=True)
         return cls.of(*columns)
 
     def terms_of(self, rows: Ints) -> Ints:

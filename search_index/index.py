@@ -207,7 +207,7 @@ class SearchIndex:
             match, terms_of = prepared.operators.match, self._analysis.terms
             accepted.difference_update(waiting.tolist())
             documents = unindexed.load(waiting.tolist()) if len(waiting) else ()
-            accepted.update(one.message_id for one in documents if match(terms_of(one.content, one.name, singles=True)))
+            accepted.update(it.message_id for it in documents if match(terms_of(it.content, it.name, singles=True)))
         return self._best(prepared, candidates, accepted)
 
     def rank_texts(self, prepared: PreparedQuery, documents: Sequence[Document]) -> list[Hit]:
@@ -220,7 +220,7 @@ class SearchIndex:
         candidates = Candidates.of([Segment.of_messages(analysed)], np.zeros(len(documents), bool))
         accepted = None
         if alone.operators != NONE:
-            accepted = {one.document.message_id for one in analysed if alone.operators.match(one.terms)}
+            accepted = {entry.document.message_id for entry in analysed if alone.operators.match(entry.terms)}
         return self._best(alone, candidates, accepted)
 
     def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
@@ -388,7 +388,7 @@ class SearchIndex:
     def analysed(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
         """Return texts that stand alone, analysed, with their vectors in `space`.  The same ones are cached."""
         size = space.embedder.dimensions if space is not None else 0
-        entries = [self._entries.get((one, size)) for one in documents]
+        entries = [self._entries.get((document, size)) for document in documents]
         new = [at for at, entry in enumerate(entries) if entry is None]
         for at, entry in zip(new, self._analyse([documents[at] for at in new], space), strict=True):
             entries[at] = entry
@@ -401,13 +401,13 @@ class SearchIndex:
 
     def _analyse(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
         """Analyse documents, with their vectors in `space`."""
-        texts = [one.content for one in documents]
+        texts = [document.content for document in documents]
         vectors = quantize(space.embedder, texts) if space is not None else [NO_VECTOR] * len(texts)
         analysed = []
-        for one, vector in zip(documents, vectors, strict=True):
-            name = self._analysis.terms(one.name or "")
-            terms = self._analysis.terms(one.content, one.name, singles=True)
-            analysed.append(IndexedMessage.of(one, terms, vector, term_hash(name[0]) if name else 0))
+        for document, vector in zip(documents, vectors, strict=True):
+            name = self._analysis.terms(document.name or "")
+            terms = self._analysis.terms(document.content, document.name, singles=True)
+            analysed.append(IndexedMessage.of(document, terms, vector, term_hash(name[0]) if name else 0))
         return analysed
 
 

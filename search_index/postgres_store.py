@@ -107,22 +107,22 @@ class PostgresStore:
                 index = connection.execute(insert(INDEXES).values(values).returning(INDEXES)).one()
             there = select(_M.id).where(_M.index == index.id, _M.id.in_(list(by_id)))
             indexed = set(connection.scalars(there))
-            if entries := analysed([one for message_id, one in by_id.items() if message_id not in indexed]):
+            if entries := analysed([document for message_id, document in by_id.items() if message_id not in indexed]):
                 connection.execute(
                     insert(MESSAGES),
                     [
                         {
                             "index": index.id,
-                            "id": one.document.message_id,
+                            "id": entry.document.message_id,
                             "commit": index.commits + 1,
-                            "session": one.document.session_id,
-                            "created": microseconds(one.document.created_at),
-                            "row": one.row,
-                            "bag": one.postings,
-                            "vector": None if one.vector == NO_VECTOR else written(one.vector),
-                            "terms": tsvector(one.terms),
+                            "session": entry.document.session_id,
+                            "created": microseconds(entry.document.created_at),
+                            "row": entry.row,
+                            "bag": entry.postings,
+                            "vector": None if entry.vector == NO_VECTOR else written(entry.vector),
+                            "terms": tsvector(entry.terms),
                         }
-                        for one in entries
+                        for entry in entries
                     ],
                 )
                 counted = {"commits": index.commits + 1, "messages": index.messages + len(entries)}
@@ -139,8 +139,8 @@ class PostgresStore:
             if index is None:  # one that was made otherwise: what it holds can't be told
                 connection.execute(delete(INDEXES).where(_I.owner == owner))
                 return
-            named = or_(_M.id.in_(list(message_ids)), _M.session == session_id)
-            gone = connection.execute(delete(MESSAGES).where(_M.index == index.id, named)).rowcount
+            matches = or_(_M.id.in_(list(message_ids)), _M.session == session_id)
+            gone = connection.execute(delete(MESSAGES).where(_M.index == index.id, matches)).rowcount
             counted = {"removals": index.removals + 1, "messages": index.messages - gone}
             connection.execute(update(INDEXES).where(_I.id == index.id).values(counted))
 

@@ -101,7 +101,7 @@ class WhooshStore:
         while (generation := self._token(owner)) != NO_INDEX:
             with suppress(IndexLost):
                 segments = self._read(owner, generation, lambda: _segments_of(self._index(owner))) or {}
-                return generation, {one for segment in segments.values() for one in segment.rows["id"].tolist()}
+                return generation, set().union(*(segment.rows["id"].tolist() for segment in segments.values()))
         return NO_INDEX, set()
 
     def snapshot(
@@ -185,17 +185,18 @@ class WhooshStore:
         if by_id and self._token(owner) == NO_INDEX:
             self._create(owner)
         with _recognised():
-            indexed = _matching(self._index(owner), Or([Term("id", str(one)) for one in by_id])) if by_id else set()
-        if entries := analysed([one for message_id, one in by_id.items() if message_id not in indexed]):
+            any_of = Or([Term("id", str(message_id)) for message_id in by_id])
+            indexed = _matching(self._index(owner), any_of) if by_id else set()
+        if entries := analysed([document for message_id, document in by_id.items() if message_id not in indexed]):
             with self._writer(owner) as writer:
-                for one in entries:
+                for entry in entries:
                     writer.add_document(
-                        id=str(one.document.message_id),
-                        session=str(one.document.session_id),
-                        content=one.terms,
-                        row=one.row,
-                        bag=one.postings,
-                        vector=one.vector,
+                        id=str(entry.document.message_id),
+                        session=str(entry.document.session_id),
+                        content=entry.terms,
+                        row=entry.row,
+                        bag=entry.postings,
+                        vector=entry.vector,
                     )
 
     def remove(
@@ -337,9 +338,9 @@ def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
 
 def _segment(reader: IndexReader, numbers: Iterable[int]) -> Segment:
     """Return the messages with these document numbers.  Raises Damaged."""
-    wanted = list(numbers)
+    doc_numbers = list(numbers)
     columns = [reader.column_reader(name, translate=False) for name in ("row", "bag", "vector")]
-    rows, postings, vectors = ([column[number] for number in wanted] for column in columns)
+    rows, postings, vectors = ([column[number] for number in doc_numbers] for column in columns)
     segment = Segment.of(rows, postings, vectors)
     if list(map(checksum, rows, postings, vectors)) != segment.rows["checksum"].tolist():
         raise Damaged("a message in the index is not as it was written")

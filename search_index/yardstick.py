@@ -56,8 +56,8 @@ class Yardstick:
     def of(cls, embedder: Embedder) -> Yardstick:
         """Measure an embedder, with one call for all texts.  Raises EmbeddingUnavailable."""
         pairs = json.loads(PAIRS.read_text("utf-8"))
-        asked = ENGLISH.content if embedder.instant else str
-        texts = [asked(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
+        form = ENGLISH.content if embedder.instant else str
+        texts = [form(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
         vectors = _units(rows_of(quantize(embedder, texts)).astype(float))
         questions, answers = vectors[: len(pairs)], vectors[len(pairs) :]
         common = answers.mean(axis=0)
@@ -189,8 +189,8 @@ class Nearness:
         Of two LoCoMo questions about one person 0.9 % pass for similar where the evidence differs, 18 % where some is
         the same.
         """
-        asked, said = self._analysis.words(text), list(map(self._analysis.words, others))
-        words = [len(one & asked) / math.sqrt(len(one) * len(asked) or 1) for one in said]
+        terms, terms_of_others = self._analysis.words(text), list(map(self._analysis.words, others))
+        words = [len(other & terms) / math.sqrt(len(other) * len(terms) or 1) for other in terms_of_others]
         near = self.near(text, list(map(self._analysis.content, others)), of_one=False)
         return [same >= WORDS or like >= NEAR for same, like in zip(words, near, strict=True)]
 

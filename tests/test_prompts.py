@@ -14,7 +14,7 @@ from app import engine_of
 from cli import register_commands
 from memory.conversation_types import BUILT_IN
 from memory.knowledge.summary_update import SummaryInput
-from memory.llm.json_answers import instruction
+from memory.llm.mini_model import instruction
 from models.sections import Sections
 from tests.application import soon_over
 from tests.conftest import MakeApp

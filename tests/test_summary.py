@@ -14,7 +14,7 @@ from memory import tokens
 from memory.conversation_types import BUILT_IN
 from memory.engine import Engine
 from memory.knowledge.summary_update import BATCH_TOKENS, SummaryInput
-from memory.llm.json_answers import instruction
+from memory.llm.mini_model import instruction
 from models.sections import Sections
 from tests.application import rows_of
 from tests.conftest import MakeApp

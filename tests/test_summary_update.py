@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory import tokens
 from memory.knowledge.summary_update import SUMMARY_FACTS_MAX, SUMMARY_TOKENS_MAX, read
-from memory.llm.json_answers import InvalidAnswer
+from memory.llm.mini_model import InvalidAnswer
 from models.sections import ITEM_CHARS_MAX, Excluded, Sections
 from tests.application import soon_over
 from tests.knowledge import digest_of, fact

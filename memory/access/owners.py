@@ -86,8 +86,8 @@ def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple
 def find_own_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """Return the session of this id that is the caller's or, when no owner is named, nobody's."""
     kind, name = caller.owner or ("session", session_id)
-    named = {"tenant": caller.tenant, "id": session_id, "kind": kind, "name": name}
-    return tx.scalar(for_update(tx, _OWN, OwnerRow, SessionRow), named)
+    params = {"tenant": caller.tenant, "id": session_id, "kind": kind, "name": name}
+    return tx.scalar(for_update(tx, _OWN, OwnerRow, SessionRow), params)
 
 
 def sessions_named(tx: Transaction, caller: Caller, session_id: str) -> Sequence[SessionRow]:

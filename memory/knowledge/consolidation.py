@@ -33,7 +33,7 @@ from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, end_of, invalid
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
-from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
+from memory.llm.mini_model import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import Prompt, Prompts
 from memory.quoting import block, fact_line
 from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction

@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, select
 
 from memory import tokens
 from memory.knowledge.grounding import stems
-from memory.llm.json_answers import INTEGER, TEXT, list_of, object_of
+from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.quoting import escape, one_line
 from memory.store import documents
 from models import FactRow, ItemRow, MessageRow, SessionRow, Transaction

@@ -26,7 +26,7 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_writes import FACTS, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, stems
 from memory.knowledge.overview import KEY, NAMESPACE, OVERVIEW_TOKENS, fitting, sentence_line
-from memory.llm.json_answers import (
+from memory.llm.mini_model import (
     INTEGER,
     TEXT,
     InvalidAnswer,

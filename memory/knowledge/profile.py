@@ -29,7 +29,7 @@ from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.rules import Rules
-from memory.llm.json_answers import (
+from memory.llm.mini_model import (
     INTEGER,
     TEXT,
     CutOff,

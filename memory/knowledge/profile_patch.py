@@ -26,7 +26,7 @@ from jsonschema import Draft202012Validator
 from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, plain_apostrophes, stems
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.knowledge.supersession import CORRECTS
-from memory.llm.json_answers import InvalidAnswer
+from memory.llm.mini_model import InvalidAnswer
 from models.facts import FactDraft
 from models.messages import Message
 

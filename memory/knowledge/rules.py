@@ -22,7 +22,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.rule_set import EVERYTHING, Decision, RuleSet, check_word
-from memory.llm.json_answers import TEXT, list_of, object_of
+from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.store import documents
 from models import Database, FactRow, ItemRow, Transaction
 from models.jobs import Job, JobRequest

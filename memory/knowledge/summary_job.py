@@ -66,7 +66,7 @@ from memory.knowledge.summary_update import (
     shortened,
     update_summary,
 )
-from memory.llm.json_answers import MiniModel, ParsedAnswer
+from memory.llm.mini_model import MiniModel, ParsedAnswer
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompt, Prompts

@@ -19,7 +19,7 @@ from memory.knowledge.grounding import Grounding, find_quotes, plain_apostrophes
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.languages import pattern
 from memory.llm import ModelRequest
-from memory.llm.json_answers import (
+from memory.llm.mini_model import (
     INTEGER,
     TEXT,
     CutOff,

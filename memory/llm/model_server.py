@@ -127,9 +127,9 @@ class ModelServer:
         if models.provider is None:
             log.warning("%s", models.notice)
         else:
-            named = {"main": models.main.name, "mini": models.mini.name}
+            names = {"main": models.main.name, "mini": models.mini.name}
             mini_at = models.mini_provider.address if models.mini_provider not in (None, models.provider) else None
-            log.info("models", extra=logs.fields(**named, at=models.provider.address, mini_at=mini_at))
+            log.info("models", extra=logs.fields(**names, at=models.provider.address, mini_at=mini_at))
 
     def close(self) -> None:
         """Close the connections to the servers in use."""

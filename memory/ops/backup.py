@@ -121,9 +121,9 @@ def examine(file: Path) -> Backup:
         raise InvalidRequest("backup_unusable", f"There is no file {file}. Nothing was changed.")
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-            found = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
-            if found != ["ok"]:
-                raise sqlite3.DatabaseError("; ".join(" ".join(str(one).split()) for one in found))
+            problems = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
+            if problems != ["ok"]:
+                raise sqlite3.DatabaseError("; ".join(" ".join(str(problem).split()) for problem in problems))
             if database.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 raise sqlite3.DatabaseError("rows refer to others that are not there")
             (revision,) = database.execute("SELECT version_num FROM alembic_version").fetchone()

@@ -130,7 +130,7 @@ def _shown(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, str) and not value.isprintable():  # structlog's logfmt leaves line breaks in a value
-        return "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
+        return "".join(char if char.isprintable() else repr(char)[1:-1] for char in value)
     return value
 
 

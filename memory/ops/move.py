@@ -56,7 +56,7 @@ def move(source: Database, target: Database, progress: Progress) -> None:
                 raise _differs(table)
     for table in Base.metadata.sorted_tables:
         later = _refers_to_itself(table)
-        now = [column for column in table.c if column.name not in {one.name for one in later}]
+        now = [column for column in table.c if column.name not in {column.name for column in later}]
         for rows in _batches(source, table, now):
             _copy(target, table, now, rows)
             progress(table.name, len(rows))
@@ -149,7 +149,7 @@ def last_numbers(tx: Transaction) -> dict[str, int]:
     """Return the last number given in each table that counts its rows, as far as the database tells."""
     if tx.get_bind().dialect.name == "sqlite":
         return {name: seq for name, seq in tx.execute(select(_COUNTED)) if name in Base.metadata.tables}
-    sequences = {one.name: _sequence(tx, one) for one in Base.metadata.sorted_tables}
+    sequences = {table.name: _sequence(tx, table) for table in Base.metadata.sorted_tables}
     return {name: _last_value(tx, sequence) for name, sequence in sequences.items() if sequence}
 
 

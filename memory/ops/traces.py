@@ -33,8 +33,8 @@ class Traces(Metrics):
         """`collector` is the address that OTEL_EXPORTER_OTLP_ENDPOINT names."""
         super().__init__()
         self._address = f"{collector.rstrip('/')}/v1/traces"
-        named = Resource.create({"service.name": "recap"}).merge(OTELResourceDetector().detect())
-        self._provider = TracerProvider(resource=named)
+        resource = Resource.create({"service.name": "recap"}).merge(OTELResourceDetector().detect())
+        self._provider = TracerProvider(resource=resource)
         self._tracer = self._provider.get_tracer("recap")
 
     def share(self, folder: Path) -> None:
@@ -70,8 +70,8 @@ class Traces(Metrics):
         """See Metrics."""
         super().count_turn(api, outcome, phases, first_text, seconds)
         at = time.time_ns() - round(seconds * 1e9)
-        told = {"recap.api": api, "recap.outcome": outcome}
-        turn = self._tracer.start_span("turn", attributes=told, start_time=at)
+        attributes = {"recap.api": api, "recap.outcome": outcome}
+        turn = self._tracer.start_span("turn", attributes=attributes, start_time=at)
         for phase, lasted in phases.items():
             span = self._tracer.start_span(phase, set_span_in_context(turn), start_time=at)
             at += round(lasted * 1e9)
@@ -83,5 +83,5 @@ class Traces(Metrics):
         super().count_job(kind, outcome, seconds)
         if seconds is not None:
             at = time.time_ns() - round(seconds * 1e9)
-            told = {"recap.outcome": outcome}
-            self._tracer.start_span(f"job {kind}", Context(), attributes=told, start_time=at).end()
+            attributes = {"recap.outcome": outcome}
+            self._tracer.start_span(f"job {kind}", Context(), attributes=attributes, start_time=at).end()

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from config import Settings
 from memory.languages import analysis_in
-from memory.llm.json_answers import MiniModel
+from memory.llm.mini_model import MiniModel
 from memory.recall import endings, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant

@@ -15,7 +15,7 @@ from dataclasses import replace
 from memory import tokens
 from memory.errors import ModelError
 from memory.llm import Cancelled, ModelRequest, estimate_prompt
-from memory.llm.json_answers import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
+from memory.llm.mini_model import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
 from memory.ops import logs
 from memory.quoting import block, escape, message_line
 from memory.recall.excerpts import LocatedMessage

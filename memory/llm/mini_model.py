@@ -185,10 +185,10 @@ def _repaired(text: str) -> list[JsonObject]:
     import json_repair  # not at the top: most models write JSON that needs no repair
 
     try:
-        made = json_repair.loads(_repairable(text), skip_json_loads=True)
+        repaired = json_repair.loads(_repairable(text), skip_json_loads=True)
     except (ValueError, RecursionError):
         return []
-    found = [value for value in (made if isinstance(made, list) else [made]) if isinstance(value, dict)]
+    found = [value for value in (repaired if isinstance(repaired, list) else [repaired]) if isinstance(value, dict)]
     thought = list(CLOSING_TAG.finditer(text))
     if thought and not (found and CLOSING_TAG.search(json.dumps(found[0], ensure_ascii=False))):
         return json_objects(text[thought[-1].end() :])  # what was repaired is a part of a thought
