@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import mean
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -218,7 +218,7 @@ def run(left: Questions, answers: Answers, judge: Judge, settings: Mapping[str, 
             _import(recap, user, conversation)
             if summaries:  # and facts, of all sessions
                 recap.call("POST", f"/api/users/{user}/summaries")
-            server.settle(JOBS_SECONDS)
+            _wait_for_jobs(recap, user)
             tokens = recap.call("GET", f"/api/users/{user}")["tokens_today"]
             for key, (_, question) in questions:
                 answer = _ask(recap, user, conversation, question, judge)
@@ -241,6 +241,15 @@ def _import(recap: Connection, user: str, conversation: Conversation) -> None:
     ]
     document = {"format": "recap-export", "version": 1, "sessions": sessions}
     recap.call("POST", "/api/import", document, user_id=user)
+
+
+def _wait_for_jobs(recap: Connection, user: str) -> None:
+    """Wait until the user is summarised and indexed.  Raises RuntimeError if a job fails or takes too long."""
+    deadline, kinds = monotonic() + JOBS_SECONDS, ("index", "summary")
+    while jobs := [job for job in recap.call("GET", "/api/jobs", user_id=user)["items"] if job["kind"] in kinds]:
+        if monotonic() > deadline or any(job["state"] == "failed" for job in jobs):
+            raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
+        sleep(0.1)
 
 
 def _ask(recap: Connection, user: str, conversation: Conversation, question: Question, judge: Judge) -> Figures:

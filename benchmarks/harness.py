@@ -241,9 +241,8 @@ class Connection:
     a stream that breaks off.
     """
 
-    def __init__(self, url: str, key: str = "", seconds: float = READ_SECONDS) -> None:
-        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=seconds)
-        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    def __init__(self, url: str) -> None:
+        self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=READ_SECONDS)
 
     def __enter__(self) -> Connection:
         return self
@@ -273,7 +272,7 @@ class Connection:
     def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> http.client.HTTPResponse:
         content = None if body is None else json.dumps(body).encode()
         try:
-            self._http.request(method, path, content, self._headers)
+            self._http.request(method, path, content, {"Content-Type": "application/json"})
             response = self._http.getresponse()
             if response.status >= 300:
                 text = response.read(1000).decode("utf-8", "replace")
@@ -310,16 +309,12 @@ class Conversed:
 
 
 def converse_at_once(
-    urls: Sequence[str], path: str, conversations: Sequence[Sequence[Mapping[str, Any]]], bar: Any, over: float = 0.0
+    urls: Sequence[str], path: str, conversations: Sequence[Sequence[Mapping[str, Any]]], bar: Any
 ) -> Conversed:
-    """Send the turns of conversations, each on its own connection, to the servers in turn.
-
-    over: the seconds at the beginning in which the conversations begin, evenly.
-    """
+    """Send the turns of conversations, each on its own connection, to the servers in turn."""
     done = Conversed([], [], [])
 
     def converse(number: int) -> None:
-        time.sleep(over * number / len(conversations))
         started = time.monotonic()
         with Connection(urls[number % len(urls)]) as connection:
             for body in conversations[number]:

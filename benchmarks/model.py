@@ -53,7 +53,6 @@ class Script:
     """Behaviour of the models.  keeps: whether calls are recorded with their messages."""
 
     first: float = 0.0  # seconds until a reply's first text
-    rest: float = 0.0  # seconds from there to its end
     mini: float = 0.0  # seconds for a digest
     words: int = SUMMARY_WORDS  # of a summary at most
     facts: int | None = None  # of a digest at most
@@ -120,7 +119,7 @@ class _Requests(BaseHTTPRequestHandler):
         if stream:
             self._begin_stream(text, script)
         else:
-            time.sleep(script.mini if body["model"] == MINI else script.first + script.rest)
+            time.sleep(script.mini if body["model"] == MINI else script.first)
         # Before the end is sent: who receives it may ask for the calls at once.
         messages = body["messages"] if script.keeps else []
         self.server.calls.append(Call(body["model"], started, time.monotonic(), messages))
@@ -134,14 +133,13 @@ class _Requests(BaseHTTPRequestHandler):
         return None
 
     def _begin_stream(self, text: str, script: Script) -> None:
-        words, due = text.split(), time.monotonic() + script.first
+        words = text.split()
         self._head("Transfer-Encoding", "chunked")
+        time.sleep(script.first)
         for piece in range(PIECES):
-            time.sleep(max(0.0, due - time.monotonic()))  # until a fixed time, so that delays do not add up
             at, end = (len(words) * part // PIECES for part in (piece, piece + 1))
             delta = {"content": "".join(f"{word} " for word in words[at:end])}
             self._event(_completion("chat.completion.chunk", delta=delta, finish_reason=None))
-            due += script.rest / (PIECES - 1)
 
     def _event(self, data: str) -> None:
         event = f"data: {data}\n\n".encode()

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
+from search_index.calibration import Calibration
 from search_index.embeddings import cosines, norms, products, rows_of, unit_sum
-from search_index.yardstick import Yardstick
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -305,12 +305,12 @@ class Candidates:
         compared = [cosines(segment.vectors, vector, segment.norms) for segment in self.segments]
         return np.concatenate(compared)[self.order]
 
-    def near(self, vector: bytes, yardstick: Yardstick, rows: Ints | None = None) -> Floats:
-        """Return how near messages are to the packed `vector` (see `yardstick`); 0 for one without such a vector.
+    def near(self, vector: bytes, calibration: Calibration, rows: Ints | None = None) -> Floats:
+        """Return how near messages are to the packed `vector` (see `calibration`); 0 for one without such a vector.
 
         rows: the messages; None: all.
         """
-        view = yardstick.view(vector, *self._vector_sum(len(vector)))
+        view = calibration.view(vector, *self._vector_sum(len(vector)))
         order, base = self.order if rows is None else self.order[rows], 0
         near = np.zeros(len(order))
         for segment in self.segments:

@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Engine
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import Candidates, Document, IndexedMessage, Ints, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
+from search_index.calibration import CalibratedEmbedder, Nearness
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
 from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot, UnindexedMessages
 from search_index.postgres_store import PostgresStore
@@ -39,7 +40,6 @@ from search_index.ranking import (
     rank_alone,
 )
 from search_index.whoosh_store import WhooshStore
-from search_index.yardstick import Nearness, Space
 
 log = logging.getLogger(__name__)
 
@@ -103,12 +103,12 @@ class SearchIndex:
         self._profile = profile
         # A service would take too long for texts without an index.  Messages that wait for theirs are compared by their
         # words, what stands alone by the local model.
-        self._written = Space(embedder) if embedder is not None else None
-        self._space = self._written if profile.uses("meaning") else None
-        is_service = self._space is not None and not self._space.embedder.instant
-        self._quick_space = None if is_service else self._space
-        self._alone_space = Space(WordLlamaEmbedder()) if is_service else self._space
-        self.nearness = Nearness(analysis, self._alone_space)
+        self._index_embedder = CalibratedEmbedder(embedder) if embedder is not None else None
+        self._query_embedder = self._index_embedder if profile.uses("meaning") else None
+        is_service = self._query_embedder is not None and not self._query_embedder.embedder.instant
+        self._instant_embedder = None if is_service else self._query_embedder
+        self._text_embedder = CalibratedEmbedder(WordLlamaEmbedder()) if is_service else self._query_embedder
+        self.nearness = Nearness(analysis, self._text_embedder)
         self._snapshots, self._arranged = ByteLRU(ARRAYS_BYTES), ByteLRU(ARRANGED_BYTES)
         self._tails, self._entries = ByteLRU(TAILS_BYTES), ByteLRU(ENTRIES_BYTES)
         self._vectors = ByteLRU(VECTORS_BYTES)
@@ -120,10 +120,10 @@ class SearchIndex:
         Raises SettingsError where no index can be had.
         """
         self._store.open()
-        if self._quick_space is not None:
-            self._quick_space.measure()
-        elif self._space is not None:
-            self._space.measure_soon()
+        if self._instant_embedder is not None:
+            self._instant_embedder.calibrate()
+        elif self._query_embedder is not None:
+            self._query_embedder.calibrate_soon()
 
     def generation(self, owner: str) -> str:
         """Return the generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
@@ -146,9 +146,9 @@ class SearchIndex:
 
     def add(self, owner: str, documents: Iterable[Document]) -> str:
         """Analyse and index those of `documents` that are not there yet (see `IndexStore.add`)."""
-        if self._written is not None:
-            self._written.measure()
-        return self._store.add(owner, documents, lambda new: self.analysed(new, self._written))
+        if self._index_embedder is not None:
+            self._index_embedder.calibrate()
+        return self._store.add(owner, documents, lambda new: self.analysed(new, self._index_embedder))
 
     def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
         """Return the query, ready for `search`.  May call an embedding service; `search` never does.
@@ -159,16 +159,17 @@ class SearchIndex:
         asked = self._analysis.asked(text)
         terms, foreign = self._analysis.query_terms(asked), asked != text
         prepared = PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign)
-        if self._space is None or self._space is self._quick_space or query.alone or not text.strip():
+        service = self._query_embedder
+        if service is None or service is self._instant_embedder or query.alone or not text.strip():
             return prepared
         key = owner, " ".join(text.split())
         try:
-            vectors = self._vectors.get(key) or quantize(self._space.embedder, [text], EMBEDDING_WAIT_SECONDS)
+            vectors = self._vectors.get(key) or quantize(service.embedder, [text], EMBEDDING_WAIT_SECONDS)
             self._vectors.put(key, vectors, len(text) + _KEY_BYTES)
         except EmbeddingUnavailable as error:
             log.warning("searching by words alone: %s", error)
             return prepared._replace(failure=str(error))
-        self._space.measure_soon()
+        service.calibrate_soon()
         return prepared._replace(vector=vectors[0], content=vectors[0])
 
     def search(
@@ -189,7 +190,7 @@ class SearchIndex:
         with NO_INDEX and all messages.
         """
         query = prepared.query
-        by_meaning = self._space_of(prepared) is not None and query.nearest and prepared.text.strip()
+        by_meaning = self._embedder_for(prepared) is not None and query.nearest and prepared.text.strip()
         if query.limit < 1 or not (prepared.terms or prepared.operators.required or by_meaning):  # exclusions alone
             return []
         exclude = {*query.exclude}
@@ -216,7 +217,7 @@ class SearchIndex:
         query = alone.query
         if query.limit < 1 or not documents or not (prepared.text.strip() or prepared.operators.required):
             return []
-        analysed = self.analysed(documents, self._alone_space)
+        analysed = self.analysed(documents, self._text_embedder)
         candidates = Candidates.of([Segment.of_messages(analysed)], np.zeros(len(documents), bool))
         accepted = None
         if alone.operators != NONE:
@@ -229,15 +230,15 @@ class SearchIndex:
         Messages that came since the last search make one more segment. Of many segments, or where most of their
         messages are indexed by now, all are made anew.
         """
-        space = self._quick_space
-        key = owner, space.embedder.dimensions if space is not None else 0
+        calibrated = self._instant_embedder
+        key = owner, calibrated.embedder.dimensions if calibrated is not None else 0
         tail: tuple[Segment, ...] = self._tails.get(key) or ()
         ids = _ids(tail)
         if len(new := np.setdiff1d(waiting, ids, assume_unique=True)):
             if len(tail) >= TAIL_SEGMENTS_MAX or len(ids) > 2 * len(waiting):
                 tail, new = (), waiting
             # A message that was erased or replaced a moment ago is not loaded any more.
-            if entries := self.analysed(unindexed.load(new.tolist()), space):
+            if entries := self.analysed(unindexed.load(new.tolist()), calibrated):
                 tail = (*tail, Segment.of_messages(entries))
             self._tails.put(key, tail, sum(segment.nbytes for segment in tail))
         return tail
@@ -298,31 +299,31 @@ class SearchIndex:
             hit._replace(why={name: value for name, value in hit.why.items() if name not in BY_MEANING}) for hit in hits
         ]
 
-    def _space_of(self, prepared: PreparedQuery) -> Space | None:
+    def _embedder_for(self, prepared: PreparedQuery) -> CalibratedEmbedder | None:
         """Return what compares the meaning of a query; None: nothing does, or its service gave no vector."""
         if prepared.query.alone:
-            return self._alone_space
-        return self._space if self._space is self._quick_space or prepared.content else None
+            return self._text_embedder
+        return self._query_embedder if self._query_embedder is self._instant_embedder or prepared.content else None
 
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
         has_speakers = candidates.speaker.any()
         speakers = [term for term in prepared.terms if has_speakers and (candidates.speaker == term_hash(term)).any()]
-        space = self._space_of(prepared)
-        if space is not None and space.embedder.instant:
+        calibrated = self._embedder_for(prepared)
+        if calibrated is not None and calibrated.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
-            vector, content = quantize(space.embedder, [text, self._analysis.content(prepared.text, speakers)])
+            vector, content = quantize(calibrated.embedder, [text, self._analysis.content(prepared.text, speakers)])
         has_windows = not query.alone and self._profile.uses(*IN_WINDOWS)
         # What is near in an English space to a text in another language is in that language, or is nothing.
-        unknown = prepared.is_foreign and space is not None and space.embedder.instant and not query.nearest
-        yardstick = space.yardstick if space is not None and content and not unknown else None
+        unknown = prepared.is_foreign and calibrated is not None and calibrated.embedder.instant and not query.nearest
+        calibration = calibrated.calibration if calibrated is not None and content and not unknown else None
         return ScoringContext(
             candidates,
             candidates.postings(prepared.terms),
             len(prepared.terms),
             candidates.cosines(vector) if vector and has_windows else None,
-            partial(candidates.near, content, yardstick) if yardstick is not None else None,
+            partial(candidates.near, content, calibration) if calibration is not None else None,
             Preferences(
                 now=time_ns() // 1_000,
                 times=[(microseconds(after), microseconds(before)) for after, before in query.times],
@@ -367,8 +368,8 @@ class SearchIndex:
         snapshot = self._snapshot(owner, generation, connection)
         if snapshot.segments is None:
             vector = prepared.vector
-            if self._quick_space is not None:
-                (vector,) = quantize(self._quick_space.embedder, [prepared.text])
+            if self._instant_embedder is not None:
+                (vector,) = quantize(self._instant_embedder.embedder, [prepared.text])
             segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES, connection)
             return [segment], snapshot.commit, ids if operators != NONE else None
         accepted = self._store.matching(owner, generation, operators, connection) if operators != NONE else None
@@ -385,24 +386,24 @@ class SearchIndex:
             self._snapshots.put(key, snapshot, snapshot.nbytes)
         return snapshot
 
-    def analysed(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
-        """Return texts that stand alone, analysed, with their vectors in `space`.  The same ones are cached."""
-        size = space.embedder.dimensions if space is not None else 0
+    def analysed(self, documents: Sequence[Document], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
+        """Return texts that stand alone, analysed, with their vectors by `calibrated`.  The same ones are cached."""
+        size = calibrated.embedder.dimensions if calibrated is not None else 0
         entries = [self._entries.get((document, size)) for document in documents]
         new = [at for at, entry in enumerate(entries) if entry is None]
-        for at, entry in zip(new, self._analyse([documents[at] for at in new], space), strict=True):
+        for at, entry in zip(new, self._analyse([documents[at] for at in new], calibrated), strict=True):
             entries[at] = entry
             self._entries.put((documents[at], size), entry, entry.nbytes)
         return entries
 
     def analyse_ahead(self, documents: Iterable[Document]) -> None:
         """Analyse messages that are not indexed yet, so that the first search which needs them does not wait for it."""
-        self.analysed(list(documents), self._quick_space)
+        self.analysed(list(documents), self._instant_embedder)
 
-    def _analyse(self, documents: Sequence[Document], space: Space | None) -> list[IndexedMessage]:
-        """Analyse documents, with their vectors in `space`."""
+    def _analyse(self, documents: Sequence[Document], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
+        """Analyse documents, with their vectors by `calibrated`."""
         texts = [document.content for document in documents]
-        vectors = quantize(space.embedder, texts) if space is not None else [NO_VECTOR] * len(texts)
+        vectors = quantize(calibrated.embedder, texts) if calibrated is not None else [NO_VECTOR] * len(texts)
         analysed = []
         for document, vector in zip(documents, vectors, strict=True):
             name = self._analysis.terms(document.name or "")

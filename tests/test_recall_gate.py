@@ -110,7 +110,7 @@ def test_the_function_words_of_another_language_open_no_gate(start: Start, line:
 
 
 def test_meanings_of_any_size_open_the_gate(start: Start, model_server: ModelServer) -> None:
-    """A service's vectors, once measured by the yardstick, decide as the local ones do."""
+    """A service's vectors, once calibrated, decide as the local ones do."""
     from search_index import WordLlamaEmbedder
     from tests.model_server import Json
 

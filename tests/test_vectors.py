@@ -136,7 +136,7 @@ def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server:
     assert search(app, "a broken  kettle again")[0]["content"] == hit["content"]  # the vector is known by now
     asked = [request for request in model_server.requests if request.model == "embeddings"]
     inputs = [one["content"] for one in MOVED], ["a broken kettle again"]
-    assert len(asked) == 4 and len(asked[0].body["input"] + asked[1].body["input"]) == 48  # the yardstick
+    assert len(asked) == 4 and len(asked[0].body["input"] + asked[1].body["input"]) == 48  # the calibration
     assert [request.body for request in asked[2:]] == [{"model": "small", "input": texts} for texts in inputs]
     assert {(one.path, one.headers["authorization"]) for one in asked} == {("/v1/embeddings", "Bearer test-key")}
     (kept,) = engine_of(app).indexing.verify()

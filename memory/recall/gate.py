@@ -1,7 +1,7 @@
 """Gate before what is shown unasked: the best hit must be near enough to the message.
 
 A score depends on the question, so it orders hits and says nothing of how good they are.  The gate reads the share of
-the message's words that a hit has, and how near its meaning is, for whatever embedder (see `search_index.yardstick`).
+the message's words that a hit has, and how near its meaning is, for whatever embedder (see `search_index.calibration`).
 The limits are a point on a curve: docs/performance.md shows what others would show and what junk they would let in.
 """
 

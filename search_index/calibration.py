@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
 
-PAIRS = Path(__file__).with_name("yardstick.json")  # 24 questions with answers, which share no word with them
+PAIRS = Path(__file__).with_name("calibration.json")  # 24 questions with answers, which share no word with them
 COMMON_WEIGHT = 20  # messages that the answers' mean counts as, so that a few messages have a mean as well
 _LEAST_SPREAD = 0.01  # between right and wrong pairs: an embedder with less tells nothing apart
 WORDS, NEAR = 0.5, 2.15  # the least cosine of two sets of terms, and the least nearness, of texts that are similar
@@ -45,7 +45,7 @@ LISTS_KEPT = 8  # of texts, with their vectors together
 
 
 @dataclass(frozen=True, eq=False)
-class Yardstick:
+class Calibration:
     """Measure of an embedder: what its vectors have in `common`, and the usual cosines of right and wrong pairs."""
 
     common: Floats
@@ -53,7 +53,7 @@ class Yardstick:
     unlike: float
 
     @classmethod
-    def of(cls, embedder: Embedder) -> Yardstick:
+    def of(cls, embedder: Embedder) -> Calibration:
         """Measure an embedder, with one call for all texts.  Raises EmbeddingUnavailable."""
         pairs = json.loads(PAIRS.read_text("utf-8"))
         form = ENGLISH.content if embedder.instant else str
@@ -83,7 +83,7 @@ class Yardstick:
 class View:
     """Direction of a query, and the mean from which it is seen: `centre` times `step`."""
 
-    yardstick: Yardstick
+    calibration: Calibration
     towards: Floats
     centre: Floats
     step: float
@@ -95,7 +95,7 @@ class View:
 
     def near(self, products: NDArray[np.float32], norms: NDArray[np.float32]) -> Floats:
         """Return how near each row is, by its products with the `targets` and its norm; 0 for one without a vector."""
-        spread = self.yardstick.like - self.yardstick.unlike
+        spread = self.calibration.like - self.calibration.unlike
         if spread < _LEAST_SPREAD:
             return np.zeros(len(norms))
         has_vector = norms > 0
@@ -103,42 +103,42 @@ class View:
         size = float(np.linalg.norm(self.towards)) or 1.0
         squared = 1 + self.step**2 * (self.centre @ self.centre) - 2 * self.step * across
         cosine = (along / size - self.step * (self.centre @ self.towards) / size) / np.sqrt(np.maximum(squared, 1e-9))
-        near: Floats = (cosine - self.yardstick.unlike) / spread
+        near: Floats = (cosine - self.calibration.unlike) / spread
         near[~has_vector] = 0.0
         return near
 
 
-class Space:
-    """Embedder with its yardstick, which is measured once a process.  Thread-safe."""
+class CalibratedEmbedder:
+    """Embedder with its calibration, which is measured once a process.  Thread-safe."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._yardstick: Yardstick | None = None
-        self._measuring = threading.Lock()
+        self._calibration: Calibration | None = None
+        self._calibrating = threading.Lock()
 
     @property
-    def yardstick(self) -> Yardstick | None:
-        """Return the yardstick; None until a service has been measured, or if its vectors have another size since."""
-        known = self._yardstick
+    def calibration(self) -> Calibration | None:
+        """Return the calibration; None until a service has been measured, or if its vectors have another size since."""
+        known = self._calibration
         if known is not None and len(known.common) == self.embedder.dimensions:
             return known
-        return self.measure() if self.embedder.instant else None
+        return self.calibrate() if self.embedder.instant else None
 
-    def measure(self) -> Yardstick:
+    def calibrate(self) -> Calibration:
         """Measure the embedder, unless that is done.  Raises EmbeddingUnavailable."""
-        with self._measuring:
-            if self._yardstick is None or len(self._yardstick.common) != self.embedder.dimensions:
-                self._yardstick = Yardstick.of(self.embedder)
-            return self._yardstick
+        with self._calibrating:
+            if self._calibration is None or len(self._calibration.common) != self.embedder.dimensions:
+                self._calibration = Calibration.of(self.embedder)
+            return self._calibration
 
-    def measure_soon(self) -> None:
+    def calibrate_soon(self) -> None:
         """Measure a service in the background, for the searches after this one."""
-        if self.yardstick is None and not self._measuring.locked():
-            threading.Thread(target=self._try_to_measure, name="recap-yardstick", daemon=True).start()
+        if self.calibration is None and not self._calibrating.locked():
+            threading.Thread(target=self._try_to_calibrate, name="recap-calibration", daemon=True).start()
 
-    def _try_to_measure(self) -> None:
+    def _try_to_calibrate(self) -> None:
         try:
-            self.measure()
+            self.calibrate()
         except EmbeddingUnavailable as error:
             log.warning("how near meanings are can't be measured yet: %s", error)
 
@@ -150,11 +150,11 @@ def _units(rows: Floats) -> Floats:
 
 
 class Nearness:
-    """Compares texts by their meaning in a local `space`; without one nothing is near anything."""
+    """Compares texts by their meaning by a local embedder; without one nothing is near anything."""
 
-    def __init__(self, analysis: Analysis, space: Space | None) -> None:
+    def __init__(self, analysis: Analysis, embedder: CalibratedEmbedder | None) -> None:
         self._analysis = analysis
-        self._space = space
+        self._embedder = embedder
         self._vector_of = cached(TEXTS_KEPT)(self._packed)
         self._measured = cached(LISTS_KEPT)(self._measure)
 
@@ -164,13 +164,13 @@ class Nearness:
         of_one: the others are all of one person, and so have something in common that counts for nothing.
         """
         vector = self._vector_of(self._analysis.content(text)) if others else NO_VECTOR
-        if self._space is None or vector == NO_VECTOR:
+        if self._embedder is None or vector == NO_VECTOR:
             return [0.0] * len(others)
         rows, lengths, total, count = self._measured(tuple(others), of_one=of_one)
-        yardstick = self._space.yardstick
-        if yardstick is None or rows.shape[1] != len(vector):
+        calibration = self._embedder.calibration
+        if calibration is None or rows.shape[1] != len(vector):
             return [0.0] * len(others)
-        view = yardstick.view(vector, total, count)
+        view = calibration.view(vector, total, count)
         near: list[float] = view.near(products(rows, view.targets), lengths).tolist()
         return near
 
@@ -195,4 +195,4 @@ class Nearness:
         return [same >= WORDS or like >= NEAR for same, like in zip(words, near, strict=True)]
 
     def _packed(self, text: str) -> bytes:
-        return quantize(self._space.embedder, [text])[0] if self._space is not None else NO_VECTOR
+        return quantize(self._embedder.embedder, [text])[0] if self._embedder is not None else NO_VECTOR
