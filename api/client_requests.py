@@ -51,7 +51,7 @@ def passed_on() -> fields.Field:
 
 def refused() -> fields.Field:
     problem = "Recap does not keep this. Send the conversation as `input`, and wait for the answer."
-    no_value = validate.Equal(None, error=problem)
+    no_value = validate.OneOf((None, False), error=problem)
     return fields.Raw(allow_none=True, validate=no_value, metadata=describe("Refused."))
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
+from json import JSONDecodeError
 from typing import Any
 
 from flask import Flask, Response, g, jsonify, request
@@ -20,12 +21,12 @@ from schemas.fields import WRONG_MAX, flat
 
 # Refusals of Flask and werkzeug, by status: the code and the message.
 REFUSALS = {
-    400: ("invalid_json", "The body is not valid JSON. Send a JSON object."),
+    400: ("invalid_json", "The body is not valid JSON. Nothing was stored. Send a JSON object in UTF-8."),
     404: ("not_found", "There is nothing at this address. /docs lists every call."),
     405: ("method_not_allowed", "This address does not take this method. /docs lists every call."),
     408: ("request_timeout", "The body did not arrive completely, or not in time. Nothing was stored. Send it again."),
     413: ("body_too_large", "The body is too large. Nothing was stored. Send it in parts."),
-    415: ("not_json", "Send the body as JSON, with Content-Type: application/json."),
+    415: ("not_json", "Nothing was stored. Send the body as JSON, with Content-Type: application/json."),
     422: ("invalid_fields", "Some fields are missing or wrong. Nothing was stored."),
 }
 
@@ -105,6 +106,8 @@ def _refused(error: HTTPException) -> Response:
         return _respond(invalid, fields=dict(islice(wrong.items(), WRONG_MAX)), wrong=len(wrong))
     if isinstance(error, RequestEntityTooLarge):
         message = f"{message} This call takes {request.max_content_length:,} bytes."
+    if isinstance(cause := getattr(error, "exc", None), JSONDecodeError):
+        message = f"{message} {cause}."
     response = _respond(InvalidRequest(code, message, status=status))
     for name, value in error.get_headers():
         if name in ("Allow", "Retry-After"):

@@ -31,16 +31,15 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Response, current_app, g, request
 from flask_cors import CORS
-from werkzeug.exceptions import UnsupportedMediaType
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.bodies import WholeRequest
-from api.errors import REFUSED, RequestInfo, unreadable
+from api.errors import REFUSALS, REFUSED, RequestInfo, unreadable
 from api.identity import ANTHROPIC_KEY, authenticate
 from api.limits import AT_END, CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter, with_end
 from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
-from memory.errors import Forbidden
+from memory.errors import Forbidden, InvalidRequest
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 
@@ -146,7 +145,7 @@ def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: Concurre
 
 
 def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
-    """Raise UnsupportedMediaType for a body that is neither JSON nor, where that is taken, a file or a form.
+    """Raise InvalidRequest for a body that is neither JSON nor, where that is taken, a file or a form.
 
     A form of another site can send neither JSON nor bytes without asking first. It could send a form with a file: that
     is taken only from pages of this site, from those that CORS_ORIGINS lists, and from what is no browser.
@@ -163,7 +162,12 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
                 "CORS_ORIGINS.",
             )
     if has_body and request.method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file or is_form):
-        raise UnsupportedMediaType
+        code, message = REFUSALS[415]
+        if getattr(view, "files", False):
+            message += " Or send a file as application/octet-stream."
+        elif getattr(view, "uploads", False):
+            message += " Or send a form (multipart/form-data) with the field `file`."
+        raise InvalidRequest(code, message, status=415)
 
 
 def log_request(metrics: Metrics, info: RequestInfo, method: str, route: str, response: Response) -> None:

@@ -40,9 +40,21 @@ NAMES = {
     "stream_events": "events",
 }
 POSITIONAL = {"search_items": "namespace_prefix"}  # beside what is required
-REPEATABLE = {"recall", "search_items", "change_session", "change_fact", "put_item", "give_feedback", "forget_facts"}
+REPEATABLE = {
+    "recall",
+    "search_items",
+    "change_session",
+    "change_fact",
+    "put_item",
+    "give_feedback",
+    "forget_facts",
+} | {
+    "add_document",
+    "upload_document",
+}
 PEOPLE = ("user_id", "user", "metadata")  # the fields of a body that may name the person
 BINARY, EVENTS, JSON = "application/octet-stream", "text/event-stream", "application/json"
+FORM = "multipart/form-data"
 
 Schema = dict[str, Any]
 NULL = {"type": "object", "nullable": True}  # beside a reference that may be null
@@ -75,6 +87,11 @@ class Operation:
         return NAMES.get(self.id, self.id)
 
     @property
+    def is_upload(self) -> bool:
+        """Return whether the body is a form with a file."""
+        return list(self.spec.get("requestBody", {}).get("content", {})) == [FORM]
+
+    @property
     def is_turn(self) -> bool:
         return any(one.get("name") == "Idempotency-Key" for one in self.spec.get("parameters", []))
 
@@ -88,7 +105,8 @@ class Operation:
         content = self.spec.get("requestBody", {}).get("content", {})
         if BINARY in content:
             return {"oneOf": [content[JSON]["schema"], content[BINARY]["schema"]]}
-        return resolve(content[JSON]["schema"], self.schemas) if JSON in content else None
+        kind = FORM if self.is_upload else JSON
+        return resolve(content[kind]["schema"], self.schemas) if kind in content else None
 
     @property
     def is_whole(self) -> bool:
@@ -105,7 +123,8 @@ class Operation:
             return [Field("document", self.body or {}, True)]
         if self.body is not None:
             required = self.body.get("required", [])
-            found = [Field(name, one, name in required) for name, one in self.body["properties"].items()]
+            file = {"file": {"format": "file"}} if self.is_upload else {}
+            found = [Field(name, one, name in required) for name, one in {**self.body["properties"], **file}.items()]
         else:
             left_out |= {"cursor", "limit"} if self.item else set()
             found = [Field(one["name"], one["schema"], one.get("required", False)) for one in self._parameters("query")]
@@ -191,6 +210,10 @@ def operations(document: Schema) -> Iterator[Operation]:
             if method != "parameters":
                 spec = {**spec, "parameters": [*shared, *spec.get("parameters", [])]}
                 yield Operation(method.upper(), path, spec, schemas)
+                if form := spec.get("requestBody", {}).get("content", {}).get(FORM):
+                    name = spec["operationId"].replace("add_", "upload_")
+                    form = {"operationId": name, "requestBody": {"content": {FORM: form}}}
+                    yield Operation(method.upper(), path, {**spec, **form}, schemas)
 
 
 # -- types
@@ -237,6 +260,7 @@ PYTHON_NAMES = {
     "null": "None",
     "any": "Any",
     "binary": "bytes",
+    "file": "File",
 }
 PYTHON = Language(
     PYTHON_NAMES,
@@ -254,7 +278,7 @@ PYTHON_INPUT = Language(  # what a program gives
 )
 JAVASCRIPT = Language(
     {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null", "any": "any"}
-    | {"binary": "Blob | BufferSource"},
+    | {"binary": "Blob | BufferSource", "file": "Blob"},
     reference=lambda name: name,
     array=lambda item: f"({item})[]" if " " in item else f"{item}[]",
     mapping=lambda value: f"Record<string, {value}>",
@@ -313,7 +337,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from recap_client import types
-from recap_client.calls import UNSET, Call, Unset, changed, given
+from recap_client.calls import UNSET, Call, File, Unset, changed, given
 from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 '''
 CLASS = '''
@@ -386,6 +410,8 @@ def python_arguments(call: Operation, streamed: bool) -> Iterator[str]:
         yield f"ids={{{', '.join(f'{field.name!r}: {field.name}' for field in call.ids)}}}"
     if call.fields or call.body is not None:
         yield f"{'query' if call.body is None else 'body'}={python_values(call, streamed)}"
+    if call.is_upload:
+        yield "file=file"
     if call.person:
         yield f"person={call.person!r}, user_id=user_id"
     if call.is_turn:
@@ -400,7 +426,8 @@ def python_values(call: Operation, streamed: bool) -> str:
     """Return the query or the body: what is required, and of the rest what was given."""
     if call.is_whole:
         return "document"
-    required = [f'"{field.name}": {field.name}' for field in call.positional if field in call.fields]
+    in_body = [field for field in call.positional if field in call.fields and field.schema.get("format") != "file"]
+    required = [f'"{field.name}": {field.name}' for field in in_body]
     groups: dict[str, list[str]] = {"given": [], "changed": []}
     for field in call.named:
         groups["changed" if call.resets(field) else "given"].append(f"{field.name}={field.name}")
@@ -470,6 +497,7 @@ def javascript_call(call: Operation, named: list[str]) -> str:
     parts += [f"{'query' if call.body is None or call.is_whole else 'body'}: {values}"] if given or named else []
     parts += [f'person: "{call.person}"'] if call.person else []
     parts += ["turn: true"] if call.is_turn else []
+    parts += ["form: true"] if call.is_upload else []
     parts += ["repeatable: true"] if call.is_repeatable else []
     if call.name == "add_messages":
         parts.append("repeatable: messages.every((message) => message.external_id !== undefined)")

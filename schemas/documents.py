@@ -48,7 +48,7 @@ class DocumentCreate(_DocumentFields):
 class DocumentUpload(_DocumentFields):
     """Document as a file: text, Markdown, HTML or PDF, by its ending or its `Content-Type`."""
 
-    file = fields.Raw(load_default=None, metadata=describe("The file.", type="string", format="binary"))
+    file = fields.Raw(required=True, metadata=describe("The file.", type="string", format="binary"))
 
 
 class DocumentQuery(PageQuery):

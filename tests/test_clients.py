@@ -242,6 +242,7 @@ def test_recaps_own_client_makes_every_call(run: Node, base_url: str, model: Mod
         "block": True,
         "item": {"n": 2},
         "items": 1,
+        "document": ["tea", "https://tea.example", "js/ada", "unchanged"],  # by the second attempt
         "home": "Tartu",
         "thumbs": "up",
         "stranger": ["NotFound", 404, "session_not_found"],

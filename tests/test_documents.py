@@ -182,6 +182,38 @@ def test_a_hostile_file_is_refused_in_bounded_time(client: FlaskClient, name: st
     assert read_all(client, "/api/documents") == []
 
 
+PAGE = (
+    b"""<title>Tea</title><nav>Shop</nav><header>Sign in</header>%s<aside>Newsletter</aside><footer>Imprint</footer>"""
+)
+FRONT = b"""---\ntitle: "Leave: a guide"\ntags:\n  - work\n---\n\n# Days\n\nEverybody has 28 days.\n"""
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "title", "texts"),
+    [
+        (
+            PAGE % b"<main><h1>Sencha</h1><p>70 degrees.</p></main><p>Cookies</p>",
+            "a.html",
+            "Tea",
+            ["Sencha\n70 degrees."],
+        ),
+        (PAGE % b"<header><h1>Sencha</h1></header><p>70 degrees.</p>", "a.html", "Tea", ["Sencha\n70 degrees."]),
+        (PAGE % b"<main></main><p>70 degrees.</p>", "a.html", "Tea", ["70 degrees."]),
+        (FRONT, "a.md", "Leave: a guide", ["Days\nEverybody has 28 days."]),
+        (FRONT.replace(b"\n", b"\r\n"), "a.md", "Leave: a guide", ["Days\nEverybody has 28 days."]),
+        (b"+++\ndraft = true\n+++\nSencha.", "a.md", "a", ["Sencha."]),
+        (b"---\n\nSencha: green.\n\n---\n\nMatcha.", "a.md", "a", ["Sencha: green.\nMatcha."]),
+    ],
+)
+def test_menus_and_front_matter_are_no_text(
+    client: FlaskClient, data: bytes, name: str, title: str, texts: list[str]
+) -> None:
+    document = good(send(client, data, name))
+    assert document["title"] == title
+    passages = read_all(client, f"/api/documents/{document['id']}/passages", user_id="ada")
+    assert [one["text"] for one in passages] == texts
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_encodings_are_told_apart(client: FlaskClient, encoding: str) -> None:
     good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))

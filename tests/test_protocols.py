@@ -341,6 +341,7 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
         metadata={"session_id": "s"},
         include=["reasoning.encrypted_content"],
         truncation="auto",
+        background=False,
     )
     passed = {"type": "image_url", "image_url": {"url": "https://a", "detail": "low"}}
     named = {"name": "x", "schema": {"type": "object"}, "strict": True}

@@ -80,7 +80,7 @@ class Plain(Recap):
 
 
 @pytest.mark.parametrize("make", [Plain, Awaited])
-def test_every_call_does_what_it_says(live: Live, name: str, make: Any) -> None:
+def test_every_call_does_what_it_says(live: Live, name: str, make: Any, tmp_path: Path) -> None:
     recap, session, other = make(live.url, KEY, name), uuid.uuid4().hex, uuid.uuid4().hex
     first = recap.chat("My kettle is blue.", session_id=session, idempotency_key=name)
     assert first["reply"] and first["session_id"] == session
@@ -112,6 +112,13 @@ def test_every_call_does_what_it_says(live: Live, name: str, make: Any) -> None:
     assert recap.search_items(["notes"], filter={"n": {"$gt": 1}})["items"][0]["key"] == "cups"
     (got,) = recap.batch([{"op": "get", "namespace": ["notes", "tea"], "key": "cups"}])["results"]
     assert got["item"]["value"] == {"n": 2} and recap.delete_item(["notes", "tea"], "cups")["erased"]
+
+    path = tmp_path / "tea.md"
+    path.write_text("# Sencha\n\nIt takes 70 degrees.", "utf-8")
+    document = recap.upload_document(path, uri="https://tea.example", session_id=None)
+    assert (document["title"], document["state"], document["user_id"]) == ("tea", "created", name)
+    assert recap.upload_document(("tea.md", path.read_bytes()), uri="https://tea.example")["state"] == "unchanged"
+    assert recap.search("sencha", kind="document")["results"][0]["document"]["uri"] == "https://tea.example"
 
     edited = recap.edit_profile([{"op": "add", "path": "/home", "value": "Tartu"}], expected_version=0)
     assert recap.profile()["document"] == edited["document"] and edited["document"]["home"] == "Tartu"

@@ -77,6 +77,20 @@ def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_r
     assert after(line, [user("story")]) == ["story", "once", "next", "then", "story"]
 
 
+def tool(text: str) -> MessageKey:
+    return MessageKey("tool", text)
+
+
+@pytest.mark.parametrize("question", ["warm", "again"])
+def test_results_of_the_last_calls_are_new_though_the_same_ones_came_before(question: str) -> None:
+    """Of a client that sends its newest messages alone."""
+    calls = MessageKey("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
+    line = [user("warm"), calls, tool("21"), answer("It is 21."), user(question), calls]
+    sent = [user(question), calls, tool("21")]
+    assert after(line, sent) == ["warm", "-", "21", "It is 21.", question, "-", "21"]
+    assert after([*line, tool("21")], sent)[4:] == [question, "-", "21"], "sent again"
+
+
 LONG = "There are three things to say about that, and the first of them is that it was long ago."
 
 

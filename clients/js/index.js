@@ -108,7 +108,7 @@ export class Recap extends Operations {
   }
 
   /** The address of a call, and what `fetch` takes beside it. A call names its person where the document says. */
-  #request({ method, path, ids = {}, query, body, document, person }, key) {
+  #request({ method, path, ids = {}, query, body, document, form, person }, key) {
     const { apiKey, userId, headers: own } = this.#options;
     const { user_id, idempotency_key: _, ...values } = body ?? query ?? {};
     const who = user_id ?? userId;
@@ -124,13 +124,15 @@ export class Recap extends Operations {
       content[person] = person === "metadata" ? { ...values.metadata, user_id: who } : who;
     }
     const isBytes = content instanceof Blob || content instanceof ArrayBuffer || ArrayBuffer.isView(content);
-    const headers = { "Content-Type": isBytes ? "application/octet-stream" : "application/json", ...own };
+    const sent = form ? formOf(content) : isBytes ? content : JSON.stringify(content);
+    const type = { "Content-Type": isBytes ? "application/octet-stream" : "application/json" };
+    const headers = { ...(!form && type), ...own }; // that of a form comes with it
     if (apiKey !== undefined) headers.Authorization = `Bearer ${apiKey}`;
     if (key !== undefined) headers["Idempotency-Key"] = key;
     const place = path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(name === "user_id" ? who : ids[name]));
     const given = Object.entries(asked).filter(([, value]) => value !== undefined && value !== null);
     const text = new URLSearchParams(given.map(([name, value]) => [name, Array.isArray(value) ? value.join(".") : value]));
-    return [`${this.#base}${place}?${text}`, { method, headers, body: isBytes ? content : JSON.stringify(content) }];
+    return [`${this.#base}${place}?${text}`, { method, headers, body: sent }];
   }
 }
 
@@ -205,6 +207,12 @@ async function* fields(response, signal) {
   } finally {
     reader.cancel().catch(() => {}); // it may have failed already
   }
+}
+
+function formOf(fields) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined && value !== null) form.append(name, value);
+  return form;
 }
 
 /** A new Idempotency-Key, also without HTTPS. */

@@ -1145,6 +1145,8 @@ export declare class Operations {
   undoConsolidation(options?: { user_id?: string }): Promise<ConsolidationRun>;
   /** Add a document, as text or as a file, to what is known of a person. */
   addDocument(text: string, options?: { space?: string | null; session_id?: string | null; title?: string | null; uri?: string | null; external_id?: string | null; media_type?: "text/plain" | "text/markdown" | "text/html"; user_id?: string }): Promise<Document>;
+  /** Add a document, as text or as a file, to what is known of a person. */
+  uploadDocument(file: Blob, options?: { space?: string | null; session_id?: string | null; title?: string | null; uri?: string | null; external_id?: string | null; user_id?: string }): Promise<Document>;
   /** List a person's documents, newest first. */
   listDocuments(options?: { space?: string | null; session_id?: string | null; user_id?: string }): AsyncGenerator<Document>;
   /** Read what is known of a document. */
@@ -1364,7 +1366,7 @@ export declare class Operations {
   /** Estimate the tokens of a request. */
   countTokens(messages: (Record<string, any>)[], options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; [more: string]: any }): Promise<TokenCount>;
   /** Ask for a response as from OpenAI, and be remembered. */
-  createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: any; background?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<ResponseObject>;
+  createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: false | null; background?: false | null; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<ResponseObject>;
   /** Exchange one message of the Model Context Protocol. */
   mcp(jsonrpc: string, options?: { id?: any; method?: string; params?: Record<string, any>; result?: Record<string, any>; error?: Record<string, any>; user_id?: string }): Promise<RpcMessage>;
   /** Check that the process answers. */

@@ -114,7 +114,10 @@ export class Operations {
     return this._send({ method: "POST", path: "/api/users/{user_id}/consolidation/undo", query: { ...options }, person: "path" });
   }
   addDocument(text, options) {
-    return this._send({ method: "POST", path: "/api/documents", body: { text, ...options }, person: "user_id" });
+    return this._send({ method: "POST", path: "/api/documents", body: { text, ...options }, person: "user_id", repeatable: true });
+  }
+  uploadDocument(file, options) {
+    return this._send({ method: "POST", path: "/api/documents", body: { file, ...options }, person: "user_id", form: true, repeatable: true });
   }
   listDocuments(options) {
     return this._each({ method: "GET", path: "/api/documents", query: { ...options }, person: "query" });

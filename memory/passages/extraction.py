@@ -30,6 +30,10 @@ PYTHON = sys.executable
 
 _ROOM = BoundedSemaphore(AT_ONCE)
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+_FRONT_MATTER = re.compile(
+    r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w.-]*[ \t]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n"
+)
+_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*([\"']?)(.+?)\1[ \t]*$", re.MULTILINE)
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _PROBLEMS = {
     "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
@@ -83,6 +87,9 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
     if sum(map(len, found.pages)) > CHARS_MAX:
         raise problem("too_long")
     pages = list(map(normalize, found.pages))
+    if media_type == MARKDOWN and (front := _FRONT_MATTER.match(pages[0])):  # what the program that shows it reads
+        title = _TITLE.search(front[2])
+        found, pages = found._replace(title=one_line(title[2]) if title else ""), [pages[0][front.end() :]]
     if not any(page.strip() for page in pages):
         raise problem("empty")
     return found._replace(pages=pages)

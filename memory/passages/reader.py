@@ -15,9 +15,11 @@ from io import BytesIO
 from typing import Any
 
 UNSEEN = (
-    "script, style, template, noscript, nav, svg, math, iframe, object, button, select, textarea, [hidden], "
-    '[style*="display:none" i], [style*="display: none" i], [style*="visibility:hidden" i]'
+    "script, style, template, noscript, svg, math, iframe, object, button, select, textarea, [hidden], "
+    '[style*="display:none" i], [style*="display: none" i], [style*="visibility:hidden" i], '
+    "nav, aside, footer, header:not(:has(h1)), [role=navigation], [role=banner], [role=contentinfo], [role=search]"
 )
+MAIN = "main, [role=main]"
 MARKUP = ["a", "img", "b", "strong", "i", "em", "span", "font"]  # of which only the text stays
 HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")  # at the end of a printed line
 
@@ -50,10 +52,11 @@ def read_html(data: bytes, characters: int, _: int) -> dict[str, Any]:
     title = page.title.get_text() if page.title else None
     for element in [*page.select(UNSEEN), *page.find_all(["head", "title"])]:
         element.decompose()
+    main = page.select_one(MAIN)
     converter = MarkdownConverter(
         heading_style="ATX", bullets="-", strip=MARKUP, escape_asterisks=False, escape_underscores=False
     )
-    text = converter.convert_soup(page)
+    text = converter.convert_soup(main if main is not None and main.get_text(strip=True) else page)
     return {"title": title, "pages": [text]} if len(text) <= characters else {"error": "too_long"}
 
 

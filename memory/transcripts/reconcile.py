@@ -6,6 +6,7 @@ or asked for another answer, or the same request again.  The stored line must be
 nothing twice.  The rules, in the order they are tried:
 
     carried on   The line is how the list begins: what comes after it is new.
+    results      The list ends with results of tools, and what it has before them is how the line ends: they are new.
     unanswered   The list is how the line ends: the same request is_retry, which got no answer.
     only new     A list without an answer of the assistant's, which does not begin as the line does, is no history: its
                  messages are new.  Unless they are the ones that were answered last: then it is the same request again
@@ -35,7 +36,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from memory.llm.thoughts import without_thoughts
@@ -113,6 +114,9 @@ def reconcile(
     """
     shared = common_prefix(line, sent)
     if shared < len(line):
+        called = next((place for place in range(len(sent), 0, -1) if sent[place - 1].role == "assistant"), 0)
+        if called and any(key.role == "tool" for key in sent[called:]) and _ends_with(line, len(line), sent[:called]):
+            return replace(_once_more(len(line), sent[:called]), new=called)
         if _ends_with(line, len(line), sent):
             return _once_more(len(line), sent)
         no_history = not any(key.role == "assistant" for key in sent) and (not shared or len(sent) == 1)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 Values = Mapping[str, Any]
+File = str | os.PathLike[str] | tuple[str, bytes]
+"""A path, or the name of a file and what is in it."""
 
 
 class Unset:
@@ -36,6 +39,7 @@ class Call:
     ids: Values = field(default_factory=dict)
     query: Values = field(default_factory=dict)
     body: Any = None
+    file: File | None = None  # sent with the fields of the body, as a form
     person: str | None = None  # where the person is named: `path`, `query`, or a field of the body
     user_id: str | None = None  # the person, if the call names one
     key: str | None = None  # the Idempotency-Key of a turn: sent twice, it gets its first answer again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -43,6 +44,9 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
     sent = {"content": body} if isinstance(body, bytes) else {"json": body}
     if isinstance(body, bytes):
         headers["Content-Type"] = "application/octet-stream"
+    if call.file is not None:
+        file = call.file if isinstance(call.file, tuple) else (Path(call.file).name, Path(call.file).read_bytes())
+        sent = {"data": body, "files": {"file": file}}
     return {"method": call.method, "url": path, "params": query, **sent, "headers": headers}
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from recap_client import types
-from recap_client.calls import UNSET, Call, Unset, changed, given
+from recap_client.calls import UNSET, Call, File, Unset, changed, given
 from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 
 
@@ -849,6 +849,37 @@ class Operations(ABC):
                 },
                 person="user_id",
                 user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    def upload_document(
+        self,
+        file: File,
+        *,
+        space: str | None = None,
+        session_id: str | None = None,
+        title: str | None = None,
+        uri: str | None = None,
+        external_id: str | None = None,
+        user_id: str | None = None,
+    ) -> types.Document:
+        """Add a document, as text or as a file, to what is known of a person.
+
+        Send JSON with the `text`, or a form (`multipart/form-data`) with the `file`: text, Markdown, HTML or PDF. It
+        is cut into passages, by headings and pages, which searches and turns find beside messages, from now on. Where
+        they are quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document
+        again changes nothing; another with the same `external_id` takes its place and keeps its `id`.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/documents",
+                body=given(space=space, session_id=session_id, title=title, uri=uri, external_id=external_id),
+                file=file,
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
             )
         )
 
@@ -2442,8 +2473,8 @@ class Operations(ABC):
         top_logprobs: Any | None = None,
         truncation: Any | None = None,
         client_metadata: Any | None = None,
-        conversation: Any | None = None,
-        background: Any | None = None,
+        conversation: Literal[False] | None = None,
+        background: Literal[False] | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
         **more: Any,
@@ -3373,6 +3404,37 @@ class AsyncOperations(ABC):
                 },
                 person="user_id",
                 user_id=user_id,
+                idempotent=True,
+            )
+        )
+
+    async def upload_document(
+        self,
+        file: File,
+        *,
+        space: str | None = None,
+        session_id: str | None = None,
+        title: str | None = None,
+        uri: str | None = None,
+        external_id: str | None = None,
+        user_id: str | None = None,
+    ) -> types.Document:
+        """Add a document, as text or as a file, to what is known of a person.
+
+        Send JSON with the `text`, or a form (`multipart/form-data`) with the `file`: text, Markdown, HTML or PDF. It
+        is cut into passages, by headings and pages, which searches and turns find beside messages, from now on. Where
+        they are quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document
+        again changes nothing; another with the same `external_id` takes its place and keeps its `id`.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/documents",
+                body=given(space=space, session_id=session_id, title=title, uri=uri, external_id=external_id),
+                file=file,
+                person="user_id",
+                user_id=user_id,
+                idempotent=True,
             )
         )
 
@@ -4988,8 +5050,8 @@ class AsyncOperations(ABC):
         top_logprobs: Any | None = None,
         truncation: Any | None = None,
         client_metadata: Any | None = None,
-        conversation: Any | None = None,
-        background: Any | None = None,
+        conversation: Literal[False] | None = None,
+        background: Literal[False] | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
         **more: Any,
