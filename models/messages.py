@@ -67,6 +67,7 @@ class MessageRow(Base):
 PASSAGE = "document"  # the role of a passage of a document (see `models.documents`)
 UNREMEMBERED = {"memory": "off"}  # the `extra` of a message that its chat alone remembers
 KEPT_OUT = {"memory": "never"}  # of one that the person asked not to remember: no summary and no index has it either
+KEPT_OUT_TEXT = "[The person asked not to remember this message.]"  # what a mini model reads in its place
 
 
 class Message(NamedTuple):

@@ -146,6 +146,28 @@ had to scrap the polo, got a Yaris now
 i dont live in toronto now, moved to derby
 where do i live | dont live in toronto now
 """
+RUTH = """
+hallo, ich heiße Ruth und wohne in Kiel
+wo wohne ich | Kiel
+merk dir bitte dass mein Bruder am 4. Juli heiratet | am 4. Juli heiratet
+wann heiratet mein bruder | 4. Juli
+où est-ce que j'habite ? | nothing about that
+danke dir, bis morgen! | All right
+i cant eat shellfish | doesn't eat shellfish
+my supervisor is Prof. Lindqvist | supervisor Prof. Lindqvist
+whos my supervisor | Prof. Lindqvist
+our budget is 4000 euros for the two of us
+sorry i meant 4500 | budget 4500
+pls never use emojis again | proposed as an instruction
+"""
+
+RUTH_FACTS = [
+    "Budget: 4500",
+    "Doesn't eat shellfish",
+    "Mein Bruder am 4. Juli heiratet",
+    "Supervisor: Prof. Lindqvist",
+]
+
 TOMASZ_FACTS = [
     "Budget: 4500 euro",
     "Dislikes mondays",
@@ -201,8 +223,8 @@ DATES = "Actually, we changed the dates: 10 to 24 April."
 
 @pytest.mark.parametrize(
     ("talk", "facts"),
-    [(TOMASZ, TOMASZ_FACTS), (PRIYA, PRIYA_FACTS), (JON, JON_FACTS), (BEN, BEN_FACTS)],
-    ids=["tomasz", "priya", "jon", "ben"],
+    [(TOMASZ, TOMASZ_FACTS), (PRIYA, PRIYA_FACTS), (JON, JON_FACTS), (BEN, BEN_FACTS), (RUTH, RUTH_FACTS)],
+    ids=["tomasz", "priya", "jon", "ben", "ruth"],
 )
 def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient, talk: str, facts: list[str]) -> None:
     rows = [row.partition(" | ") for row in talk.strip().splitlines()]

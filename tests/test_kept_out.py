@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from memory.sessions.kept_out import KEPT_OUT_TEXT, asks_to_forget, asks_to_keep_out, requests_to_remember
+from memory.sessions.kept_out import asks_to_forget, asks_to_keep_out, requests_to_remember
+from models.messages import KEPT_OUT_TEXT
 from tests.http import append, chat, find, good, said
 from tests.jobs import jobs_done
 from tests.knowledge import Talk, digest_of, fact
@@ -26,6 +27,8 @@ Keep this out of your memory: 1234
 Merk dir das bitte nicht: ich bin schwanger
 Ich verdiene 3000, bitte nicht speichern
 Speichere diese Nachricht nicht
+Das hier musst du dir nicht merken
+dont save this one, it's private
 No recuerdes esto: mi clave es 99
 no guardes mis datos de tarjeta
 Ne retiens pas ça, mon code est 12

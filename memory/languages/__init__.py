@@ -53,7 +53,8 @@ class TextPattern:
     def __init__(self, source: str) -> None:
         self._pattern = re.compile(source, re.IGNORECASE)
         # It finds a match wherever the pattern does, and where letters ought to be capitals.
-        self._lower = re.compile(source.replace("(?-i:", "(?:").replace("[A-Z]", "[a-z]"))
+        source = source.replace("(?-i:", "(?:")
+        self._lower = re.compile(re.sub(r"(?<!\\)(?<!\(\?)[A-Z]", lambda letter: letter[0].lower(), source))
 
     def search(self, text: str) -> re.Match[str] | None:
         """Return the first match."""

@@ -13,19 +13,23 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import TextPattern, alternatives, content_terms, shared
+from memory.languages import TextPattern, alternatives, content_terms, shared, table
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, Transaction
 from models.facts import FactDraft
-from models.messages import KEPT_OUT, Message
+from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message
 
-KEPT_OUT_TEXT = "[The person asked not to remember this message.]"
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
 
 _REMEMBER = TextPattern(alternatives(lambda language: language.remember))
 _KEEP_OUT = TextPattern(alternatives(lambda language: language.keep_out))
 _PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
+_MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
+# No sentence ends after "4." in "4. Juli", or after "Dr.".
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(_MONTHS)})\b))\s+|(?<=[。！？\n])",
+    re.I,
+)
 _FORGET = TextPattern(alternatives(lambda language: language.forget))
 
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from memory.languages import LANGUAGES, pattern, tables
+from memory.languages import LANGUAGES, analysis_in, pattern, table, tables
 from search_index.analysis import ENGLISH
 
 _FILES = _EN, _ZH = [tables(Path(__file__).parent / "phrases" / f"{code}.toml") for code in ("en", "zh")]
@@ -36,7 +36,11 @@ _ASKS = patterns("asks") | {
     "keep out": pattern(lambda language: language.keep_out),
     "forget": pattern(lambda language: language.forget),
     "standing": pattern(lambda language: language.standing),
+    "remember": pattern(lambda language: language.remember),
+    "asking abroad": pattern(lambda language: "" if language.code in ("en", "zh") else language.asks),
 }
+_ANALYSIS = analysis_in("en")
+_REMEMBER = patterns("changes")["remember"]
 _SOUGHT = patterns("sought")
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _PADDING = pattern(lambda language: language.padding)
@@ -44,6 +48,7 @@ _IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or
 _ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_EN["words"]["asking"])), _ZH["words"]["asking"].split()
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
 TIME_WORDS = frozenset(term for one in LANGUAGES for word in one.time_words for term in ENGLISH.terms(word))
+MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
 OWN_WORDS = tuple(_EN["words"]["spelling"].split())
 _KNOWN_WORDS = (
     frozenset(OWN_WORDS) | _IDLE | frozenset().union(*(one.time_words | one.regular_verbs for one in LANGUAGES))
@@ -83,6 +88,12 @@ def asks(name: str, text: str) -> set[str]:
     return {match.group().lower() for match in _ASKS[name].finditer(spelt(text))}
 
 
+def remembered(sentence: str) -> str:
+    """Return what a sentence asks to remember, if it does."""
+    asked = _REMEMBER.match(spelt(sentence)) or _ASKS["remember"].search(sentence)
+    return sentence[asked.end() :] if asked else ""
+
+
 def sought(question: str) -> set[str]:
     """Return what a question asks for: keys of statements that answer, and sections of the summary."""
     return {name for name, source in _SOUGHT.items() if source.search(spelt(question))}
@@ -91,13 +102,14 @@ def sought(question: str) -> set[str]:
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks, with its question mark or without."""
     bare = spelt(sentence).rstrip("\"'”’)*_ 。.!！")
-    return bare.endswith(("?", "？")) or _ASKS["question"].match(bare) is not None
+    asked = _ASKS["question"].match(bare) or _ASKS["asking abroad"].match(sentence)
+    return bare.endswith(("?", "？")) or asked is not None
 
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text greets, thanks or nods, and says nothing else."""
     left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", straight(text[:300]))))
-    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower()))
+    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", _ANALYSIS.asked(left).lower()))
     return words <= _IDLE and not (is_question(text) and terms(left))
 
 
@@ -110,7 +122,12 @@ def terms(text: str) -> list[str]:
     """Return the words of a text as the search index compares them, words of one meaning as one."""
     for word in _CHINESE_ASKING:
         text = text.replace(word, " ")
-    return [_MEANING.get(term, term) for term in ENGLISH.terms(spelt(text)) if term not in _ASKING]
+    asked = _ANALYSIS.asked(text)
+    return [
+        _MEANING.get(term, term)
+        for term in ENGLISH.terms(spelt(text) if asked == text else asked)
+        if term not in _ASKING
+    ]
 
 
 def phrases_for(text: str) -> dict[str, str]:

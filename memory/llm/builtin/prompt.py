@@ -13,6 +13,7 @@ from html import unescape
 from typing import Any, NamedTuple
 
 from memory.llm import ChatMessage
+from models.messages import KEPT_OUT_TEXT
 from models.sections import SECTIONS, Excluded, Sections
 
 _MEMORY = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
@@ -111,7 +112,8 @@ def messages_in(items: Sequence[str], day: str = "") -> Iterator[Said]:
     for item in items:
         if line := _MESSAGE.fullmatch(item):
             day = line["day"] or day
-            yield Said(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
+            if line["text"] != KEPT_OUT_TEXT:
+                yield Said(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
 
 
 def _passages(title: str, day: str, body: str) -> Iterator[Said]:

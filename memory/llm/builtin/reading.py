@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
-from memory.llm.builtin.language import OWN_WORDS, THIRD_PERSONS, patterns, rows, spelt, straight, terms
+from memory.llm.builtin.language import MONTHS, OWN_WORDS, THIRD_PERSONS, patterns, rows, spelt, straight, terms
 from memory.quoting import one_line
 from models.facts import Relation
 
@@ -82,7 +82,8 @@ _VERBATIM = ("k", "limit", "han", "name", "place")
 _READING, _CUTS, _MUST, _NEVER = map(patterns, ("reading", "cuts", "must", "never"))
 _ASIDE = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$", re.M | re.S)
 _SENTENCE = re.compile(
-    r"(?:[^.!?…。！？；\n]|\.(?=[\w,])|(?<=\b[ap]\.m)\.|(?<=\b(?:Mr|Ms|Dr|St|vs))\.|(?<=\bMrs)\.)+"
+    r"(?:[^.!?…。！？；\n]|\.(?=[\w,])|(?<=\b[ap]\.m)\.|(?<=\b(?:Mr|Ms|Dr|St|vs))\.|(?<=\bMrs)\.|(?<=\bProf)\."
+    rf"|(?<=\d)\.(?=\s+(?i:{'|'.join(MONTHS)})\b))+"
     r"(?:[.!?…。！？；]+[\"'”’」』)*_]*(?=\s|$|(?<=[。！？；]))|(?=\n)|$|[.!?…]+)"
 )
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+", re.M)
@@ -118,6 +119,7 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
             if not read:
                 continue
         read = _READING["together"].sub("we ", _READING["trail"].sub("", read))
+        read = _READING["contracted"].sub(r"\1n't", read)
         read, verbatim, time = read + time, sentence[:end].strip() if time else verbatim, ""
         if _READING["not_meant"].search(read):
             return  # neither this clause nor what hangs on it

@@ -12,14 +12,24 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory.llm.builtin.language import TIME_WORDS, asks, is_question, is_small_talk, patterns, spelt, straight, terms
+from memory.llm.builtin.language import (
+    TIME_WORDS,
+    asks,
+    is_question,
+    is_small_talk,
+    patterns,
+    remembered,
+    spelt,
+    straight,
+    terms,
+)
 from memory.llm.builtin.prompt import Known, Prompt, Said
 from memory.llm.builtin.reading import Origin, Statement, clauses, known, sentences, statements, statements_of
 from memory.quoting import one_line
 from models.sections import Excluded, Sections
 
 _ITEMS = ("requirements", "constraints", "excluded", "data", "discussed")
-_CHANGES, _KINDS = patterns("changes"), patterns("kinds")
+_CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("reading")["lead"]
 
 
 @dataclass(frozen=True)
@@ -100,8 +110,8 @@ class Record:
             noted = [self._hold(one, message, ended) for one, ended in self._options(sentence)]
         if not noted and _CHANGES["corrects"].search(straight(sentence)):
             noted = [self._correct(sentence, message)]
-        if not noted and (kept := _CHANGES["remember"].match(spelt(sentence))):
-            text = _clean(sentence[kept.end() :])
+        if not noted and (asked := remembered(sentence)):
+            text = _clean(asked)
             kept_fact = Statement(text, sentence, "other", 3, section="data")
             noted = [self._hold(kept_fact, message, [])] if terms(text) else []
         return noted
@@ -122,7 +132,7 @@ class Record:
         """Put an ending on record, or ask what it ends."""
         if len({old.text for old in ended}) > 1 and not asks("gone", quote):
             return Noted(None, ended)
-        one = replace(ended[0], text=_clean(quote), quote=quote, mark="-", origin=Origin.STATED)
+        one = replace(ended[0], text=_clean(_LEAD.sub("", quote)), quote=quote, mark="-", origin=Origin.STATED)
         return self._hold(one, message, ended)
 
     def _ending(self, sentence: str) -> list[Statement]:
@@ -157,7 +167,8 @@ class Record:
             return Noted(None, fitting)
         (one,) = meant
         text = f"{one.text.partition(': ')[0]}: {new}"
-        return self._hold(replace(one, text=text, quote=sentence, value=new), message, [one])
+        section = one.section or ("constraints" if one.category == "constraint" else "data")
+        return self._hold(replace(one, text=text, quote=sentence, value=new, section=section), message, [one])
 
     def meant(self, text: str) -> Statement | None:
         """Return the statement that a request to forget means, if any."""

@@ -41,8 +41,9 @@ def reply(prompt: Prompt) -> str:
         return words["kept out"]
     if all(asks("forget", part) for part in parts):
         return _forget(text, record, words)
-    if all(asks("order", part) for part in parts):
-        return words["task"]
+    for kind, phrase in (("standing", "standing"), ("order", "task")):
+        if all(asks(kind, part) for part in parts):
+            return words[phrase]
     asked = [part for part in parts if asks("who", part) or is_question(part)]
     paragraphs = list[str]()
     if len(asked) < len(parts):
