@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Text, and_, bindparam, case, delete, exists, literal_column, or_, select, update
@@ -120,21 +121,19 @@ def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
     if request.temporary:
         return _begin_temporary(engine, request)
     started, arrived_at = time.monotonic(), engine.now()
+    # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
+    transaction = partial(engine.database.begin, request.lock_timeout, durable=request.stream)
     other_ways = request.idempotency_key, request.replaces, request.transcript
-    is_plain = request.session_id is not None and other_ways == (None, None, None)
-    while True:
-        # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
-        with engine.database.begin(request.lock_timeout, durable=request.stream) as tx:
-            if not is_plain:
-                turn = _open(tx, engine, request, arrived_at)
-            elif (taken := _take(tx, engine, request)) is not None:
+    if request.session_id is not None and other_ways == (None, None, None):  # a message for a session that may be there
+        with transaction() as tx:
+            if (taken := _take(tx, engine, request)) is not None:
                 return _go_on(tx, engine, taken, arrived_at)
-        if is_plain:
-            is_plain = False  # in another transaction: this one may have locked the session, and the owner comes first
-        elif isinstance(turn, SessionRow):
-            engine.leases.wait_until_free(turn, started, "This message was not stored; send it again later.")
-        else:
+    while True:  # in transactions of their own: that one may have locked the session, and the owner comes first
+        with transaction() as tx:
+            turn = _open(tx, engine, request, arrived_at)
+        if not isinstance(turn, SessionRow):
             return turn
+        engine.leases.wait_until_free(turn, started, "This message was not stored; send it again later.")
 
 
 def bypass(engine: Engine, request: TurnRequest) -> Turn:

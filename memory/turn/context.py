@@ -65,15 +65,15 @@ def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None)
     The type of the conversation may want another mode of recall: then it is read once more.
     """
     assert turn.session is not None
-    settings = engine.settings
+    request, settings = turn.request, engine.settings
     while True:
         plan, reason = _plan_recall(engine, turn, model, settings)
-        others = find_others(engine, turn)
+        others = find_others(engine, request) if request.also and turn.continued_turn is None else ()
         generation = engine.index.generation(turn.session.index_key)  # before the rows: none may be missed
         with engine.database.connect() as tx:
             context = read_session(tx, engine, turn, generation)
             planned, settings = settings, context.settings
-            is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
+            is_same_mode = request.recall is not None or planned.recall == settings.recall
             if is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
                 plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
                 findings = engine.recall.find(tx, context.scope, plan, generation, context.prefix.flags)

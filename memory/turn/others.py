@@ -24,7 +24,7 @@ from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.turn.report import OtherMemory
-from memory.turn.request import Turn
+from memory.turn.request import TurnRequest
 from models import OwnerRow
 from models.facts import Fact
 from models.owners import index_key
@@ -51,21 +51,19 @@ class FoundOther(NamedTuple):
     findings: Findings
 
 
-def find_others(engine: Engine, turn: Turn) -> list[Other]:
-    """Return the owners that the turn reads too, in its order, without those whose memory is off or empty.
+def find_others(engine: Engine, request: TurnRequest) -> list[Other]:
+    """Return the owners that `request.also` names, in its order, without those whose memory is off or empty.
 
     Call it before the snapshot: the generation of an index is read before the rows.
     """
-    if not turn.request.also or turn.continued_turn is not None:
-        return []
-    pairs = [owner for caller in turn.request.also if (owner := caller.owner) is not None]
-    query = select(*_COLUMNS).where(_O.tenant == turn.request.caller.tenant, tuple_(_O.kind, _O.name).in_(pairs))
+    pairs = [owner for caller in request.also if (owner := caller.owner) is not None]
+    query = select(*_COLUMNS).where(_O.tenant == request.caller.tenant, tuple_(_O.kind, _O.name).in_(pairs))
     with engine.database.connect() as tx:
         rows = {(row.kind, row.name): row for row in tx.execute(query.where(_O.remember))}
     others = []
     for kind, name in filter(rows.__contains__, pairs):
         row = rows[kind, name]
-        key = index_key(turn.request.caller.tenant, kind, name, row.id, row.created_at)
+        key = index_key(request.caller.tenant, kind, name, row.id, row.created_at)
         space, scope = name if kind == "space" else None, SearchScope(row.id, key)
         others.append(Other(space, scope, engine.index.generation(key), row.facts_revision))
     return others

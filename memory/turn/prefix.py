@@ -12,7 +12,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -172,7 +172,11 @@ def read_prefix(
     system, is_explained = _system_prompt(engine, turn, first.system_text)
     instructions = _paragraphs(system, *(text.text for text in texts))
 
-    person, current = _about_owner(engine, documents) if remember else (ProfileBlock(), OverviewBlock())
+    person, current = ProfileBlock(), OverviewBlock()
+    for row in documents[_PROFILE].values() if remember and engine.settings.profile_mode.mode != "off" else ():
+        person = ProfileBlock.of(row.item_id, row.version, row.value)
+    for row in documents[_OVERVIEW].values() if remember and engine.settings.overview.mode != "off" else ():
+        current = OverviewBlock.of(row)
     valid: Sequence[Fact] = ()
     if first.facts and remember:
         valid = engine.current_facts.read(tx, session.owner_id, session.id, first.facts_revision or 0)
@@ -238,13 +242,3 @@ def _system_prompt(engine: Engine, turn: Turn, stored: str | None) -> tuple[str,
     if own or not request.kind.own_prompt:
         return own or "", False
     return engine.prompts.system(stored), True
-
-
-def _about_owner(engine: Engine, documents: Mapping[str, Mapping[str, Any]]) -> tuple[ProfileBlock, OverviewBlock]:
-    """Return the profile and the overview of the owner, where the settings have them shown."""
-    settings, profile_block, overview_block = engine.settings, ProfileBlock(), OverviewBlock()
-    for row in documents[_PROFILE].values() if settings.profile_mode.mode != "off" else ():
-        profile_block = ProfileBlock.of(row.item_id, row.version, row.value)
-    for row in documents[_OVERVIEW].values() if settings.overview.mode != "off" else ():
-        overview_block = OverviewBlock.of(row)
-    return profile_block, overview_block

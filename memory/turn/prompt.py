@@ -59,14 +59,11 @@ class Prompt:
     report: MemoryReport
     now: datetime
     tokens: int
+    full_history_tokens: int
     context: Context | None = None
     quoted: str = ""
     problem: str | None = None
     tools: RecallTools | None = None
-
-    @property
-    def full_history_tokens(self) -> int:
-        return self.tokens if self.context is None else self.context.full_history_tokens
 
 
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
@@ -86,7 +83,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     )
     tools = RecallTools(engine, turn, context) if report.recalled.kind == MODEL_SEARCHES else None
     size = context.tokens + tokens.estimate(quoted)
-    return Prompt(model_request, report, now, size, context, quoted, problem, tools)
+    return Prompt(model_request, report, now, size, context.full_history_tokens, context, quoted, problem, tools)
 
 
 def _quote(engine: Engine, turn: Turn, context: Context, now: datetime) -> tuple[str, MemoryReport]:
@@ -150,7 +147,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
         client=request.transcript.parameters,
         cancel=request.cancel,
     )
-    return Prompt(model_request, report, engine.now(), full, problem=problem)
+    return Prompt(model_request, report, engine.now(), full, full, problem=problem)
 
 
 def _messages(turn: Turn, context: Context, quoted: str) -> tuple[ChatMessage, ...]:
