@@ -303,9 +303,7 @@ class MessageEncoder:
         self._id = answer_id("msg", started)
         self._model = started.model
 
-    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        end = events[-1]
-        assert isinstance(end, TurnFinished)
+    def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         text = [{"type": "text", "text": end.reply}] if end.reply else []
         content = [*text, *({**_block(call), "input": _input(call)} for call in end.calls)]
         stopped = {"stop_reason": _STOP_REASONS.get(end.finish_reason, "end_turn"), "stop_sequence": None}
@@ -328,7 +326,7 @@ class MessageEncoder:
                 for call in first.others(part.calls):
                     yield from blocks.add(*_call_block(call, json.dumps(_input(call))))
                 yield from blocks.stop()
-                message = self.encode([part])
+                message = self.encode(part)
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
                 yield {"type": "message_delta", "delta": stopped, "usage": message["usage"], **written(part)}
                 yield {"type": "message_stop"}

@@ -73,9 +73,7 @@ class ChatEncoder:
     notice: str | None
     named_events: bool = False
 
-    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        end = events[-1]
-        assert isinstance(end, TurnFinished)
+    def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         choice = {"message": {"role": "assistant", "content": end.reply}, "finish_reason": end.finish_reason}
         more = {"message_id": end.reply_message_id, "reply": end.reply, "usage": USAGE.dump(end.usage)}
         return self._answer("chat.completion", end.model, choice, end.started, **more)

@@ -11,6 +11,7 @@ from flask import Response, current_app
 from api.identity import caller
 from api.limits import CONCURRENCY, ConcurrencyLimiter
 from api.resource import ApiBlueprint, current_engine
+from api.streaming import event_stream
 from memory.events import parse_position
 from models.events import Event, Position
 from schemas.events import EVENT, EventHeaders, EventQuery
@@ -42,10 +43,7 @@ def stream_events(query: dict[str, Any], headers: dict[str, Any]) -> Response:
     limiter.acquire_stream(who)
     query["after"] = parse_position(sent) if sent else None
     events = current_engine().events.follow(who, **query)
-    response = Response(_lines(chain([next(events)], events)), mimetype="text/event-stream")
-    response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
-    response.call_on_close(events.close)
-    return response
+    return event_stream(_lines(chain([next(events)], events)), events.close)
 
 
 def _lines(events: Iterator[Event | Position]) -> Iterator[str]:

@@ -62,10 +62,8 @@ class CompletionEncoder:
 
     named_events = False
 
-    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        (completion,) = (part.data for part in events if isinstance(part, RawChunk))
-        end = events[-1]
-        assert isinstance(end, TurnFinished)
+    def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
+        (completion,) = (part.data for part in before if isinstance(part, RawChunk))
         return {**completion, **written(end)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:

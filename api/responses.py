@@ -293,9 +293,7 @@ class ResponseEncoder:
         self._custom = custom
         self._events = 0
 
-    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        end = events[-1]
-        assert isinstance(end, TurnFinished)
+    def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         output = [self._message(end.reply)] if end.reply else []
         output += map(self._call, end.calls)
         reason = _INCOMPLETE.get(end.finish_reason)
@@ -329,7 +327,7 @@ class ResponseEncoder:
                 untold = first.others(part.calls)
                 for index, call in enumerate(part.calls, 1 if text else 0):
                     yield from self._calls(index, call, is_told=call not in untold)
-                response = self.encode([part])
+                response = self.encode(part)
                 yield self._event(response["status"], response=response)
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:

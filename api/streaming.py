@@ -28,8 +28,8 @@ class ReplyEncoder(Protocol):
     @property
     def named_events(self) -> bool: ...
 
-    def encode(self, events: Sequence[TurnEvent]) -> Mapping[str, Any]:
-        """Return the answer in one piece. The last event is TurnFinished."""
+    def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
+        """Return the answer in one piece. before: the events of the turn up to its end."""
         ...
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
@@ -53,14 +53,18 @@ def answer_turn(
     assert isinstance(started, TurnStarted)
     encoder = encoder_for(started)
     if not request.stream:
-        events = list(turn)
-        end = events[-1]
+        *before, end = turn
         assert isinstance(end, TurnFinished)
-        return jsonify(encoder.encode(events)), end.started
-    response = Response(stream_with_context(_lines(turn, encoder)), mimetype="text/event-stream")
+        return jsonify(encoder.encode(end, before)), end.started
+    return event_stream(stream_with_context(_lines(turn, encoder)), lambda: _drain(turn, request)), started
+
+
+def event_stream(lines: Iterator[str], on_close: Callable[[], object]) -> Response:
+    """Return a response of server-sent events. on_close: called when all are sent, or the reader has left."""
+    response = Response(lines, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
-    response.call_on_close(lambda: _drain(turn, request))
-    return response, started
+    response.call_on_close(on_close)
+    return response
 
 
 def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
