@@ -8,7 +8,6 @@ from typing import Any
 
 from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate
 
-from models.facts import Fact as FactValue
 from models.messages import Excerpt as ExcerptValue
 from models.messages import MessageDraft
 from models.turns import RECALL_MODES
@@ -187,11 +186,6 @@ class ShownFact(Fact):
 
     class Meta:
         fields = ("id", "text", "category", "pinned", "session_id", "source_message_id", "valid_from", "score")
-
-    def dump(self, obj: FactValue, *, many: bool | None = None) -> dict[str, Any]:
-        """Dump by hand: field by field it would be most of a reply's work. Excerpts do the same."""
-        shown = {name: getattr(obj, name) for name in self.Meta.fields}
-        return {**shown, "valid_from": obj.valid_from.isoformat(), "score": obj.score and vars(obj.score)}
 
 
 class ExcerptMessage(Message):
