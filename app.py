@@ -42,7 +42,7 @@ def create_app(
     once. model: the main and mini model, any `LanguageModel` or an `openai.OpenAI` client. migrations: let `recap db`
     work on its database; a server does without.
 
-    Raises SettingsError for a setting that can't be used, OSError if the data directory can't be made.
+    Raises SettingsError for a setting, or a data directory, that can't be used.
     """
     if settings is None:
         app = build_app(Settings.from_env(), model)
@@ -63,7 +63,13 @@ def create_app(
 
 def build_app(settings: Settings, model: Model | None = None, **config: Any) -> Flask:
     """Return the application, its engine under `engine_of(app)`. The caller starts the background work."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    try:
+        settings.data_dir.mkdir(0o700, parents=True, exist_ok=True)  # people's words are in it
+    except OSError as error:
+        raise SettingsError(
+            f"RECAP_DATA_DIR: the folder {settings.data_dir} can't be made ({error.strerror}). Make it, for the "
+            "account that Recap runs as, or name another."
+        ) from error
     logs.set_up(settings)
     app = Flask("recap", static_folder=None)
     app.json.sort_keys = False  # type: ignore[attr-defined]

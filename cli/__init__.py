@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 from flask import Flask
-from flask.cli import AppGroup
+from flask.cli import AppGroup, ScriptInfo
 from sqlalchemy.exc import SQLAlchemyError
 
+from app import engine_of
 from config import SettingsError
-from memory.errors import RecapError, database_failed
+from memory.errors import RecapError, command_failed
 
 
 class Command(click.Command):
@@ -26,10 +27,10 @@ class Command(click.Command):
         except OSError as error:
             raise click.ClickException(f"{error}.") from error
         except SQLAlchemyError as error:
-            failed = database_failed(error, "Nothing was changed.")
-            if failed is None:
+            message = command_failed(error, engine_of(ctx.ensure_object(ScriptInfo).load_app()).database.engine.url)
+            if message is None:
                 raise
-            raise click.ClickException(failed.message) from error
+            raise click.ClickException(message) from error
 
 
 class Commands(Command, AppGroup):

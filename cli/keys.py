@@ -5,8 +5,10 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import click
+from flask import current_app
 
 from api.resource import current_engine
+from app import make_schema
 from cli import Commands
 from memory.access.keys import CACHE_SECONDS, KeyInfo
 from models.keys import SCOPES
@@ -37,7 +39,8 @@ keys = Commands("keys", help="API keys: who may call, whose data they see, and w
 )
 @click.option("--label", default="", help="What you call it.")
 def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], spaces: tuple[str, ...], label: str) -> None:
-    """Make a key, and show it once."""
+    """Make a key, and show it once.  A new database gets its tables."""
+    make_schema(current_app)
     rights = {name: right for name, _, right in (space.rpartition(":") for space in spaces)}
     key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label, rights)
     click.echo(key)

@@ -58,10 +58,10 @@ class Settings(BaseModel):
     database_url: str = ""
     """A SQLAlchemy URL. Empty: SQLite in the data directory."""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, AfterValidator(lambda raw: raw.strip("[]"))] = "127.0.0.1"
     """The address to listen on. Loopback, because without API keys anyone who reaches the port can read everything."""
 
-    port: int = Field(8000, ge=1)
+    port: int = Field(8000, ge=1, le=65_535)
     """The port to listen on."""
 
     workers: int = Field(2, ge=1, validation_alias="WEB_WORKERS")

@@ -17,8 +17,9 @@ from pathlib import Path
 from alembic import context
 from flask import current_app
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 
+from memory.errors import command_failed
 from models import Base, retry_on_conflict
 from models.schema import revision_of, why_too_old
 from models.sqlite_memory import is_in_memory
@@ -53,9 +54,12 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
 
 
 engine = current_app.extensions["migrate"].db.engine
-if engine.dialect.name == "sqlite" and not is_in_memory(engine.url) and not Path(engine.url.database).exists():
-    with closing(sqlite3.connect(engine.url.database)) as new:
-        new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+
+
+def make_file() -> None:
+    if engine.dialect.name == "sqlite" and not is_in_memory(engine.url) and not Path(engine.url.database).exists():
+        with closing(sqlite3.connect(engine.url.database)) as new:
+            new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
 
 
 @retry_on_conflict
@@ -78,11 +82,16 @@ def migrate() -> None:
 
 
 try:
+    make_file()
     migrate()
-except OperationalError as error:
-    if getattr(error.orig, "sqlstate", None) != HELD:
+except (SQLAlchemyError, sqlite3.Error) as error:
+    if getattr(getattr(error, "orig", None), "sqlstate", None) == HELD:
+        message: str | None = (
+            "Another transaction, such as pg_dump's, holds a table that the migration changes. Nothing was changed. "
+            "Run this again when it has ended."
+        )
+    else:
+        message = command_failed(error, engine.url)
+    if message is None:
         raise
-    raise RuntimeError(
-        "Another transaction, such as pg_dump's, holds a table that the migration changes. Nothing was changed. Run "
-        "this again when it has ended."
-    ) from error
+    raise RuntimeError(message) from error

@@ -18,7 +18,7 @@ from config.settings import REMOVED
 GOOD: dict[str, tuple[str, Any]] = {
     "RECAP_DATA_DIR": ("/srv/recap", Path("/srv/recap")),
     "DATABASE_URL": ("postgresql://db/recap", "postgresql://db/recap"),
-    "HOST": ("0.0.0.0", "0.0.0.0"),
+    "HOST": ("[::1]", "::1"),
     "PORT": ("9000", 9000),
     "WEB_WORKERS": ("4", 4),
     "WEB_THREADS": ("8", 8),
@@ -112,6 +112,7 @@ BAD = [
     ("EMBEDDING_API_KEY_FILE", "/", "Is a directory"),
     ("PROFILE_MODE", "0 0 30 2 *", "has to come round"),
     ("PORT", "eighty", "valid integer"),
+    ("PORT", "80000", "65535"),
     ("RATE_LIMIT", "often", "120 per minute"),
     ("RATE_LIMIT_STORAGE", "carrier-pigeon://loft", "memory://"),
     ("CORS_ORIGINS", "*", "never *"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from flask_migrate import downgrade, upgrade
 
-from app import add_migrations, engine_of, upgrade_schema
+from app import add_migrations, build_app, engine_of, upgrade_schema
+from cli import register_commands
+from config import Settings, SettingsError
 from models import Base
 from models.schema import MIGRATIONS, revisions
 from tests.application import an_app
@@ -155,3 +158,24 @@ def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path: Path) -
         upgrade_schema(app)
         assert client.get("/health/ready").status_code == 200
         assert chat(client, "Hello", session_id="s")["reply"]
+
+
+def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError, match=r"RECAP_DATA_DIR: the folder .*/data can't be made .Not a directory"):
+        build_app(Settings(data_dir=tmp_path / "file" / "data"))
+    nowhere = f"sqlite:///{tmp_path}/nowhere/recap.db"
+    with an_app(tmp_path, database_url=nowhere) as app, pytest.raises(SystemExit):
+        upgrade_schema(app)
+    assert nowhere in caplog.text and "unable to open database file" in caplog.text
+    with an_app(tmp_path / "new") as app:
+        register_commands(app)
+        run = app.test_cli_runner().invoke
+        assert f"There is no database {tmp_path}/new/recap.db" in run(args=["backup", str(tmp_path / "b")]).output
+        refused = run(args=["keys", "list"])
+        assert refused.exit_code == 1 and "Nothing was changed" in refused.output and UPGRADE in refused.output
+        assert run(args=["keys", "create"]).exit_code == 0, "as README.md begins"
+        assert engine_of(app).health.check().ready
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700

@@ -57,6 +57,11 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
     OSError when the file cannot be written.  No new file is left then.
     """
     source = database_file(engine)
+    if not source.exists():
+        raise InvalidRequest(
+            "database_missing",
+            f"There is no database {source}. Nothing was written. Run this in the server's folder, with its settings.",
+        )
     if target.exists() and (not force or (source.exists() and target.samefile(source))):
         raise Conflict(
             "backup_exists",
