@@ -51,6 +51,7 @@ from memory.leases import LEASE_SECONDS, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, QueueRow, SessionRow, Transaction, Upsert, retry_on_conflict
+from models.errors import fault_of
 from models.jobs import Job, JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 
@@ -513,8 +514,12 @@ def _survive(work: Callable[[], Result]) -> Result | None:
     """Return what `work` returns; None after any mistake, and where the database fails: the thread goes on."""
     try:
         return work()
-    except Exception:
-        log.exception("jobs: a thread failed; it goes on")
+    except Exception as error:
+        if (fault := fault_of(error)) is None:
+            log.exception("jobs: a thread failed; it goes on")
+        else:
+            said = logs.fields(fault=fault.value, error=logs.safe_message(error))
+            log.error("jobs wait: the database can't be used; /health/ready says what to do", extra=said)
         return None
 
 

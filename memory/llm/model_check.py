@@ -104,7 +104,7 @@ def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
         " ".join(text.split())[:REPLY_CHARS],
         error,
         window,
-        _learned(model, json_mode=json_mode),
+        _learned(model, json_mode=json_mode and error is None),
         (*((PROSE,) if is_prose else ()), *_warnings(window, context_tokens, is_ollama=is_ollama)),
     )
 
