@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PROGRAMS ?= .venv-programs
 CONVERSATIONS ?= benchmarks/conversation.json
 
-.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check docs audit format bench bench-cluster bench-recall bench-meaning bench-prefix bench-store \
+.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check lint docs audit format bench bench-cluster bench-recall bench-meaning bench-prefix bench-store \
 	bench-consolidation bench-answers clients plots setup clean
 
 help:  ## List the targets
@@ -37,15 +37,17 @@ test-programs: $(VENV)/.dev  ## Drive the programs of others that docs/clients.m
 	cd tests/programs && npm ci --ignore-scripts --loglevel=error
 	$(BIN)/python -m tests.programs --venv $(PROGRAMS) --write $(OPTIONS)
 
-check: $(VENV)/.dev  ## Check formatting, lint, types, import order, insecure code, and that the documentation is complete
+check: lint  ## Check formatting, lint, types, import order, insecure code, and that the documentation is complete
+	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
+	$(BIN)/pytest -q -rs tests/test_clients.py -k modules_fit_the_types
+	@$(MAKE) --no-print-directory docs
+
+lint: $(VENV)/.dev  ## Check what no test checks: formatting, lint, types, import order, insecure code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/bandit -q -c pyproject.toml -r . -x ./$(VENV),./tests
-	$(BIN)/pytest -n auto tests/test_layering.py tests/test_docs.py
-	$(BIN)/pytest -q -rs tests/test_clients.py -k modules_fit_the_types
-	@$(MAKE) --no-print-directory docs
 
 docs: $(VENV)/.docs  ## Build the documentation site, which Recap then serves at /docs/guide/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet

@@ -109,15 +109,15 @@ class Api:
                 return found
             more["cursor"] = page["next_cursor"]
 
-    def jobs_done(self, *kinds: str, seconds: float = 40.0, hurry: bool = True) -> None:
+    def jobs_done(self, *kinds: str, seconds: float = 40.0, hurry: bool = True, **owner: str) -> None:
         """Wait until there is no job but for those that wait for a long pause or the night; or none of these kinds.
 
-        hurry: have jobs done now that wait for more work of their kind.
+        hurry: have jobs done now that wait for more work of their kind. owner: whose jobs count, as user_id="ada".
         """
         later, hurried = ("profile", "consolidation"), set[int]()
 
         def none_left() -> bool:
-            jobs = self.get("/api/jobs", limit=100)["items"]
+            jobs = self.get("/api/jobs", limit=100, **owner)["items"]
             left = [job for job in jobs if (job["kind"] in kinds if kinds else job["kind"] not in later)]
             for job in left if hurry else ():
                 if job["state"] == "pending" and job["id"] not in hurried:

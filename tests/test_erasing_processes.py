@@ -30,7 +30,7 @@ def live(api: Api, sessions: int = 4, messages: int = 50) -> None:
         words = [f"My {WORD} number {place} is blue. {'Much. ' * place}" for place in range(messages)]
         said = [{"role": "user", "content": text} for text in words]
         api.append(f"{WORD}-{number}", said, user_id="ada")
-    assert eventually(lambda: not api.get("/api/jobs", user_id="ada")["items"], 40)
+    api.jobs_done(user_id="ada")
 
 
 def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
