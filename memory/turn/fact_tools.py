@@ -127,14 +127,12 @@ class FactTools:
         if new is None:
             return None, "That is known already; nothing was changed."
         action, replaces = (REMEMBER, None) if old is None else (CORRECT, old.text)
-        space = self._turn.request.caller.space
+        written = WrittenFact.of(action, new, replaces, self._turn.request.caller.space)
         if new.waiting:
-            return WrittenFact.of(
-                action, new, replaces, space
-            ), "Written; it is not remembered until the person accepts it."
+            return written, "Written; it is not remembered until the person accepts it."
         if old is not None and old not in replaced:
             raise ToolError("that fact was stated later than these words, or in the same message.")
-        return WrittenFact.of(action, new, replaces, space), "Written."
+        return written, "Written."
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
         """Forget a fact as summaries do: its message, and the one that asks for it, are kept out of memory."""
@@ -151,13 +149,9 @@ class FactTools:
         self._engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         again = {name: getattr(fact, name) for name in ("text", "category", "importance", "pinned")}
         again |= {"expires_at": fact.expires_at.isoformat()} if fact.expires_at is not None else {}
-        whose = {"user_id": caller.user_id, "space": caller.space}
-        again |= {name: value for name, value in whose.items() if value is not None}
-        again |= (
-            {"session_id": fact.session_id or row.public_id}
-            if fact.scope == "session" or not any(whose.values())
-            else {}
-        )
+        owner = {name: value for name in ("user_id", "space") if (value := getattr(caller, name)) is not None}
+        session = {"session_id": fact.session_id or row.public_id} if fact.scope == "session" or not owner else {}
+        again |= owner | session
         undo = {"method": "POST", "path": "/api/facts", "body": again}
         return WrittenFact(FORGET, fact.id, fact.text, arguments.quote, None, undo), "Forgotten."
 

@@ -131,12 +131,11 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
     """Return a client's request as it came, but for messages that are hidden or refused, where they are known."""
     request = turn.request
     assert request.transcript is not None
-    conversation, unshown = request.transcript.conversation, context.unshown if context is not None else frozenset()
+    conversation, unshown = request.transcript.conversation, frozenset[int]()
     size = sum(tokens.estimate_message(message.draft.content) for message in conversation.messages)
-    full = context.full_history_tokens if context is not None else size + conversation.instruction_tokens
-    report = MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
+    full, report = size + conversation.instruction_tokens, MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
     if context is not None:
-        known = context.report
+        full, unshown, known = context.full_history_tokens, context.unshown, context.report
         report = replace(
             report, summary_version=known.summary_version, state=known.state, tail_dropped=known.tail_dropped
         )

@@ -26,6 +26,7 @@ from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, Sessi
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
 
+_PLAIN = ("summary_version", "head_version", "type", "state", "tail_messages", "tail_dropped")  # stored as they are
 _VERSIONS = (
     select(ItemVersionRow.item_id, ItemVersionRow.version, ItemVersionRow.value, ItemRow.key, OwnerRow.kind)
     .add_columns(ItemVersionRow.created_at.label("written_at"))
@@ -137,15 +138,10 @@ class MemoryReport:
 def stored_report(report: MemoryReport) -> dict[str, Any]:
     """Return the report as JSON's types, without any remembered words."""
     return {
-        "summary_version": report.summary_version,
-        "head_version": report.head_version,
+        **{name: getattr(report, name) for name in _PLAIN},
         "profile": [report.profile.item_id, report.profile.version],
         "overview": [report.overview.item_id, report.overview.version],
         "texts": [[shown.item_id, shown.version, shown.kind] for shown in report.texts],
-        "type": report.type,
-        "state": report.state,
-        "tail_messages": report.tail_messages,
-        "tail_dropped": report.tail_dropped,
         "mode": report.recalled.mode,
         "reason": report.recalled.reason,
         "kind": report.recalled.kind,
@@ -192,22 +188,18 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
         for call in stored.get("calls", ())
     ]
+    plain: dict[str, Any] = {name: stored.get(name) for name in _PLAIN}
     profile, overview, texts = _documents(tx, stored)
     return MemoryReport(
-        summary_version=stored["summary_version"],
-        head_version=stored["head_version"],
+        **plain,
         profile=profile,
         overview=overview,
         texts=texts,
-        type=stored.get("type"),
-        state=stored["state"],
         facts=_facts(tx, stored["facts"]),
         recalled=RecallResult(
             _excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")
         ),
         examples=shown(tx, stored.get("examples", ())),
-        tail_messages=stored["tail_messages"],
-        tail_dropped=stored["tail_dropped"],
         calls=tuple(RecallToolCall(**call) for call in calls),
         written=_written(tx, stored.get("written", ())),
         others=_others(tx, stored.get("others", ())),

@@ -22,15 +22,7 @@ from memory.sessions.messages import tombstone
 from memory.transcripts.transcript import calls_of
 from memory.turn.report import MemoryReport, report_of, stored_report
 from memory.turn.request import Turn, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models import (
-    MessageRow,
-    OwnerRow,
-    Refusal,
-    SessionRow,
-    Transaction,
-    TurnRow,
-    for_update,
-)
+from models import MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, as_value, for_update
 from models.messages import Message
 from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
@@ -114,18 +106,9 @@ class TurnHistory:
     def _info(
         self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
     ) -> TurnInfo:
-        return TurnInfo(
-            user_message_id=turn.user_message_id,
-            message_id=turn.reply_message_id,
-            state=self._state(turn, refused, row),
-            so_far=turn.so_far,
-            model=turn.model,
-            finish_reason=turn.finish_reason,
-            usage=TurnUsage.from_stored(turn.usage) if turn.usage is not None else None,
-            started_at=turn.started_at,
-            finished_at=turn.finished_at,
-            memory=memory,
-        )
+        state = self._state(turn, refused, row)
+        usage = TurnUsage.from_stored(turn.usage) if turn.usage is not None else None
+        return as_value(TurnInfo, turn, message_id=turn.reply_message_id, state=state, usage=usage, memory=memory)
 
     def _state(self, turn: TurnRow, refused: Refusal | None, row: SessionRow) -> str:
         if turn.finished_at is not None:
