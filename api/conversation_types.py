@@ -41,4 +41,5 @@ def put_conversation_type(body: dict[str, Any], conversation_type: str) -> Any:
 @blueprint.delete("/conversation-types/<conversation_type>", query=CallerQuery, returns=Receipt)
 def delete_conversation_type(query: dict[str, Any], conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
-    return erasing.erase_type(current_engine(), caller(query["user_id"]), conversation_type)
+    engine = current_engine()
+    return erasing.erase_documents(engine, caller(query["user_id"]), engine.types.find, name=conversation_type)

@@ -37,4 +37,5 @@ def list_examples(query: dict[str, Any]) -> Any:
 @blueprint.delete("/examples/<int64:example_id>", query=CallerQuery, returns=Receipt)
 def delete_example(query: dict[str, Any], example_id: int) -> Any:
     """Erase an example, for good"""
-    return erasing.erase_example(current_engine(), caller(query["user_id"]), example_id)
+    engine = current_engine()
+    return erasing.erase_documents(engine, caller(query["user_id"]), engine.examples.find, example_id=example_id)

@@ -49,7 +49,8 @@ def put_instruction(body: dict[str, Any], instruction: str) -> Any:
 @blueprint.delete("/instructions/<instruction>", query=CallerQuery, returns=Receipt)
 def delete_instruction(query: dict[str, Any], instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
-    return erasing.erase_instruction(current_engine(), caller(query["user_id"]), instruction)
+    engine = current_engine()
+    return erasing.erase_documents(engine, caller(query["user_id"]), engine.instructions.find, name=instruction)
 
 
 @blueprint.get("/instructions/<instruction>/versions", query=CallerQuery, returns=schema.InstructionVersionList)

@@ -50,7 +50,8 @@ def list_unhelpful(query: dict[str, Any]) -> Any:
 @blueprint.delete("/recall/unhelpful/<int64:mark_id>", query=CallerQuery, returns=Receipt, scope=CHAT)
 def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
-    return erasing.erase_mark(current_engine(), caller(query["user_id"]), mark_id)
+    engine = current_engine()
+    return erasing.erase_documents(engine, caller(query["user_id"]), engine.unhelpful.find, mark_id=mark_id)
 
 
 search_blueprint = ApiBlueprint("search", "Find past messages by their words.")

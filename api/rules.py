@@ -41,7 +41,8 @@ def put_rules(body: dict[str, Any]) -> Any:
 @blueprint.delete("/rules", query=CallerQuery, returns=Receipt)
 def delete_rules(query: dict[str, Any]) -> Any:
     """Erase the rules with all of their versions, for good; what they closed stays closed"""
-    return erasing.erase_rules(current_engine(), caller(query["user_id"]))
+    engine = current_engine()
+    return erasing.erase_documents(engine, caller(query["user_id"]), engine.rules.find)
 
 
 @blueprint.post("/rules/preview", body=schema.RulesPreviewed, returns=schema.RulesEffect, slow=True)

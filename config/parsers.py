@@ -176,6 +176,11 @@ class When:
     minutes: int = 0
     cron: str = ""
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Return whether it comes by itself, at some time after something is new."""
+        return self.mode not in ("off", "manual")
+
     def next(self, now: datetime) -> datetime:
         """Return the next time that a schedule comes round."""
         return now + timedelta(minutes=self.minutes) if self.minutes else next(CronSim(self.cron, now))

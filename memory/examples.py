@@ -115,6 +115,10 @@ class Examples:
             rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
         return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda example: (example.id,))
 
+    def find(self, tx: Transaction, caller: Caller, example_id: int) -> list[int]:
+        """Return the id of the caller's example. Raises NotFound."""
+        return [documents.get_item_id(tx, caller, NAMESPACE, example_id, "example")]
+
     def similar(self, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
         """Return the examples whose input is most similar to `text`, the best rated first."""
         with self.database.read() as tx:

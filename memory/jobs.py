@@ -205,18 +205,16 @@ def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
     )
 
 
-def scheduled_requests(when: When, kind: str, owner: OwnerRow, now: datetime) -> tuple[JobRequest, ...]:
-    """Return the request for a job of an owner at its time; none where the kind is off or runs by hand only.
+def scheduled_request(when: When, kind: str, owner: OwnerRow, now: datetime) -> JobRequest:
+    """Return the request for a job of an owner at its time, where the kind runs by itself.
 
     An `inline` job is due at once, and the turn that is being taken runs it before it ends.
     """
-    if when.mode in ("off", "manual"):
-        return ()
     background = when.mode == "background"
     delay = PAUSE if background else 0.0
     if when.mode == "schedule":
         delay = (when.next(now) - now).total_seconds()
-    return (JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=background),)
+    return JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=background)
 
 
 class JobQueue:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from config.parsers import When, when
-from memory.jobs import PAUSE, scheduled_requests
+from memory.jobs import PAUSE, scheduled_request
 from models import OwnerRow
 from tests.jobs import Bench
 
@@ -47,8 +47,10 @@ def test_a_job_waits_for_a_pause_or_for_its_time(bench: Bench) -> None:
         owner_id = bench.owner(setting)
         for _ in range(3):
             with bench.engine.database.write() as tx:
-                requests = scheduled_requests(when(setting), "probe", tx.get_one(OwnerRow, owner_id), bench.clock())
-                bench.engine.job_queue.enqueue(tx, *requests)
+                if when(setting).is_scheduled:
+                    owner = tx.get_one(OwnerRow, owner_id)
+                    request = scheduled_request(when(setting), "probe", owner, bench.clock())
+                    bench.engine.job_queue.enqueue(tx, request)
             bench.clock.tick(60.0)
         jobs = [job["run_at"] for job in bench.jobs(user_id=setting)]
         expected = [(began + timedelta(seconds=due[setting])).isoformat()] if setting in due else []

@@ -22,14 +22,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, delete, or_, select
 
-from memory import examples
 from memory.access.owners import find_owner, get_session, get_user
 from memory.engine import Engine
 from memory.errors import NotFound, RecapError
 from memory.events import KEPT, tell
 from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history
-from memory.recall import unhelpful
 from memory.store import documents
 from memory.store.store import item_not_found
 from memory.users import count_of
@@ -138,40 +136,13 @@ def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:
     return receipt_of(engine, erased, (DATABASE_FILES,), namespace=operation.namespace, key=operation.key)
 
 
-def erase_example(engine: Engine, caller: Caller, example_id: int) -> Receipt:
-    """Erase an example. Raises NotFound."""
-    document = examples.NAMESPACE, example_id, "example"
-    return _erase_documents(
-        engine, caller, lambda tx: [documents.get_item_id(tx, caller, *document)], example_id=example_id
-    )
+def erase_documents(engine: Engine, caller: Caller, find: Callable[..., Collection[int]], **named: Any) -> Receipt:
+    """Erase documents of long-term memory with their versions. Raises NotFound, as `find` does.
 
-
-def erase_mark(engine: Engine, caller: Caller, mark_id: int) -> Receipt:
-    """Erase the mark that an excerpt did not help. Raises NotFound."""
-    document = unhelpful.NAMESPACE, mark_id, "mark"
-    return _erase_documents(engine, caller, lambda tx: [documents.get_item_id(tx, caller, *document)], mark_id=mark_id)
-
-
-def erase_instruction(engine: Engine, caller: Caller, name: str) -> Receipt:
-    """Erase an instruction with its versions, and the proposal that waits for it. Raises NotFound."""
-    return _erase_documents(engine, caller, lambda tx: engine.instructions.find(tx, caller, name), name=name)
-
-
-def erase_type(engine: Engine, caller: Caller, name: str) -> Receipt:
-    """Erase a stored conversation type. Raises NotFound."""
-    return _erase_documents(engine, caller, lambda tx: engine.types.find(tx, caller, name), name=name)
-
-
-def erase_rules(engine: Engine, caller: Caller) -> Receipt:
-    """Erase the caller's rules of what is kept with their versions. Raises NotFound."""
-    return _erase_documents(engine, caller, lambda tx: engine.rules.find(tx, caller))
-
-
-def _erase_documents(
-    engine: Engine, caller: Caller, find: Callable[[Transaction], Collection[int]], **named: Any
-) -> Receipt:
+    find: returns the ids of the caller's documents that are `named`.
+    """
     with engine.database.write() as tx:
-        erased = documents.remove(tx, find(tx))
+        erased = documents.remove(tx, find(tx, caller, **named))
         engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
     return receipt_of(engine, erased, (DATABASE_FILES,), **named)
 

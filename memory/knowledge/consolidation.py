@@ -28,7 +28,7 @@ from sqlalchemy.orm import aliased
 from config import Settings
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
-from memory.jobs import JobQueue, scheduled_requests
+from memory.jobs import JobQueue, scheduled_request
 from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, end_of, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
@@ -228,13 +228,9 @@ class Consolidation:
     def enqueue_run(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for a run at its time if facts about the person are new."""
         new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
-        requests = scheduled_requests(self.settings.consolidation, "consolidation", owner, self.now())
-        if (
-            requests
-            and owner.is_named
-            and tx.scalar(select(FactRow.id).where(*IN_ALL_SESSIONS, *new).limit(1)) is not None
-        ):
-            self.job_queue.enqueue(tx, *requests)
+        query, when = select(FactRow.id).where(*IN_ALL_SESSIONS, *new), self.settings.consolidation
+        if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1)) is not None:
+            self.job_queue.enqueue(tx, scheduled_request(when, "consolidation", owner, self.now()))
 
     # -- the job
 
@@ -261,10 +257,9 @@ class Consolidation:
                 return  # the person was erased, or the job cancelled
             closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
             row.consolidated_through = max(through, row.consolidated_through)
-            if self.settings.consolidation.mode == "schedule" and (len(read) < len(doubtful) or plans):
-                self.job_queue.enqueue(
-                    tx, *scheduled_requests(self.settings.consolidation, "consolidation", row, self.now())
-                )
+            when = self.settings.consolidation
+            if when.mode == "schedule" and (len(read) < len(doubtful) or plans):
+                self.job_queue.enqueue(tx, scheduled_request(when, "consolidation", row, self.now()))
         log.info("consolidation: %s", dict(closed) or "nothing to close")
 
     def _read(self, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:

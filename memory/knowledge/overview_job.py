@@ -21,7 +21,7 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
-from memory.jobs import JobQueue, scheduled_requests
+from memory.jobs import JobQueue, scheduled_request
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_writes import FACTS, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, stems
@@ -36,7 +36,7 @@ from memory.llm.mini_model import (
     object_of,
     request_for,
 )
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, one_line
 from memory.sessions.messages import PRIVATE
@@ -112,11 +112,7 @@ class Overviews:
         """Return all versions, newest first. Raises NotFound."""
         with self.database.read() as tx:
             item = self._item(tx, get_user(tx, caller).id)
-            versions = list(map(Overview.of, documents.list_versions(tx, item.id))) if item is not None else []
-        if cursor is not None:
-            (last,) = decode_cursor(cursor, int)
-            versions = [version for version in versions if version.version < last]
-        return page_of(versions[: limit + 1], limit, lambda version: (version.version,))
+            return documents.page_of_versions(tx, item, Overview.of, cursor, limit)
 
     def edit(self, caller: Caller, sentences: Sequence[Sentence], expected: int | None = None) -> OverviewState:
         """Store the person's own sentences; the next prompt shows them. With `expected` only over that version.
@@ -167,15 +163,11 @@ class Overviews:
 
     # -- the job
 
-    @property
-    def is_scheduled(self) -> bool:
-        return self.settings.overview.mode not in ("off", "manual")
-
     def enqueue_update(self, tx: Transaction, owner: OwnerRow | None) -> None:
         """Ask for an update at its time, as something about the person has changed."""
-        if self.is_scheduled and owner is not None and owner.kind in OWNERS and owner.remember:
-            requests = scheduled_requests(self.settings.overview, "overview", owner, self.now())
-            self.job_queue.enqueue(tx, *requests)
+        when = self.settings.overview
+        if when.is_scheduled and owner is not None and owner.kind in OWNERS and owner.remember:
+            self.job_queue.enqueue(tx, scheduled_request(when, "overview", owner, self.now()))
 
     def run(self, job: Job) -> bool:
         """Have the model write the overview, unless it was made from what there is now. Idempotent.
@@ -218,8 +210,8 @@ class Overviews:
         return documents.read(tx, owner_id, NAMESPACE, KEY, self.now())
 
     def _read(self, tx: Transaction, owner_id: int) -> Overview:
-        item = self._item(tx, owner_id)
-        return Overview.of(documents.list_versions(tx, item.id)[0]) if item is not None else Overview()
+        stored = documents.newest_version(tx, self._item(tx, owner_id))
+        return Overview.of(stored) if stored is not None else Overview()
 
     def _state(self, tx: Transaction, owner: OwnerRow) -> OverviewState:
         job = select(JobRow.state, JobRow.run_at, JobRow.error)

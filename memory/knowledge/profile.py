@@ -24,7 +24,7 @@ from config import Settings
 from memory import tokens
 from memory.access.owners import find_or_make_owner, find_owner, get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
-from memory.jobs import JobQueue, scheduled_requests
+from memory.jobs import JobQueue, scheduled_request
 from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
@@ -40,7 +40,7 @@ from memory.llm.mini_model import (
     object_of,
     request_for,
 )
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, QUOTABLE
@@ -142,16 +142,13 @@ class Profiles:
     def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
         """Return the profile as it is or, with `as_of`, was then. Raises NotFound for an unknown person."""
         with self.database.read() as tx:
-            return next(iter(self._versions(tx, caller, as_of)), ProfileVersion())
+            return self._newest(tx, get_user(tx, caller), as_of)
 
     def versions(self, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
         """Return all versions, newest first. Raises NotFound."""
         with self.database.read() as tx:
-            versions = self._versions(tx, caller)
-        if cursor is not None:
-            (last,) = decode_cursor(cursor, int)
-            versions = [version for version in versions if version.version < last]
-        return page_of(versions[: limit + 1], limit, lambda version: (version.version,))
+            item = self._item(tx, get_user(tx, caller))
+            return documents.page_of_versions(tx, item, ProfileVersion.of, cursor, limit)
 
     def edit(self, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
         """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
@@ -194,7 +191,7 @@ class Profiles:
             owner = get_user(tx, caller)
             self.mini.budgets.check(tx, owner.id)
             self.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
-            return next(iter(self._versions(tx, caller)), ProfileVersion())
+            return self._newest(tx, owner)
 
     def schema(self, caller: Caller, kind: str) -> dict[str, Any]:
         """Return the schema of the tenant's profiles of this kind of owner, `user` or `space`."""
@@ -216,9 +213,9 @@ class Profiles:
 
     def enqueue_update(self, tx: Transaction, owner: OwnerRow) -> None:
         """Ask for an update at its time if facts about the person are new; a session of its own has no profile."""
-        requests = scheduled_requests(self.settings.profile_mode, "profile", owner, self.now())
-        if requests and owner.is_named and tx.scalar(_new_facts(owner).limit(1)) is not None:
-            self.job_queue.enqueue(tx, *requests)
+        when = self.settings.profile_mode
+        if when.is_scheduled and owner.is_named and tx.scalar(_new_facts(owner).limit(1)) is not None:
+            self.job_queue.enqueue(tx, scheduled_request(when, "profile", owner, self.now()))
 
     def run(self, job: Job) -> bool:
         """Read the messages of facts that are new since the last update, as many as one call can read.
@@ -275,9 +272,9 @@ class Profiles:
     def _item(self, tx: Transaction, owner: OwnerRow) -> Item | None:
         return documents.read(tx, owner.id, NAMESPACE, KEY, self.now())
 
-    def _versions(self, tx: Transaction, caller: Caller, as_of: datetime | None = None) -> list[ProfileVersion]:
-        item = self._item(tx, get_user(tx, caller))
-        return list(map(ProfileVersion.of, documents.list_versions(tx, item.id, as_of))) if item is not None else []
+    def _newest(self, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ProfileVersion:
+        stored = documents.newest_version(tx, self._item(tx, owner), as_of)
+        return ProfileVersion.of(stored) if stored is not None else ProfileVersion()
 
     def _schema(self, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
         owner, key = find_owner(tx, Caller(tenant)), _SCHEMA_KEYS[kind]

@@ -110,16 +110,15 @@ class Rules:
         """Return the newest version of the caller's rules."""
         with self.database.read() as tx:
             of_tenant = self._of_tenant(tx, caller)
-            versions = self._versions(tx, caller)
-        if not versions:
-            return RulesVersion(in_force=of_tenant)
-        return RulesVersion.of(versions[0], of_tenant)
+            stored = documents.newest_version(tx, self._item(tx, caller))
+        return RulesVersion.of(stored, of_tenant) if stored is not None else RulesVersion(in_force=of_tenant)
 
     def versions(self, caller: Caller) -> list[RulesVersion]:
         """Return all versions, newest first."""
         with self.database.read() as tx:
-            of_tenant = self._of_tenant(tx, caller)
-            return [RulesVersion.of(version, of_tenant) for version in self._versions(tx, caller)]
+            of_tenant, item = self._of_tenant(tx, caller), self._item(tx, caller)
+            history = documents.list_versions(tx, item.id) if item is not None else []
+            return [RulesVersion.of(version, of_tenant) for version in history]
 
     def check(self, rules: RuleSet) -> None:
         """Raise InvalidRequest for a word that can't be looked for, and for a category that has two rules."""
@@ -140,20 +139,20 @@ class Rules:
     def rollback(self, caller: Caller, version: int) -> RulesVersion:
         """Store an earlier version as the newest. Raises NotFound."""
         with self.database.write() as tx:
-            owner = find_owner(tx, caller)
-            item = self._item(tx, caller)
-            if owner is None or item is None:
-                raise _not_found()
-            old = documents.get_version(tx, item, version)
+            owner = find_or_make_owner(tx, caller, self.now())
+            old = documents.get_version(tx, self._get_item(tx, caller), version)
             documents.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), self.now(), author="rollback")
         return self.get(caller)
 
     def find(self, tx: Transaction, caller: Caller) -> list[int]:
         """Return the id of the item of the caller's own rules. Raises NotFound."""
+        return [self._get_item(tx, caller).id]
+
+    def _get_item(self, tx: Transaction, caller: Caller) -> Item:
         item = self._item(tx, caller)
         if item is None:
-            raise _not_found()
-        return [item.id]
+            raise NotFound("rules_not_found", "There are no rules of this person or tenant.")
+        return item
 
     def _item(self, tx: Transaction, caller: Caller) -> Item | None:
         owner = find_owner(tx, caller)
@@ -163,10 +162,6 @@ class Rules:
         """Return the rules that a caller's own can only narrow."""
         item = self._item(tx, Caller(caller.tenant)) if caller.owner is not None else None
         return RuleSet.of(item.value) if item is not None else EVERYTHING
-
-    def _versions(self, tx: Transaction, caller: Caller) -> list[ItemVersion]:
-        item = self._item(tx, caller)
-        return documents.list_versions(tx, item.id) if item is not None else []
 
     # -- ends of facts
 
@@ -189,7 +184,3 @@ class Rules:
                 invalidate(tx, fact_id, now, "ended", until=end)
             following = tx.scalar(select(func.min(FactRow.expires_at)).where(*valid))
             self.schedule_end(tx, owner.id, owner.tenant, following)
-
-
-def _not_found() -> NotFound:
-    return NotFound("rules_not_found", "There are no rules of this person or tenant.")

@@ -437,7 +437,7 @@ class SummaryJob:
                 self.sessions.enqueue_follow_ups(tx, stored, summarise=False)
             if corrected or forgotten:  # a true prefix matters more than a stable one
                 use_newest_summary(tx, tx.get_one(SessionRow, session.id), self.settings)
-            if counts["added"] or session.has_new_facts or self.overviews.is_scheduled:
+            if counts["added"] or session.has_new_facts or self.settings.overview.is_scheduled:
                 owner = tx.get_one(OwnerRow, session.owner_id)
                 self.overviews.enqueue_update(tx, owner)
                 self.profiles.enqueue_update(tx, owner)

@@ -19,7 +19,7 @@ from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
-from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow
+from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
 from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Put
@@ -80,6 +80,10 @@ class Unhelpful:
             put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{messages[0].session_id}", {})
             item = documents.write(tx, owner_id, put, self.now(), sources=[asked.id, *hits])
             return marks(tx.connection(), _I.id == item.id)[0]
+
+    def find(self, tx: Transaction, caller: Caller, mark_id: int) -> list[int]:
+        """Return the id of the caller's mark. Raises NotFound."""
+        return [documents.get_item_id(tx, caller, NAMESPACE, mark_id, "mark")]
 
     def page(
         self, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int

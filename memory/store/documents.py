@@ -12,21 +12,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
 from memory.access.owners import visible_to
 from memory.errors import Conflict, NotFound
+from memory.paging import Page, page_of, rows_of_page
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Namespace, Put, Source
 
+T = TypeVar("T")
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
 _COLUMNS = (
     *(_I.id, _I.namespace, _I.key, _I.value, _I.version, _I.ttl_minutes, _I.refreshes),
     *(_I.expires_at, _I.created_at, _I.updated_at, _I.index_paths),
 )
+_VERSIONS = select(_V.version, _V.value, _V.author, _V.created_at)
 ITEMS = select(*_COLUMNS)
 """Items, with the columns of `as_item` first."""
 
@@ -178,17 +181,36 @@ def add_version(tx: Transaction, item_id: int, version: ItemVersion) -> None:
     tx.execute(insert(ItemVersionRow.__table__), {"item_id": item_id, **vars(version)})
 
 
-def list_versions(tx: Transaction, item_id: int, as_of: datetime | None = None) -> list[ItemVersion]:
-    """Return the values that the item had, newest first. as_of: written until then."""
-    history = reversed(histories(tx, [item_id])[item_id])
-    return [version for version in history if as_of is None or version.created_at <= as_of]
+def list_versions(tx: Transaction, item_id: int) -> list[ItemVersion]:
+    """Return the values that the item had, newest first."""
+    return histories(tx, [item_id])[item_id][::-1]
+
+
+def newest_version(tx: Transaction, item: Item | None, as_of: datetime | None = None) -> ItemVersion | None:
+    """Return the value that an item has, or had at `as_of`; None without an item."""
+    query = _VERSIONS.where(_V.item_id == item.id).order_by(_V.version.desc()) if item is not None else None
+    if query is not None and as_of is not None:
+        query = query.where(_V.created_at <= as_of)
+    row = tx.execute(query.limit(1)).first() if query is not None else None
+    return ItemVersion(*row) if row is not None else None
+
+
+def page_of_versions(
+    tx: Transaction, item: Item | None, read: Callable[[ItemVersion], T], cursor: str | None, limit: int
+) -> Page[T]:
+    """Return a page of the values that an item had, newest first. read: returns a version as its kind has it."""
+    query = rows_of_page(
+        _VERSIONS.where(_V.item_id == (item.id if item is not None else None)), _V.version, cursor, limit
+    )
+    page = page_of([ItemVersion(*row) for row in tx.execute(query)], limit, lambda version: (version.version,))
+    return Page(tuple(map(read, page.items)), page.next_cursor)
 
 
 def histories(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[ItemVersion]]:
     """Return the values that items had, oldest first."""
     by_item: Mapping[int, list[ItemVersion]] = defaultdict(list)
-    query = select(_V.item_id, _V.version, _V.value, _V.author, _V.created_at).where(_V.item_id.in_(item_ids))
-    for item_id, *columns in tx.execute(query.order_by(_V.item_id, _V.version)):
+    query = _VERSIONS.add_columns(_V.item_id).where(_V.item_id.in_(item_ids))
+    for *columns, item_id in tx.execute(query.order_by(_V.item_id, _V.version)):
         by_item[item_id].append(ItemVersion(*columns))
     return by_item
 
@@ -209,10 +231,11 @@ def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[
 
 def get_version(tx: Transaction, item: Item | None, version: int) -> ItemVersion:
     """Return a value that the item had. Raises NotFound."""
-    for value in list_versions(tx, item.id) if item is not None else ():
-        if value.version == version:
-            return value
-    raise NotFound("version_not_found", f"There is no version {version}.", param="version")
+    named = _VERSIONS.where(_V.item_id == (item.id if item is not None else None), _V.version == version)
+    row = tx.execute(named).first()
+    if row is None:
+        raise NotFound("version_not_found", f"There is no version {version}.", param="version")
+    return ItemVersion(*row)
 
 
 def drop_versions(
