@@ -13,7 +13,7 @@ Invariants:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -91,27 +91,25 @@ class SessionRecord:
 
 
 @dataclass(frozen=True)
-class FactRecord:
-    """Fact with its history and its relations.
+class FactRecord(Fact):
+    """Fact with its history and its relations. Its ids are numbers within one document.
 
     source_position: of the source message in the fact's session. by_text: the fact is known by its text alone, else by
     its time of creation as well.
     """
 
-    fact: Fact
-    source_position: int | None
-    revisions: tuple[FactRevision, ...]
-    links: tuple[Relation, ...] = ()
+    source_position: int | None = None
+    revisions: Sequence[FactRevision] = ()
+    links: Sequence[Relation] = ()
     by_text: bool = False
 
 
 @dataclass(frozen=True)
-class ItemRecord:
+class ItemRecord(Item):
     """Item of the store, its source messages, and its earlier values."""
 
-    item: Item
-    sources: tuple[Source, ...] = ()
-    versions: tuple[ItemVersion, ...] = ()
+    sources: Sequence[Source] = ()
+    versions: Sequence[ItemVersion] = ()
 
 
 @dataclass(frozen=True)
@@ -219,8 +217,15 @@ class Export:
                 for row in tx.scalars(of_page):
                     revisions[row.fact_id].append(as_value(FactRevision, row))
             for fact_id, row, session, position in page:
-                fact = as_value(Fact, row, session_id=session, source_message_id=None)
-                yield FactRecord(fact, position, tuple(revisions[fact_id]), as_relations(row.links))
+                yield as_value(
+                    FactRecord,
+                    row,
+                    session_id=session,
+                    source_message_id=None,
+                    source_position=position,
+                    revisions=revisions[fact_id],
+                    links=as_relations(row.links),
+                )
 
     @property
     def items(self) -> Iterator[ItemRecord]:
@@ -230,7 +235,7 @@ class Export:
             with self._read() as tx:
                 sources, history = sources_of(tx, ids), histories(tx, ids)
             for row in page:
-                yield ItemRecord(as_item(row), tuple(sources[row[0]]), tuple(history[row[0]]))
+                yield ItemRecord(**vars(as_item(row)), sources=sources[row[0]], versions=history[row[0]])
 
     @property
     def documents(self) -> Iterator[DocumentRecord]:

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate, validates_schema
 
 from memory.knowledge import profile
 from memory.knowledge.entities import key
@@ -37,11 +37,9 @@ from memory.transfer.export import (
 )
 from memory.turn.request import TurnUsage
 from models.facts import ENTITY_KINDS, Relation
-from models.facts import Fact as FactValue
 from models.facts import FactRevision as FactRevisionValue
 from models.messages import MessageDraft
 from models.owners import Usage
-from models.store import Item as ItemValue
 from models.store import ItemVersion, Source
 from schemas.facts import CATEGORY, NAME_CHARS_MAX
 from schemas.fields import (
@@ -201,32 +199,27 @@ class ExportedLink(_Record):
 class ExportedFact(_Record):
     """Fact, with its earlier forms."""
 
-    id = integer(1, attribute="fact.id", required=True)
-    text = Text(attribute="fact.text", required=True)
-    category = Text(attribute="fact.category", required=True, validate=CATEGORY)
-    importance = integer(1, 5, attribute="fact.importance", required=True)
-    scope = one_of("session", "user", attribute="fact.scope", required=True)
-    session_id = SessionId(attribute="fact.session_id", **OPTIONAL)
+    value = FactRecord
+
+    id = integer(1, required=True)
+    text = Text(required=True)
+    category = Text(required=True, validate=CATEGORY)
+    importance = integer(1, 5, required=True)
+    scope = one_of("session", "user", required=True)
+    session_id = SessionId(**OPTIONAL)
     source_position = integer(1, **OPTIONAL, metadata=describe("The position of the message it was taken from."))
-    quote = Text(attribute="fact.quote", load_default="")
-    pinned = fields.Boolean(attribute="fact.pinned", load_default=False)
-    recalled_count = integer(attribute="fact.recalled_count", load_default=0)
-    valid_from = UtcDateTime(attribute="fact.valid_from", required=True)
-    valid_to = UtcDateTime(attribute="fact.valid_to", **OPTIONAL)
-    expires_at = UtcDateTime(attribute="fact.expires_at", **OPTIONAL)
-    superseded_by = integer(1, attribute="fact.superseded_by", **OPTIONAL)
-    merged = fields.Boolean(attribute="fact.merged", load_default=False)
-    waiting = fields.Boolean(
-        attribute="fact.waiting", load_default=False, metadata=describe("It waits for review, so nobody is shown it.")
-    )
-    created_at = UtcDateTime(attribute="fact.created_at", required=True)
+    quote = Text(load_default="")
+    pinned = fields.Boolean(load_default=False)
+    recalled_count = integer(load_default=0)
+    valid_from = UtcDateTime(required=True)
+    valid_to = UtcDateTime(**OPTIONAL)
+    expires_at = UtcDateTime(**OPTIONAL)
+    superseded_by = integer(1, **OPTIONAL)
+    merged = fields.Boolean(load_default=False)
+    waiting = fields.Boolean(load_default=False, metadata=describe("It waits for review, so nobody is shown it."))
+    created_at = UtcDateTime(required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
     links = Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> FactRecord:
-        fact = FactValue(**data["fact"], source_message_id=None)
-        return FactRecord(fact, data["source_position"], tuple(data["revisions"]), tuple(data["links"]))
 
 
 class ExportedVersion(_Record):
@@ -252,22 +245,20 @@ class ExportedSource(_Record):
 class ExportedItem(_Record):
     """Item of the store, with its earlier values."""
 
-    namespace = Namespace(attribute="item.namespace", required=True)
-    key = Text(attribute="item.key", required=True, validate=NAME)
-    value_ = JsonValue(attribute="item.value", data_key="value", required=True, allow_none=True)
-    version = integer(1, INT32_MAX, attribute="item.version", required=True)
-    ttl = fields.Float(attribute="item.ttl", validate=TTL, **OPTIONAL)
-    refreshes = fields.Boolean(attribute="item.refreshes", data_key="refresh_on_read", load_default=False)
-    paths = index_paths(attribute="item.paths")
-    expires_at = UtcDateTime(attribute="item.expires_at", **OPTIONAL)
-    created_at = UtcDateTime(attribute="item.created_at", required=True)
-    updated_at = UtcDateTime(attribute="item.updated_at", required=True)
+    value = partial(ItemRecord, id=0)
+
+    namespace = Namespace(required=True)
+    key = Text(required=True, validate=NAME)
+    value_ = JsonValue(required=True, allow_none=True, data_key="value", attribute="value")
+    version = integer(1, INT32_MAX, required=True)
+    ttl = fields.Float(validate=TTL, **OPTIONAL)
+    refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
+    paths = index_paths()
+    expires_at = UtcDateTime(**OPTIONAL)
+    created_at = UtcDateTime(required=True)
+    updated_at = UtcDateTime(required=True)
     sources = Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())
     versions = fields.List(fields.Nested(ExportedVersion), load_default=())
-
-    @post_load
-    def _value(self, data: dict[str, Any], **_: Any) -> ItemRecord:
-        return ItemRecord(ItemValue(id=0, **data["item"]), tuple(data["sources"]), tuple(data["versions"]))
 
 
 class ExportedPassage(_Record):
@@ -343,7 +334,7 @@ def to_markdown(export: Export) -> Iterator[str]:
     yield f"As of {format_time(export.exported_at)}, with times in UTC.\n"
     yield from _listed("Profile", _profile(export))
     yield from _listed("Facts", _facts(export, valid=True))
-    waiting = (record.fact.text for record in export.facts if record.fact.waiting)
+    waiting = (fact.text for fact in export.facts if fact.waiting)
     yield from _listed("Facts that wait for review", waiting)
     yield from _listed("Facts that no longer hold", _facts(export, valid=False))
     for session in export.sessions:
@@ -362,14 +353,13 @@ def _listed(title: str, lines: Iterator[str]) -> Iterator[str]:
 
 def _profile(export: Export) -> Iterator[str]:
     for record in export.items:
-        if (record.item.namespace, record.item.key) == (profile.NAMESPACE, profile.KEY):
-            values = Profile.of(record.item.value).values()
+        if (record.namespace, record.key) == (profile.NAMESPACE, profile.KEY):
+            values = Profile.of(record.value).values()
             yield from (f"{value.name}: {value.value} ({value.source['since'][:10]})" for value in values)
 
 
 def _facts(export: Export, *, valid: bool) -> Iterator[str]:
-    for record in export.facts:
-        fact = record.fact
+    for fact in export.facts:
         if valid and fact.valid_to is None:
             yield f"{fact.text} (since {fact.valid_from:%Y-%m-%d})"
         if not valid and fact.valid_to is not None and not fact.merged and not fact.waiting:

@@ -97,8 +97,8 @@ def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
     for record in export.records():
         kinds[type(record)] += 1
         if isinstance(record, ItemRecord):
-            name = *record.item.namespace, record.item.key
-            newest[name] = max(record, newest.get(name, record), key=lambda item: item.item.updated_at)
+            name = *record.namespace, record.key
+            newest[name] = max(record, newest.get(name, record), key=lambda item: item.updated_at)
     return ImportDocument(
         export.format,
         kinds[SessionRecord],
@@ -120,11 +120,10 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
         _check_distinct(f"{place}.summaries", "version", session.summaries)
         _check_distinct(f"{place}.turns", "user_position", session.turns)
         _check_distinct(f"{place}.turns", "reply_position", session.turns)
-    for number, record in enumerate(_records(iter_items(file, _PARTS), "facts")):
-        fact = record.fact
-        if fact.session_id is None and (fact.scope == "session" or record.source_position):
+    for number, fact in enumerate(_records(iter_items(file, _PARTS), "facts")):
+        if fact.session_id is None and (fact.scope == "session" or fact.source_position):
             raise _invalid(f"facts.{number}.session_id", "it is missing")
-        if fact.session_id is not None and (record.source_position or 0) > lengths.get(fact.session_id, -1):
+        if fact.session_id is not None and (fact.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
     for number, record in enumerate(_records(iter_items(file, _PARTS), "items")):
         if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):

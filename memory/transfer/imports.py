@@ -46,7 +46,7 @@ from models import (
 )
 from models.messages import MessageDraft
 from models.owners import Caller
-from models.store import Item, ItemVersion, Namespace
+from models.store import Namespace
 
 BATCH_ROWS = 500  # facts or items in one transaction: others write in between
 NOTHING_ELSE = "…"  # in the place of an answer of thoughts alone
@@ -192,23 +192,23 @@ class Import:
                 tx.add(TurnRow(reply_message_id=reply, **columns_of(turn, TurnRow) | own))
                 self.created["turns"] += 1
 
-    def store_facts(self, records: Sequence[FactRecord]) -> None:
+    def store_facts(self, facts: Sequence[FactRecord]) -> None:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner = self._owner(tx)
             owner_id, kept = owner.id, self.engine.rules.of(tx, owner.id, owner.tenant)
-            times = FactRow.created_at.in_({record.fact.created_at for record in records})
-            texts = FactRow.text.in_({record.fact.text for record in records if record.by_text})
+            times = FactRow.created_at.in_({fact.created_at for fact in facts})
+            texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
             for row in tx.scalars(select(FactRow).where(FactRow.owner_id == owner_id, times | texts)):
                 existing[row.text] = existing[row.text, row.created_at, row.session_id] = row.id
             new: list[tuple[FactRecord, FactRow]] = []
-            for record in records:
-                fact, session = record.fact, self.session_rows.get(record.fact.session_id)
+            for fact in facts:
+                session = self.session_rows.get(fact.session_id)
                 if session is not None and tx.get(SessionRow, session) is None:
                     raise _lost()
-                same = existing.get(fact.text if record.by_text else (fact.text, fact.created_at, session))
-                source = _source(tx, session, record.source_position)
+                same = existing.get(fact.text if fact.by_text else (fact.text, fact.created_at, session))
+                source = _source(tx, session, fact.source_position)
                 if same is not None:
                     self.fact_rows[fact.id] = same
                 elif source is None or source.erased_at is None:
@@ -218,23 +218,23 @@ class Import:
                     own = {"id": None, "superseded_by": None, "owner_id": owner_id, "session_id": session}
                     row = FactRow(**columns_of(fact, FactRow) | columns | own)
                     row.source_message_id = source.id if source else None
-                    row.links = list(map(vars, record.links)) or None
-                    new.append((record, row))
+                    row.links = list(map(vars, fact.links)) or None
+                    new.append((fact, row))
             tx.add_all(row for _, row in new)
             tx.flush()
             mark_changed(tx, [owner_id])
-            for record, row in new:
-                self.fact_rows[record.fact.id] = row.id
-                if record.fact.superseded_by is not None:
-                    self.superseded.append((row.id, record.fact.superseded_by))
+            for fact, row in new:
+                self.fact_rows[fact.id] = row.id
+                if fact.superseded_by is not None:
+                    self.superseded.append((row.id, fact.superseded_by))
                 tx.add_all(
                     FactRevisionRow(**columns_of(revision, FactRevisionRow) | {"fact_id": row.id})
-                    for revision in record.revisions
+                    for revision in fact.revisions
                 )
             ends = [row.expires_at for _, row in new if row.valid_to is None]
             self.engine.rules.schedule_end(tx, owner.id, owner.tenant, *ends)
         self.created["facts"] += len(new)
-        self.known["facts"] += len(records) - len(new)
+        self.known["facts"] += len(facts) - len(new)
 
     def link_facts(self) -> None:
         """Link each new fact to the one that superseded it, once all are stored."""
@@ -257,9 +257,9 @@ class Import:
                     _source(tx, self.session_rows.get(place.session_id), place.position) for place in record.sources
                 ]
                 ids = [source.id for source in sources if source is not None and source.erased_at is None]
-                if len(ids) == len(sources) and is_well_formed(record.item, record.versions):
-                    record = self._overview(record) if record.item.namespace == overview.NAMESPACE else record
-                    new += restore(tx, owner_id, record.item, record.versions, ids, now)
+                if len(ids) == len(sources) and is_well_formed(record):
+                    record = self._overview(record) if record.namespace == overview.NAMESPACE else record
+                    new += restore(tx, owner_id, record, record.versions, ids, now)
         self.created["items"] += new
         self.known["items"] += len(records) - new
 
@@ -268,7 +268,7 @@ class Import:
         sessions = {one: self.renamed.get(one, one) for one in self.session_rows if one is not None}
         moved = partial(overview.moved, facts=self.fact_rows, sessions=sessions)
         versions = tuple(replace(version, value=moved(version.value)) for version in record.versions)
-        return replace(record, item=replace(record.item, value=moved(record.item.value)), versions=versions)
+        return replace(record, value=moved(record.value), versions=versions)
 
     def store_document(self, record: DocumentRecord) -> None:
         """Store a document, unless the person has it, or another of its `external_id`."""
@@ -352,10 +352,10 @@ _SHAPES: dict[Namespace, dict[str, Any]] = {
 }
 
 
-def is_well_formed(item: Item, history: Sequence[ItemVersion]) -> bool:
+def is_well_formed(item: ItemRecord) -> bool:
     """Return whether an item and its earlier values have the shape that their kind stores."""
     shape = _SHAPES.get(item.namespace)
     if shape is None:
         return True
-    is_valid, values = Draft202012Validator(shape).is_valid, [item.value, *(version.value for version in history)]
-    return (bool(history) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))
+    is_valid, values = Draft202012Validator(shape).is_valid, [item.value, *(version.value for version in item.versions)]
+    return (bool(item.versions) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))

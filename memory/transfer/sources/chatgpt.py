@@ -29,7 +29,7 @@ from memory.transfer.sources.values import (
     text,
 )
 from models.messages import MessageDraft
-from models.store import Item, ItemVersion
+from models.store import ItemVersion
 
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -124,5 +124,5 @@ def _profile(custom: Mapping[str, Any], at: datetime) -> ItemRecord:
             document[name] = lines[:LINES_MAX]
     source = {"quote": "", "session_id": None, "position": None, "since": at.isoformat(), "author": "person"}
     value = asdict(Profile(document, {name: [source] * len(lines) for name, lines in document.items()}))
-    item = Item(0, NAMESPACE, KEY, value, 1, None, False, None, at, at)
-    return ItemRecord(item, versions=(ItemVersion(1, value, "person", at),))
+    versions = (ItemVersion(1, value, "person", at),)
+    return ItemRecord(0, NAMESPACE, KEY, value, 1, None, False, None, at, at, versions=versions)

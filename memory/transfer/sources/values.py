@@ -13,7 +13,6 @@ from typing import Any
 
 from memory.errors import InvalidRequest
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
-from models.facts import Fact
 from models.messages import MessageDraft
 from schemas.fields import ID, UNSTORABLE
 from schemas.sessions import MESSAGE_CHARS_MAX
@@ -117,8 +116,7 @@ def digest(*parts: str) -> str:
 def memory(statement: str, now: datetime, since: Any = None, until: Any = None, ends: Any = None) -> FactRecord:
     """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`."""
     begins, end, expires_at = moment(since) or now, moment(until), moment(ends)
-    fact = Fact(0, statement, begins, now, scope="user", valid_to=end, expires_at=expires_at)
-    return FactRecord(fact, None, (), by_text=True)
+    return FactRecord(0, statement, begins, now, scope="user", valid_to=end, expires_at=expires_at, by_text=True)
 
 
 def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
