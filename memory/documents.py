@@ -23,7 +23,7 @@ from memory.events import tell
 from memory.passages import passages
 from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
-from models import OwnerRow, Transaction, retry_on_conflict
+from models import retry_on_conflict
 from models.documents import TITLE_CHARS, Document, DocumentRecord
 from models.owners import Caller
 from schemas.documents import PDF, PLAIN
@@ -84,7 +84,7 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
 @retry_on_conflict
 def _store(engine: Engine, caller: Caller, session_id: str | None, record: DocumentRecord) -> Document:
     with engine.database.write() as tx:
-        owner = _owner(engine, tx, caller, session_id)
+        owner = owner_and_session(tx, caller, session_id)[0] or find_or_make_owner(tx, caller, engine.now())
         known, id, erased = passages.find(tx, owner.id, record.external_id, record.digest), None, None
         if known is not None:
             row, document = known
@@ -99,11 +99,6 @@ def _store(engine: Engine, caller: Caller, session_id: str | None, record: Docum
         engine.job_queue.run_now("unindex", erased.index_key)
         engine.index.clear_caches()
     return shown
-
-
-def _owner(engine: Engine, tx: Transaction, caller: Caller, session_id: str | None) -> OwnerRow:
-    owner, _ = owner_and_session(tx, caller, session_id)
-    return owner or find_or_make_owner(tx, caller, engine.now())
 
 
 def _title(upload: Upload, own: str, text: str) -> str:

@@ -1,12 +1,9 @@
 """Events: what happened in memory, for streams and webhooks, in the order of each person.
 
-The log is made when somebody reads it, not when something happens. A message, a version of a summary or a profile and
-a revision of a fact are rows that stay, with ids that grow and never come back: each is its own event, committed with
-what it tells. So a turn writes nothing for events, whether anybody listens or not; every way to store a message tells
-it (turns, imports, clients' transcripts, other processes); erasing a row erases its event; and a listener who was away
-goes on where it stopped. A table of events, written beside the rows, would cost each turn two statements and hold the
-words twice. Only what leaves no row is written as an `EventRow`, in the transaction that does it, and only where the
-tenant has a webhook or had a stream open within KEPT.
+The log is read from rows that stay and whose ids grow: messages, versions of summaries and documents, and revisions of
+facts. So a turn writes nothing for events, and erasing a row erases its event. A table of its own would cost each turn
+two statements and hold the words twice. Only what leaves no row is written as an `EventRow`, and only where the tenant
+has a webhook or had a stream open within KEPT.
 
 Invariants:
 - No event is passed over: what lies before a place is read only when no older transaction can add to it [test_events].
@@ -200,7 +197,7 @@ def parse_position(raw: str) -> Position:
     return Position(*(min(int(part), 2**63 - 1) for part in parts))
 
 
-def read_events(  # noqa: PLR0913
+def read_events(
     tx: Transaction,
     which: ColumnElement[bool],
     after: Position,
@@ -208,26 +205,25 @@ def read_events(  # noqa: PLR0913
     *,
     types: Collection[str] = (),
     words: bool = False,
-    limit: int = BATCH,
 ) -> tuple[list[Event], Position]:
-    """Return the next events between two places, and the place behind them.
+    """Return the next events between two places, at most BATCH, and the place behind them.
 
     which: condition for the owners' rows. types: empty for all. words: with what people and models said.
     """
     after = Position(*map(min, after, upto))  # rows at its end were erased, or the database is a restored one
     by_kind: dict[int, list[Any]] = defaultdict(list)
     if kinds := _kinds(after, upto, types):
-        between = (_between(kind, which, after, upto, types).limit(limit).subquery() for kind in kinds)
+        between = (_between(kind, which, after, upto, types).limit(BATCH).subquery() for kind in kinds)
         for row in tx.execute(union_all(*map(select, between))):
             by_kind[row.kind].append(row)
-    chosen = list(islice(merge(*by_kind.values(), key=lambda row: row.at), limit))
+    chosen = list(islice(merge(*by_kind.values(), key=lambda row: row.at), BATCH))
     described = {kind: _describe(tx, kind, [row.id for row in chosen if row.kind == kind], words) for kind in by_kind}
     events, position = list[Event](), after
     for kind, row_id, at in chosen:
         position = position._replace(**{Position._fields[kind]: row_id})
         name, data = described[kind][row_id]
         events.append(Event(f"{_SOURCES[kind].mark}{row_id}", name, at, data, position))
-    return events, position if len(chosen) == limit else upto
+    return events, position if len(chosen) == BATCH else upto
 
 
 def find_owners(

@@ -17,14 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
 
 from config import Settings
 from memory import examples
 from memory.access.owners import lock_owner
 from memory.instructions import Instructions, check_name
 from memory.jobs import JobQueue
-from memory.knowledge.grounding import contains_quote, stems
+from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.llm.mini_model import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
 from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, own_words, strip_markup
@@ -186,12 +185,7 @@ def _proposal(read: _Reviewed, everything: str, room: int, answer: str) -> dict[
     added = [line for line in text.splitlines() if line not in before.splitlines()]
     if any(strip_markup(line) != line for line in added):
         raise InvalidAnswer("Its `text` has markup, which an instruction does not need.")
-    quoted = _pairs(everything) - _pairs(f"{own}\n{before}")
-    if not quoted.isdisjoint(_pairs("\n".join(added))):
+    quoted = content_pairs(everything) - content_pairs(f"{own}\n{before}")
+    if not quoted.isdisjoint(content_pairs("\n".join(added))):
         raise InvalidAnswer("Its `text` repeats what was only recalled or quoted.")
     return {"text": text, "reason": proposal["reason"][:FEEDBACK_CHARS], "quote": proposal["quote"]}
-
-
-def _pairs(text: str) -> set[tuple[str, str]]:
-    """Return the pairs of consecutive content words of a text."""
-    return set(pairwise(stems(text)))

@@ -317,8 +317,7 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime)
 
     Of several facts that were merged into a deleted one, the newest takes its place.
     """
-    rows = tx.execute(select(FactRow, overview.HAS_ONE).where(FactRow.id.in_(set(fact_ids)))).all()
-    deleted = {fact.id: fact for fact, _ in rows}
+    deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
     if not deleted:
         return
     corrected = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
@@ -335,7 +334,7 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime)
             newest |= {last: fact.id} if same else {}
     tx.flush()
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
-    overview.forget_facts(tx, [fact for fact, has_overview in rows if has_overview], now)
+    overview.forget_facts(tx, deleted.values(), now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
     tell(tx, "fact.forgotten", [(fact.owner_id, {"fact_id": fact.id}) for fact in deleted.values()], now)
 

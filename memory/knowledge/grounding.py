@@ -399,6 +399,11 @@ def stems(text: str) -> list[str]:
     return ENGLISH.terms(plain_apostrophes(text))
 
 
+def content_pairs(text: str) -> set[tuple[str, str]]:
+    """Return the pairs of consecutive content words of a text."""
+    return set(pairwise(stems(text)))
+
+
 def stem(word: str) -> str:
     """Return a word without its ending."""
     terms = ENGLISH.terms(word)

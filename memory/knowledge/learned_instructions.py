@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from config import Settings
 from memory.instructions import Instructions
-from memory.knowledge.grounding import contains_quote, stems
+from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.languages import TextPattern, alternatives
 from memory.quoting import own_words, strip_markup
 from models import OwnerRow, Transaction
@@ -67,12 +66,7 @@ def checked(
         own = own_words(source.content)
         others = [one.content for one in messages if one.role != "user"]
         others.append(source.content.replace(own, " "))
-        repeated = set[tuple[str, str]]().union(*map(_pairs, others)) - _pairs(own)
-        if draft.quote.strip() and contains_quote(draft.quote, own) and repeated.isdisjoint(_pairs(draft.text)):
+        repeated = set[tuple[str, str]]().union(*map(content_pairs, others)) - content_pairs(own)
+        if draft.quote.strip() and contains_quote(draft.quote, own) and repeated.isdisjoint(content_pairs(draft.text)):
             found.append((draft, source))
     return found
-
-
-def _pairs(text: str) -> set[tuple[str, str]]:
-    """Return the pairs of consecutive content words of a text."""
-    return set(pairwise(stems(text)))

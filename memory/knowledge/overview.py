@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, select
+from sqlalchemy import ColumnElement, Select, and_, select
 
 from memory import tokens
 from memory.knowledge.grounding import stems
@@ -27,9 +27,6 @@ from models.store import OWN, Item, Put
 
 NAMESPACE, KEY = (OWN, "overview"), "overview"
 OVERVIEW_TOKENS = 150  # of the sentences in a prompt's prefix
-
-HAS_ONE = exists().where(ItemRow.owner_id == FactRow.owner_id, ItemRow.namespace == documents.join_namespace(NAMESPACE))
-"""True of facts whose owner has an overview."""
 
 _PLACE = {"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2}
 _SENTENCES = list_of(object_of(text=TEXT, facts=list_of(INTEGER), summaries=list_of(_PLACE), author=TEXT))

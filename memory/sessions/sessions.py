@@ -313,14 +313,11 @@ class Sessions:
 
 def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str | int | None, int]:
     """Find the ids of the session's messages with these external ids, erased messages included."""
-    existing: dict[str | int | None, int] = {}
-    for start in range(0, len(external_ids), 500):  # databases limit the values of one statement
-        some = {form: name for name in external_ids[start : start + 500] for form in (name, tombstone(name))}
-        query = select(MessageRow.external_id, MessageRow.id).where(
-            MessageRow.session_id == row.id, MessageRow.external_id.in_(some)
-        )
-        existing.update({some[key]: message_id for key, message_id in tx.execute(query) if key})
-    return existing
+    names = {form: name for name in external_ids for form in (name, tombstone(name))}
+    query = select(MessageRow.external_id, MessageRow.id).where(
+        MessageRow.session_id == row.id, MessageRow.external_id.in_(names)
+    )
+    return {names[key]: message_id for key, message_id in tx.execute(query) if key}
 
 
 def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:

@@ -23,24 +23,17 @@ from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
 from schemas.fields import CallerQuery, counts, describe, flat
 
-_SCHEMAS = {  # by the names in an item's path
-    ("sessions",): export_format.ExportedSession(),
-    ("sessions", "messages"): export_format.ExportedMessage(),
-    ("sessions", "summaries"): export_format.ExportedSummary(),
-    ("sessions", "turns"): export_format.ExportedTurn(),
-    ("facts",): export_format.ExportedFact(),
-    ("facts", "revisions"): export_format.ExportedRevision(),
-    ("items",): export_format.ExportedItem(),
-    ("items", "versions"): export_format.ExportedVersion(),
-    ("documents",): export_format.ExportedDocument(),
-    ("documents", "passages"): export_format.ExportedPassage(),
+_PART_SCHEMAS: dict[str, dict[str, Schema]] = {  # of the lists within records that are read item by item
+    "sessions": {
+        "messages": export_format.ExportedMessage(),
+        "summaries": export_format.ExportedSummary(),
+        "turns": export_format.ExportedTurn(),
+    },
+    "facts": {"revisions": export_format.ExportedRevision()},
+    "items": {"versions": export_format.ExportedVersion()},
+    "documents": {"passages": export_format.ExportedPassage()},
 }
-_PARTS: Parts = {
-    "sessions": dict.fromkeys(("messages", "summaries", "turns"), "start_array"),
-    "facts": {"revisions": "start_array"},
-    "items": {"versions": "start_array"},
-    "documents": {"passages": "start_array"},
-}
+_PARTS: Parts = {kind: dict.fromkeys(schemas, "start_array") for kind, schemas in _PART_SCHEMAS.items()}
 _NAMES = export_format.ExportDocument().fields
 
 
@@ -129,8 +122,7 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
         if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
             raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
-    kinds = "sessions", "facts", "items", "documents"
-    records: dict[str, Any] = {kind: _records(iter_items(file, _PARTS), kind) for kind in kinds}
+    records: dict[str, Any] = {kind: _records(iter_items(file, _PARTS), kind) for kind in _PART_SCHEMAS}
     remember = head.get("remember") is not False
     return ImportDocument(FORMAT, len(lengths), **records, remember=remember)
 
@@ -178,8 +170,9 @@ def _records(items: Iterable[tuple[tuple[Any, ...], Any]], kind: str) -> Iterato
 
 
 def _load(path: tuple[Any, ...], value: Any) -> Any:
+    schema = _PART_SCHEMAS[path[0]][path[2]] if len(path) > 2 else export_format.LISTS[path[0]]
     try:
-        return _SCHEMAS[path[0], *path[2:3]].load(value)
+        return schema.load(value)
     except ValidationError as error:
         place, texts = next(iter(flat(error.messages, ".".join(map(str, path))).items()))
         raise _invalid(place, texts[0].rstrip(".")) from None

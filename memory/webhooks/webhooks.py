@@ -33,7 +33,7 @@ from memory.jobs import JobQueue
 from memory.ops import public_network
 from memory.webhooks import sending
 from memory.webhooks.sending import SECRET_PREFIX
-from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, as_value, for_update, retry_on_conflict
+from models import Database, LaneRow, OwnerRow, Transaction, Upsert, WebhookRow, as_value, for_update, retry_on_conflict
 from models.events import Event, Position
 from models.jobs import Job, JobRequest
 from models.owners import Caller
@@ -44,10 +44,10 @@ DELIVERIES_SHOWN = 20
 FAILING_MAX = timedelta(days=3)  # after which a webhook is disabled
 PAUSE_MAX = timedelta(seconds=60)  # between tries of a webhook that has failed for long, over all of its lanes
 UNUSED_SECONDS = 10.0  # between looks for webhooks that other processes made, where there are none
-LANES_AT_ONCE = 500
 GONE = 410  # of HTTP: by Standard Webhooks, the receiver wants no more
 
 _W, _O = WebhookRow.__table__.c, OwnerRow.__table__.c
+_LANES = Upsert(LaneRow, ("webhook_id", "owner_id"), lambda _: {"position": LaneRow.position})  # changes nothing
 _ENABLED = select(_W.id, _W.types, _W.position, _O.tenant, _O.kind, _O.name).join(OwnerRow).where(_W.enabled)
 
 
@@ -190,11 +190,10 @@ class Webhooks:
                 return
             begin = parse_position(row.position)
             owners = find_owners(tx, which, begin, newest, row.types or ())
-            for some in (owners[at : at + LANES_AT_ONCE] for at in range(0, len(owners), LANES_AT_ONCE)):
-                lanes = select(LaneRow.owner_id).where(LaneRow.webhook_id == row.id, LaneRow.owner_id.in_(some))
-                missing = set(some).difference(tx.scalars(lanes))
-                tx.add_all(LaneRow(webhook_id=row.id, owner_id=owner, position=row.position) for owner in missing)
-                self._enqueue(tx, row.id, tenant, some)
+            lanes = [{"webhook_id": row.id, "owner_id": owner, "position": row.position} for owner in owners]
+            if lanes:
+                _LANES.execute(tx, lanes)
+            self._enqueue(tx, row.id, tenant, owners)
             row.position = str(Position(*map(max, begin, newest)))
 
     def _enqueue(
