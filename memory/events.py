@@ -160,7 +160,8 @@ _SOURCES = (
         {},
     ),
 )
-assert len(_SOURCES) == len(Position._fields) and {name for one in _SOURCES for name in one.types} == set(EVENT_TYPES)
+assert len(_SOURCES) == len(Position._fields)
+assert {name for source in _SOURCES for name in source.types} == set(EVENT_TYPES)
 
 _NEWEST = select(*(select(func.coalesce(func.max(source.id), 0)).scalar_subquery() for source in _SOURCES))
 _LOCKS = table("pg_locks", *map(column, ("virtualtransaction", "mode", "database", "relation")))

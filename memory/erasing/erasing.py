@@ -182,8 +182,8 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
 def _tell(engine: Engine, tx: Transaction, owner: OwnerRow) -> bool:
     """Tell those who listen to the whole tenant that a person or a space is erased, if anybody does."""
     tenant, of_user = find_owner(tx, Caller(owner.tenant)), owner.kind == "user"
-    told = [(tenant.id, {"user_id" if of_user else "space": owner.name})] if tenant is not None else []
-    if not tell(tx, "person.erased" if of_user else "space.erased", told, engine.now()):
+    events = [(tenant.id, {"user_id" if of_user else "space": owner.name})] if tenant is not None else []
+    if not tell(tx, "person.erased" if of_user else "space.erased", events, engine.now()):
         return False
     kept = JobRequest("events", owner.id, owner.tenant, delay=KEPT.total_seconds() + 1.0)
     engine.job_queue.enqueue(tx, kept)

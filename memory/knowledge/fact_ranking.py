@@ -52,7 +52,7 @@ class Ranking:
             for fact, like in zip(facts, self._near(facts, message), strict=True)
             if fact.pinned or is_personal or like >= NEARNESS_MIN or not query.isdisjoint(self._words(fact.text))
         ]
-        ranked.sort(key=lambda one: (one[0].pinned, one[1].relevance, one[1].total, one[0].id), reverse=True)
+        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id), reverse=True)
         return _within(budget - budget // 2, ranked)
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
@@ -61,7 +61,7 @@ class Ranking:
         Pinned facts come first, then the higher score, then the newer fact.
         """
         ranked = list(zip(facts, self._scores(facts, message, now), strict=True))
-        ranked.sort(key=lambda one: (one[0].pinned, one[1].total, one[0].id), reverse=True)
+        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
         return _within(budget, ranked)
 
     def by_relevance(self, scored: Sequence[Fact]) -> list[Fact]:

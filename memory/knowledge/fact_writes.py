@@ -251,7 +251,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
     for draft in drafts:
         try:
             source = grounding.check(draft)
-            decision = decide(draft, source, rules)
+            decision = decide_on_draft(draft, source, rules)
         except Ungrounded as reason:
             refused.append(str(reason))
             continue
@@ -297,7 +297,7 @@ def _record(tx: Transaction, owner_id: int, changed: Mapping[str, Sequence[Fact]
         mark_changed(tx, [owner_id])
 
 
-def decide(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:
+def decide_on_draft(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:
     """Return what becomes of a draft. Raises Ungrounded for what the rules keep out."""
     since, ends = source.created_at, _last_moment(draft, source)
     decision = rules.decide(draft.category, draft.text, draft.quote, since=since, ends=ends, by_model=True)

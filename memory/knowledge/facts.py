@@ -25,7 +25,7 @@ from memory.knowledge.fact_writes import (
     as_relations,
     change_fact,
     count_recalls,
-    decide,
+    decide_on_draft,
     delete_with_history,
     in_scope,
     relations_within,
@@ -123,7 +123,7 @@ class Facts:
         with self._database.write() as tx:
             owner, session = owner_and_session(tx, caller, session_id)
             owner = owner or find_or_make_owner(tx, caller, now)
-            decision = self._rules.decide(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
+            decision = self._rules.decide_on_stated(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
             replaces = columns.pop("replaces", ())
             columns |= {"expires_at": decision.expires_at, **(waits(now, replaces) if decision.waits else {})}
             columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
@@ -170,7 +170,7 @@ class Facts:
         """
         grounding = Grounding(messages, [fact.text for fact in known])
         rules = self._rules.of(tx, session.owner_id, session.tenant)
-        decide(draft, grounding.check(draft), rules)
+        decide_on_draft(draft, grounding.check(draft), rules)
         _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, self._now())
         self._rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
         if corrected:
@@ -197,7 +197,7 @@ class Facts:
             if changes.keys() & {"text", "category", "expires_at"}:
                 since, now_says = now if "text" in changes else old.valid_from, {**vars(old), **changes}
                 place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
-                decision = self._rules.decide(*place, now_says, since=since, has_new_category=is_new)
+                decision = self._rules.decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
                 columns["expires_at"] = decision.expires_at
             new = replace(old, **columns)
             if new.text != old.text:
@@ -301,7 +301,7 @@ def facts_of(caller: Caller) -> Select[Any]:
 
 def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
     """Return a caller's fact and the public id of its session.  Raises NotFound."""
-    found = tx.execute(for_update(tx, facts_of(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
-    if found is None:
+    row = tx.execute(for_update(tx, facts_of(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
+    if row is None:
         raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
-    return found[0], found[1]
+    return row[0], row[1]

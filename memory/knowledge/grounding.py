@@ -325,15 +325,15 @@ def _figures(text: str) -> list[set[str]]:
     """Return the numbers that `text` has in digits, each in all its forms."""
     text = unicodedata.normalize("NFKC", _ENDLESS.sub(" ", normalize(text)))
     afternoon = _AFTERNOON.search(text) is not None
-    found = []
+    numbers = []
     for digits, unit in _DIGITS.findall(text):
         value = int(re.sub(r"\D", "", digits)[:18])
         forms = {value, value * MULTIPLIERS.get(unit.lower(), 1)}
         if afternoon and value <= 24:
             forms |= {value + 12, value - 12}
         if value:  # else it is the minutes of a full hour, or nothing
-            found.append({str(form) for form in forms if form > 0})
-    return found
+            numbers.append({str(form) for form in forms if form > 0})
+    return numbers
 
 
 def _topics(text: str) -> set[str]:

@@ -57,16 +57,17 @@ def checked(
     drafts: Iterable[InstructionDraft], messages: Sequence[Message], facts_through: int
 ) -> list[tuple[InstructionDraft, Message]]:
     """Return the drafts that rest on messages that no summary has read before, and the message of each."""
-    sources = {one.position: one for one in messages if one.position > facts_through and asks_for_lasting(one)}
-    found = []
+    new = (message for message in messages if message.position > facts_through)
+    sources = {message.position: message for message in new if asks_for_lasting(message)}
+    kept = []
     for draft in drafts:
         source = sources.get(draft.source)
         if source is None or not 0 < len(draft.text) <= TEXT_CHARS_MAX or strip_markup(draft.text) != draft.text:
             continue
         own = own_words(source.content)
-        others = [one.content for one in messages if one.role != "user"]
+        others = [message.content for message in messages if message.role != "user"]
         others.append(source.content.replace(own, " "))
         repeated = set[tuple[str, str]]().union(*map(content_pairs, others)) - content_pairs(own)
         if draft.quote.strip() and contains_quote(draft.quote, own) and repeated.isdisjoint(content_pairs(draft.text)):
-            found.append((draft, source))
-    return found
+            kept.append((draft, source))
+    return kept

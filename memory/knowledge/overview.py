@@ -121,7 +121,7 @@ def _is_of_session(session_ids: set[str], sentence: Value) -> bool:
 
 
 def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:
-    lists = {name: [one for one in value[name] if not is_gone(one)] for name in ("sentences", "removed")}
+    lists = {name: [sentence for sentence in value[name] if not is_gone(sentence)] for name in ("sentences", "removed")}
     return {**value, **lists}
 
 
@@ -141,8 +141,8 @@ def moved(value: Any, facts: Mapping[int, int], sessions: Mapping[str, str]) -> 
     """
 
     def here(sentence: Sentence) -> Sentence | None:
-        of_facts = tuple(facts[one] for one in sentence.facts if one in facts)
-        summaries = tuple((sessions[one], version) for one, version in sentence.summaries if one in sessions)
+        of_facts = tuple(facts[fact_id] for fact_id in sentence.facts if fact_id in facts)
+        summaries = tuple((sessions[key], version) for key, version in sentence.summaries if key in sessions)
         is_whole = len(of_facts) == len(sentence.facts) and len(summaries) == len(sentence.summaries)
         return replace(sentence, facts=of_facts, summaries=summaries) if is_whole else None
 

@@ -137,7 +137,8 @@ class Overviews:
                 text = "A sentence may rest only on what the present ones rest on. Nothing was changed."
                 raise InvalidRequest("unknown_source", text, param="sentences")
             kept = tuple(there.get(sentence.text, sentence) for sentence in sentences)
-            gone = (one for one in before.sentences if one not in kept and one.author == MODEL)
+            of_model = (sentence for sentence in before.sentences if sentence.author == MODEL)
+            gone = (sentence for sentence in of_model if sentence not in kept)
             removed = tuple(dict.fromkeys([*before.removed, *gone]))[-REMOVED_MAX:]
             self._write(tx, owner, replace(before, sentences=kept, removed=removed), "person")
             return self._state(tx, owner)
@@ -157,8 +158,8 @@ class Overviews:
         with self.database.write() as tx:
             owner = get_user(tx, caller)
             self.mini.budgets.check(tx, owner.id)
-            asked = JobRequest("overview", owner.id, owner.tenant, owner.id, force=True, payload={"asked": True})
-            self.job_queue.enqueue(tx, asked)
+            request = JobRequest("overview", owner.id, owner.tenant, owner.id, force=True, payload={"asked": True})
+            self.job_queue.enqueue(tx, request)
             return self._state(tx, owner)
 
     # -- the job
@@ -270,11 +271,12 @@ def _read_answer(sources: Sequence[Source], before: Overview, answer: str) -> tu
 
     before: the overview with the person's own sentences alone.
     """
-    found = next((one.value for one in json_objects(answer) if isinstance(one.value.get("sentences"), list)), None)
-    if found is None:
+    lists = (entry.value.get("sentences") for entry in json_objects(answer))
+    proposals = next((sentences for sentences in lists if isinstance(sentences, list)), None)
+    if proposals is None:
         raise InvalidAnswer("It holds no complete JSON object with a list `sentences`.")
     kept, refused = list[Sentence](), list[str]()
-    for number, proposed in enumerate(found["sentences"][:SENTENCES_MAX], 1):
+    for number, proposed in enumerate(proposals[:SENTENCES_MAX], 1):
         try:
             kept.append(_grounded(sources, before, proposed))
         except Ungrounded as reason:
@@ -298,6 +300,6 @@ def _grounded(sources: Sequence[Source], before: Overview, proposed: Any) -> Sen
     summaries = tuple(dict.fromkeys(source.summary for source in rests_on if source.summary is not None))
     sentence = Sentence(text, facts, summaries)
     words = set(stems(text))
-    if any(sentence.sources <= one.sources or words <= set(stems(one.text)) for one in before.removed):
+    if any(sentence.sources <= old.sources or words <= set(stems(old.text)) for old in before.removed):
         raise Ungrounded("the person took out what it says")
     return sentence

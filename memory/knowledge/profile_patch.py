@@ -3,10 +3,11 @@
 A profile has a JSON document, and in the same shape what each of its values rests on: words of the person or, for what
 a person wrote into it, nothing.  A patch changes both alike, so a value and its source never part.
 
-Guarantee: the document fits its JSON Schema.  A value that a model adds rests on a quote, by the rules for facts (see
-`facts.grounding`), or is left out.  A model takes a value away only by a quote that is younger than the value and
-contradicts it: it denies or corrects it in its own words, or says what holds in its place where there is one place.
-Otherwise its whole patch is refused.
+Invariants [test_profile]:
+- The document fits its JSON Schema.
+- A value that a model adds rests on a quote, as facts do (see `grounding`), or is left out.
+- A model takes a value away only by a younger quote that denies or corrects it, or says what holds in its place.
+  Otherwise its whole patch is refused.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Rules:
         rows = tx.execute(_STORED, {"owner": owner_id, "tenant": tenant}).all()
         return rules_in_force({row.owner_id == owner_id: row.value for row in rows})
 
-    def decide(  # noqa: PLR0913 - whose fact, what it says, and how it came
+    def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it came
         self,
         tx: Transaction,
         owner_id: int,

@@ -347,7 +347,7 @@ class SummaryJob:
             rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
             tuple(messages),
             self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
-            [one.id for one in messages if one.role == "user" and asks_to_forget(one.content)],
+            [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
             links=self.settings.links == "on",
             types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
             instructions=self.learned.may_be_in(messages),
@@ -450,7 +450,8 @@ class SummaryJob:
         log.info("summary", extra=fields)
         # Once the prompt shows the summary instead of these messages, a turn searches them.
         self.index.analyse_ahead(
-            Document(one.id, session.id, one.role, one.created_at, one.content, one.name) for one in source.messages
+            Document(message.id, session.id, message.role, message.created_at, message.content, message.name)
+            for message in source.messages
         )
         return True
 

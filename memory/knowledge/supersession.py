@@ -1,12 +1,9 @@
 """Find the facts that a new one supersedes.
 
-A small model often writes the new fact and forgets the number of the old one.  A rule finds the old one, where it is
-plain: both state a thing of which a person has one at a time (name, home, age, birthday), their links say that
-somebody lives in two places, or the message says that it
-corrects something and both make the same statement with another value.
-
-A statement about somebody else, a second pet or another liking supersedes nothing. Nothing supersedes a fact of the
-same message, or one that was stated or edited later.
+A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
+plain: both state a thing of which a person has one at a time (name, home, age, birthday); their links say that somebody
+lives in two places; or the message corrects something, and both make one statement with different values. Nothing
+supersedes a fact of the same message, or one that was stated or edited later.
 """
 
 from __future__ import annotations

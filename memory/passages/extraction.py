@@ -78,21 +78,21 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
     charset: as the request names it. May wait for other documents, and takes up to SECONDS; no transaction is open.
     """
     if media_type in (PLAIN, MARKDOWN):
-        found = Extracted("", [_decode(data, charset)])
+        extracted = Extracted("", [_decode(data, charset)])
     else:
         result = _read_apart(data, "pdf" if media_type == PDF else "html")
         if "error" in result:
             raise problem(result["error"])
-        found = Extracted(one_line(result["title"] or ""), result["pages"])
-    if sum(map(len, found.pages)) > CHARS_MAX:
+        extracted = Extracted(one_line(result["title"] or ""), result["pages"])
+    if sum(map(len, extracted.pages)) > CHARS_MAX:
         raise problem("too_long")
-    pages = list(map(normalize, found.pages))
+    pages = list(map(normalize, extracted.pages))
     if media_type == MARKDOWN and (front := _FRONT_MATTER.match(pages[0])):  # what the program that shows it reads
         title = _TITLE.search(front[2])
-        found, pages = found._replace(title=one_line(title[2]) if title else ""), [pages[0][front.end() :]]
+        extracted, pages = extracted._replace(title=one_line(title[2]) if title else ""), [pages[0][front.end() :]]
     if not any(page.strip() for page in pages):
         raise problem("empty")
-    return found._replace(pages=pages)
+    return extracted._replace(pages=pages)
 
 
 def _decode(data: bytes, charset: str) -> str:

@@ -45,36 +45,36 @@ def asks_to_forget(text: str) -> bool:
 
 def requests_to_forget(text: str) -> list[str]:
     """Return what a person's message asks to forget, in its words: the parts of each sentence that asks for it."""
-    found = []
+    parts = []
     for sentence in _SENTENCE_END.split(_ends(text)):
         if match := _FORGET.search(sentence):
             before, rest = sentence[: match.start()], sentence[match.end() :]
-            found += _PARTS.split(rest if any(map(str.isalnum, rest)) else before)
-    return found
+            parts += _PARTS.split(rest if any(map(str.isalnum, rest)) else before)
+    return parts
 
 
 def requests_to_remember(text: str) -> list[str]:
     """Return what a person's message asks to remember: what follows in the sentence that asks for it."""
-    found = []
+    parts = []
     for sentence in filter(None, _SENTENCE_END.split(_ends(text))):
         match = _REMEMBER.search(sentence) if sentence.rstrip()[-1:] not in "?？" else None
         if match and any(map(str.isalnum, sentence[match.end() :])):
-            found.append(sentence[match.end() :].strip(" ,:，：\n"))
-    return found
+            parts.append(sentence[match.end() :].strip(" ,:，：\n"))
+    return parts
 
 
 def drafts_asked_for(messages: Iterable[Message], drafts: Collection[FactDraft]) -> list[FactDraft]:
     """Return drafts of what the person asks to remember, where the mini model has drafted nothing of it."""
-    asked = []
+    missing = []
     for message in messages:
         for quote in requests_to_remember(own_words(message.content)) if message.role == "user" else ():
             words = content_terms(quote)
-            others = (content_terms(f"{one.text} {one.quote}") for one in drafts if one.source == message.position)
+            others = (content_terms(f"{old.text} {old.quote}") for old in drafts if old.source == message.position)
             if not any(2 * shared(words, other) >= len(words) for other in others):
                 text = one_line(quote).rstrip(".!。")
                 draft = FactDraft(text[:1].upper() + text[1:], message.position, quote, importance=4, scope="user")
-                asked.append(draft)
-    return asked
+                missing.append(draft)
+    return missing
 
 
 def without_kept_out(messages: Iterable[Message]) -> list[Message]:
@@ -87,12 +87,12 @@ def without_kept_out(messages: Iterable[Message]) -> list[Message]:
 
 def keep_out(tx: Transaction, message_ids: Collection[int]) -> None:
     """Keep stored messages, and the replies to them, out of memory; the caller asks for the index job."""
-    asked = aliased(MessageRow)
-    is_reply = select(asked.id).where(
-        asked.id.in_(message_ids),
-        asked.session_id == MessageRow.session_id,
-        asked.branch == MessageRow.branch,
-        asked.position == MessageRow.position - 1,
+    request = aliased(MessageRow)
+    is_reply = select(request.id).where(
+        request.id.in_(message_ids),
+        request.session_id == MessageRow.session_id,
+        request.branch == MessageRow.branch,
+        request.position == MessageRow.position - 1,
         MessageRow.role == "assistant",
     )
     for row in tx.scalars(select(MessageRow).where(or_(MessageRow.id.in_(message_ids), is_reply.exists()))):

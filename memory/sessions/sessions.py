@@ -1,8 +1,9 @@
 """Sessions and their messages.
 
-Guarantee: positions count from 1 without gaps; replaced messages keep theirs on a branch (see `branches`).  A session
-stores an `external_id` once, however often it is sent, also after its message was replaced or erased.  An erased
-message leaves an empty place (see `erasing`), which no read shows.
+Invariants [test_sessions, test_messages, test_branches]:
+- Positions count from 1 without gaps. Replaced messages keep theirs on a branch, and an erased one leaves an empty
+  place, which no read shows.
+- A session stores an `external_id` once, also after its message was replaced or erased.
 """
 
 from __future__ import annotations
@@ -273,8 +274,8 @@ class Sessions:
     ) -> None:
         """Ask for the jobs that new messages need: to index them and, if `summarise`, to summarise them with `prompt`.
 
-        The summary waits for a pause in the talk, unless the next fold needs it.  due: when these jobs are due, by
-        kind, as far as it is known.
+        The summary waits for a pause in the talk, unless the next compaction needs it.
+        due: when these jobs are due, by kind, as far as it is known.
         """
         if index_delay is None:  # what waits for the index is counted in each turn, so a long talk has it sooner
             index_delay = INDEX_DELAY if session.message_count % INDEX_MESSAGES > 1 else 0.0
@@ -284,8 +285,8 @@ class Sessions:
         if full or (summarise and waiting >= 2 * self.settings.summary_every - 1):
             debounce = 0.0 if full else self.settings.summary_debounce
             payload = {"prompt": prompt} if prompt else None
-            whose = session.id, session.tenant, session.owner_id, session.id
-            jobs.append(JobRequest("summary", *whose, debounce, debounce=True, payload=payload))
+            of_session = session.id, session.tenant, session.owner_id, session.id
+            jobs.append(JobRequest("summary", *of_session, debounce, debounce=True, payload=payload))
         self.job_queue.enqueue(tx, *(job for job in jobs if not self.job_queue.has(job, due.get(job.kind))))
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:

@@ -265,7 +265,7 @@ class Import:
 
     def _overview(self, record: ItemRecord) -> ItemRecord:
         """Return an overview with the ids that its facts and sessions have here."""
-        sessions = {one: self.renamed.get(one, one) for one in self.session_rows if one is not None}
+        sessions = {name: self.renamed.get(name, name) for name in self.session_rows if name is not None}
         moved = partial(overview.moved, facts=self.fact_rows, sessions=sessions)
         versions = tuple(replace(version, value=moved(version.value)) for version in record.versions)
         return replace(record, value=moved(record.value), versions=versions)

@@ -268,11 +268,10 @@ def _of_caller(caller: Caller) -> Select[*tuple[Any, ...]]:
 def _find(tx: Transaction, caller: Caller, webhook_id: int) -> tuple[WebhookRow, OwnerRow]:
     """Return a caller's webhook, and its owner. Raises NotFound."""
     query = _of_caller(caller).where(WebhookRow.id == webhook_id)
-    found = tx.execute(for_update(tx, query, OwnerRow, WebhookRow)).first()
-    if found is None:
+    row = tx.execute(for_update(tx, query, OwnerRow, WebhookRow)).first()
+    if row is None:
         raise NotFound("webhook_not_found", f"There is no webhook {webhook_id}.")
-    row, owner = found
-    return row, owner
+    return row[0], row[1]
 
 
 def _shown(row: WebhookRow, owner: OwnerRow, secret: str | None = None) -> Webhook:

@@ -27,7 +27,7 @@ def recognises(item: Mapping[str, Any]) -> bool:
 
 def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     at, title = moment(activity.get("time")), text(activity.get("title"))
-    answer = "\n".join(_words(text(one.get("html"))) for one in objects(activity.get("safeHtmlItem")))
+    answer = "\n".join(_words(text(item.get("html"))) for item in objects(activity.get("safeHtmlItem")))
     # An account in another language has another verb: with an answer, it is a question all the same.
     if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
         question, key = _ASKED.sub("", title, count=1), at.isoformat()
