@@ -19,7 +19,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -72,6 +72,7 @@ PAUSE = 120.0  # seconds without anything new, after which a conversation is ove
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
 _LEASE = timedelta(seconds=LEASE_SECONDS)
+NOT_KNOWN: Mapping[str, datetime | None] = {}  # when jobs are due
 
 Result = TypeVar("Result")
 Handler = Callable[[Job], bool | None]
@@ -249,14 +250,18 @@ class JobQueue:
         """Let `handler` run jobs of this kind. workers: how many run at once in a process."""
         self._handlers[kind], self._workers[kind] = handler, workers
 
-    def enqueue(self, tx: Transaction | Connection, *requests: JobRequest) -> None:
+    def enqueue(
+        self, tx: Transaction | Connection, *requests: JobRequest, due: Mapping[str, datetime | None] = NOT_KNOWN
+    ) -> None:
         """Insert jobs in the caller's write transaction, or merge them with those that exist.
 
-        Its commit wakes this process's workers for jobs that are due soon.
+        Its commit wakes this process's workers for jobs that are due soon. due: when the jobs that wait already are
+        due, by kind, as far as it is known; requests that change nothing of them are left out.
         """
+        now = self._now()
+        requests = tuple(request for request in requests if not _is_covered(request, due.get(request.kind), now))
         if not requests:
             return
-        now = self._now()
         rows = [
             {
                 **vars(request),
@@ -276,18 +281,6 @@ class JobQueue:
         _ENQUEUE.execute(tx, rows)
         if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
             self._database.after_commit(partial(self._wake, soon))
-
-    def has(self, request: JobRequest, due: datetime | None) -> bool:
-        """Return whether the request changes nothing of a job that waits until `due` (None: none is known to wait).
-
-        It asks for nothing sooner, and for at most DEBOUNCE_STEP later.  A job that is due soon may be running by the
-        time that the request's transaction commits, so another is needed.
-        """
-        if due is None or request.payload or request.force:
-            return False
-        now = self._now()
-        later = (now - due).total_seconds() + request.delay
-        return due > now + DUE_SOON and (0 <= later < DEBOUNCE_STEP if request.debounce else later >= 0)
 
     def _wake(self, kinds: Collection[str]) -> None:
         if not self._free.keys().isdisjoint(kinds):
@@ -502,6 +495,18 @@ class JobQueue:
             log.warning("the clock was put back: leases of jobs are shortened", extra=logs.fields(kind=kind))
             with self._database.write(durable=False) as tx:
                 tx.execute(_CLAMP.values(lease_until=now + _LEASE), {"latest": now + 2 * _LEASE})
+
+
+def _is_covered(request: JobRequest, due: datetime | None, now: datetime) -> bool:
+    """Return whether the request changes nothing of a job that waits until `due` (None: none is known to wait).
+
+    It asks for nothing sooner, and for at most DEBOUNCE_STEP later.  A job that is due soon may be running by the time
+    that the request's transaction commits, so another is needed.
+    """
+    if due is None or request.payload or request.force:
+        return False
+    later = (now - due).total_seconds() + request.delay
+    return due > now + DUE_SOON and (0 <= later < DEBOUNCE_STEP if request.debounce else later >= 0)
 
 
 def _lease(job: Job) -> Lease:

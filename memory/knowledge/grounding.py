@@ -31,7 +31,7 @@ from itertools import pairwise
 from whoosh.lang import stopwords_for_language
 
 from memory.knowledge.entities import key, named, strip_possessive
-from memory.languages import pattern, table
+from memory.languages import CLAUSE_END, pattern, table
 from memory.quoting import normalize, one_line, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -82,7 +82,6 @@ _AFTER_TOLD = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 _ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
-_PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
 _GERMAN, _ENGLISH = (frozenset(stopwords_for_language(code)) for code in ("de", "en"))
@@ -219,7 +218,7 @@ def words_of(fact: Fact) -> frozenset[str]:
 def is_duplicate(text: str, known: Set[str]) -> bool:
     """Return whether a text only repeats known facts: word for word, or framed ("You said I ...")."""
     framed, known = strip_framing(text), known | {""}
-    parts = filter(str.strip, _PARTS.split(framed))
+    parts = filter(str.strip, CLAUSE_END.split(framed))
     return same_text(text) in known or framed in known or all(strip_framing(part) in known for part in parts)
 
 

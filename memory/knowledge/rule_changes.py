@@ -10,7 +10,7 @@ Invariants [test_rules]:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -96,7 +96,7 @@ class RuleChanges:
             )
         stored = self.rules.put(caller, rules, expected)
         if close is not False:
-            self._close(caller, effect, rules)
+            self._close(effect, rules)
         return stored
 
     # -- what is stored
@@ -118,52 +118,51 @@ class RuleChanges:
             for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
                 sections = Sections.from_dict(stored)
                 sessions += [session_id] if rules.kept_of(sections) != sections else []
-            kept = profile.NAMESPACE, profile.KEY
-            items = _of(caller, select(ItemRow.id, ItemRow.value), ItemRow).where(
-                ItemRow.namespace == documents.join_namespace(kept[0]), ItemRow.key == kept[1]
-            )
+            is_profile = ItemRow.namespace == documents.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
+            items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
             profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
         return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
 
     # -- closing
 
-    def _close(self, caller: Caller, effect: Effect, rules: RuleSet) -> None:
+    def _close(self, effect: Effect, rules: RuleSet) -> None:
         """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
         texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
-        for ids, work in (
-            ([*texts, *ends], lambda tx, ids: self._close_facts(tx, ids, texts, ends)),
-            (effect.sessions, lambda tx, ids: self._clean_summaries(tx, ids, rules)),
-            (effect.profiles, lambda tx, ids: self._clean_profiles(tx, ids, rules)),
-        ):
-            for start in range(0, len(ids), BATCH_ROWS):
-                self._write(work, ids[start : start + BATCH_ROWS])
+        for fact_ids in _batches([*texts, *ends]):
+            self._close_facts(fact_ids, texts, ends)
+        for session_ids in _batches(effect.sessions):
+            self._clean_summaries(session_ids, rules)
+        for item_ids in _batches(effect.profiles):
+            self._clean_profiles(item_ids, rules)
 
     @retry_on_conflict
-    def _write(self, work: Callable[[Transaction, Any], None], ids: Any) -> None:
-        with self.database.write() as tx:
-            work(tx, ids)
-
-    def _close_facts(self, tx: Transaction, ids: list[int], texts: dict[int, str], ends: dict[int, datetime]) -> None:
-        first: dict[tuple[int, str], datetime] = {}
+    def _close_facts(self, ids: Sequence[int], texts: dict[int, str], ends: dict[int, datetime]) -> None:
         rows = select(FactRow.id, FactRow.text, OwnerRow.id, OwnerRow.tenant).join(OwnerRow)
-        for fact_id, text, owner_id, tenant in tx.execute(rows.where(FactRow.id.in_(ids), valid_at(None))).all():
-            if fact_id in ends:
-                change_fact(tx, fact_id, self.now(), expires_at=ends[fact_id])
-                first[owner_id, tenant] = min(first.get((owner_id, tenant), ends[fact_id]), ends[fact_id])
-            elif text == texts[fact_id]:
-                invalidate(tx, fact_id, self.now(), "excluded")
-        for (owner_id, tenant), end in first.items():
-            self.rules.schedule_end(tx, owner_id, tenant, end)
+        with self.database.write() as tx:
+            for fact_id, text, owner_id, tenant in tx.execute(rows.where(FactRow.id.in_(ids), valid_at(None))).all():
+                if fact_id in ends:
+                    change_fact(tx, fact_id, self.now(), expires_at=ends[fact_id])
+                    self.rules.schedule_end(tx, owner_id, tenant, ends[fact_id])
+                elif text == texts[fact_id]:
+                    invalidate(tx, fact_id, self.now(), "excluded")
 
-    def _clean_summaries(self, tx: Transaction, session_ids: list[int], rules: RuleSet) -> None:
-        of_sessions = SessionRow.id.in_(session_ids)
-        for row in rewrite_newest(tx, of_sessions, rules.kept_of, "erasure", self.settings, self.now()):
-            outdate_session(tx, row.owner_id, row.public_id, self.now())
+    @retry_on_conflict
+    def _clean_summaries(self, session_ids: Sequence[int], rules: RuleSet) -> None:
+        which = SessionRow.id.in_(session_ids)
+        with self.database.write() as tx:
+            for row in rewrite_newest(tx, which, rules.kept_of, "erasure", self.settings, self.now()):
+                outdate_session(tx, row.owner_id, row.public_id, self.now())
 
-    def _clean_profiles(self, tx: Transaction, item_ids: list[int], rules: RuleSet) -> None:
-        for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
-            put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
-            documents.write(tx, row.owner_id, put, self.now(), author="erasure")
+    @retry_on_conflict
+    def _clean_profiles(self, item_ids: Sequence[int], rules: RuleSet) -> None:
+        with self.database.write() as tx:
+            for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
+                put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
+                documents.write(tx, row.owner_id, put, self.now(), author="erasure")
+
+
+def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[start : start + BATCH_ROWS] for start in range(0, len(ids), BATCH_ROWS))
 
 
 def _of(caller: Caller, query: Select[*tuple[Any, ...]], table: Any) -> Select[*tuple[Any, ...]]:

@@ -16,7 +16,10 @@ from search_index.analysis import ENGLISH, Analysis
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
 
+CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
+
 __all__ = [
+    "CLAUSE_END",
     "LANGUAGES",
     "Language",
     "TextPattern",

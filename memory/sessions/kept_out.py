@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import TextPattern, alternatives, content_terms, shared, table
+from memory.languages import CLAUSE_END, TextPattern, alternatives, content_terms, shared, table
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, Transaction
 from models.facts import FactDraft
@@ -23,7 +23,6 @@ READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is 
 
 _REMEMBER = TextPattern(alternatives(lambda language: language.remember))
 _KEEP_OUT = TextPattern(alternatives(lambda language: language.keep_out))
-_PARTS = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 _MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
 _SENTENCE_END = re.compile(
@@ -49,7 +48,7 @@ def requests_to_forget(text: str) -> list[str]:
     for sentence in _SENTENCE_END.split(_ends(text)):
         if match := _FORGET.search(sentence):
             before, rest = sentence[: match.start()], sentence[match.end() :]
-            parts += _PARTS.split(rest if any(map(str.isalnum, rest)) else before)
+            parts += CLAUSE_END.split(rest if any(map(str.isalnum, rest)) else before)
     return parts
 
 

@@ -22,7 +22,7 @@ from config import Settings
 from memory.access.owners import find_session, get_session, visible_to
 from memory.conversation_types import ConversationTypes
 from memory.errors import Conflict, NotFound
-from memory.jobs import JobQueue
+from memory.jobs import NOT_KNOWN, JobQueue
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
 from memory.sessions.compaction import summary_is_urgent
@@ -54,7 +54,6 @@ from models.sessions import SessionState
 
 INDEX_DELAY = 5.0  # seconds in which messages gather for one job; meanwhile they are searched as rows
 INDEX_MESSAGES = 200  # of a session, after which it is due at once
-NO_JOBS: Mapping[str, datetime | None] = {}
 
 
 @dataclass(frozen=True)
@@ -270,12 +269,12 @@ class Sessions:
         index_delay: float | None = None,
         summarise: bool = True,
         prompt: str | None = None,
-        due: Mapping[str, datetime | None] = NO_JOBS,
+        due: Mapping[str, datetime | None] = NOT_KNOWN,
     ) -> None:
         """Ask for the jobs that new messages need: to index them and, if `summarise`, to summarise them with `prompt`.
 
         The summary waits for a pause in the talk, unless the next compaction needs it.
-        due: when these jobs are due, by kind, as far as it is known.
+        due: as for `enqueue`.
         """
         if index_delay is None:  # what waits for the index is counted in each turn, so a long talk has it sooner
             index_delay = INDEX_DELAY if session.message_count % INDEX_MESSAGES > 1 else 0.0
@@ -287,7 +286,7 @@ class Sessions:
             payload = {"prompt": prompt} if prompt else None
             of_session = session.id, session.tenant, session.owner_id, session.id
             jobs.append(JobRequest("summary", *of_session, debounce, debounce=True, payload=payload))
-        self.job_queue.enqueue(tx, *(job for job in jobs if not self.job_queue.has(job, due.get(job.kind))))
+        self.job_queue.enqueue(tx, *jobs, due=due)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
         """Store the row of a new session."""
