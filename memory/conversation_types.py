@@ -158,8 +158,7 @@ class ConversationTypes:
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """Return the id of the item of the caller's own type. Raises NotFound."""
-        owner = find_owner(tx, caller)
-        item = documents.read(tx, owner.id, NAMESPACE, name, self._now()) if owner is not None else None
+        item = documents.read_own(tx, caller, NAMESPACE, name, self._now())
         if item is None:
             raise _not_found(name)
         return [item.id]

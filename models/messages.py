@@ -91,6 +91,11 @@ class Message(NamedTuple):
     hidden_at: datetime | None = None
     refused: Refusal | None = None
 
+    @classmethod
+    def of_person(cls, content: str, at: datetime) -> Message:
+        """Return words of the person as a message that is not stored, the first of its session."""
+        return cls(0, "", 1, "user", content, at, 0)
+
     @property
     def remembered(self) -> bool:
         """Return whether it may be recalled in other sessions, and read for facts."""

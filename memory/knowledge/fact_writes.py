@@ -101,6 +101,11 @@ def as_relations(links: Sequence[Mapping[str, Any]] | None) -> tuple[Relation, .
     return tuple(Relation(**link) for link in links or ())
 
 
+def as_links(relations: Iterable[Relation]) -> list[dict[str, Any]] | None:
+    """Return relations as the column `links` has them."""
+    return list(map(vars, relations)) or None
+
+
 def relations_within(relations: Iterable[Relation], text: str) -> list[Relation]:
     """Return the relations whose two ends a text names."""
     return [
@@ -219,12 +224,12 @@ def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
     That one takes over the relations that its own words name, so that nothing of the merged fact is left in it when
     the merged fact is erased.
     """
-    links = dict(tx.execute(select(_F.id, _F.links).where(_F.id.in_((fact.id, into.id)))).all())
+    stored = dict(tx.execute(select(_F.id, _F.links).where(_F.id.in_((fact.id, into.id)))).all())
     words = set(stems(f"{into.text} {into.quote}"))
-    own, merged = as_relations(links[into.id]), relations_within(as_relations(links[fact.id]), into.text)
+    own, merged = as_relations(stored[into.id]), relations_within(as_relations(stored[fact.id]), into.text)
     merged = [relation for relation in merged if words.issuperset(stems(relation.relation))]
-    relations = list(map(vars, dict.fromkeys([*own, *merged]))) or None
-    tx.execute(update(FactRow.__table__).where(_F.id == into.id).values(links=relations))
+    links = as_links(dict.fromkeys([*own, *merged]))
+    tx.execute(update(FactRow.__table__).where(_F.id == into.id).values(links=links))
     invalidate(tx, fact.id, now, "merged", by=into)
 
 
@@ -265,7 +270,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         columns["expires_at"] = decision.expires_at
         columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
         row = {**columns, "owner_id": session.owner_id, "session_id": session.id}
-        row["links"] = list(map(vars, draft.links)) or None
+        row["links"] = as_links(draft.links)
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
         new = Fact(id=tx.execute(_INSERT, row).scalar_one(), session_id=session.public_id, **columns)
         words[new.id] = words_of(new)

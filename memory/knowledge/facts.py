@@ -22,6 +22,7 @@ from memory.knowledge.fact_writes import (
     NOW,
     add_fact,
     add_proposed,
+    as_links,
     as_relations,
     change_fact,
     count_recalls,
@@ -203,7 +204,7 @@ class Facts:
             if new.text != old.text:
                 new = replace(new, valid_from=now)  # nothing that was said earlier takes the new words back
                 relations = relations_within(as_relations(row.links), new.text)
-                columns |= {"valid_from": now, "links": list(map(vars, relations)) or None}
+                columns |= {"valid_from": now, "links": as_links(relations)}
             if changes:
                 change_fact(tx, row.id, now, **columns)
             self._rules.schedule_end(tx, row.owner_id, caller.tenant, columns.get("expires_at"))
@@ -269,7 +270,7 @@ class Facts:
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
         """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
         known = self.page(caller, limit=CURRENT_FACTS_MAX).items
-        message = Message(0, "", 1, "user", quote, self._now(), 0)
+        message = Message.of_person(quote, self._now())
         try:
             Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
         except Ungrounded as reason:

@@ -189,7 +189,7 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     texts, and half of its words do. Where the texts deny something, so does the sentence.
     """
     content = "\n".join(sources)
-    source = Message(0, "", 1, "user", content, at, 0)
+    source = Message.of_person(content, at)
     Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
     words, about = frozenset(_words(content)), set(stems(text))
     unknown = [name for name in names_in(text) if not _is_known(name, words)]

@@ -22,7 +22,7 @@ from sqlalchemy import func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.owners import find_or_make_owner, find_owner, get_user, lock_owner
+from memory.access.owners import find_or_make_owner, get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import JobQueue, scheduled_request
 from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate
@@ -277,8 +277,7 @@ class Profiles:
         return ProfileVersion.of(stored) if stored is not None else ProfileVersion()
 
     def _schema(self, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
-        owner, key = find_owner(tx, Caller(tenant)), _SCHEMA_KEYS[kind]
-        item = documents.read(tx, owner.id, SCHEMAS, key, self.now()) if owner is not None else None
+        item = documents.read_own(tx, Caller(tenant), SCHEMAS, _SCHEMA_KEYS[kind], self.now())
         return item.value if item is not None else DEFAULT_SCHEMAS[kind]
 
     def _write(

@@ -88,6 +88,8 @@ def _superseded(tx: Transaction, row: FactRow) -> list[Fact]:
     """Return the valid facts that a fact corrects which waits."""
     valid = FACTS.where(FactRow.owner_id == row.owner_id, valid_at(None), in_scope(row.session_id, row.owner_id))
     columns = tx.execute(MESSAGES.where(MessageRow.id == row.source_message_id)).first()
-    source = Message(0, "", 0, "user", row.quote, row.valid_from, 0) if columns is None else Message._make(columns)
-    draft = FactDraft(row.text, 0, row.quote, supersedes=tuple(row.replaces or ()), links=as_relations(row.links))
+    source = Message._make(columns) if columns is not None else Message.of_person(row.quote, row.valid_from)
+    draft = FactDraft(
+        row.text, source.position, row.quote, supersedes=tuple(row.replaces or ()), links=as_relations(row.links)
+    )
     return find_superseded(tx, draft, source, [Fact(*columns) for columns in tx.execute(valid)])

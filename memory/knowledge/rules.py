@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, lock_owner
+from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.knowledge.fact_writes import invalidate
@@ -155,8 +155,7 @@ class Rules:
         return item
 
     def _item(self, tx: Transaction, caller: Caller) -> Item | None:
-        owner = find_owner(tx, caller)
-        return documents.read(tx, owner.id, NAMESPACE, KEY, self.now()) if owner is not None else None
+        return documents.read_own(tx, caller, NAMESPACE, KEY, self.now())
 
     def _of_tenant(self, tx: Transaction, caller: Caller) -> RuleSet:
         """Return the rules that a caller's own can only narrow."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
-from memory.access.owners import visible_to
+from memory.access.owners import find_owner, visible_to
 from memory.errors import Conflict, NotFound
 from memory.paging import Page, page_of, rows_of_page
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
@@ -67,6 +67,12 @@ def read(tx: Transaction, owner_id: int, namespace: Namespace, key: str, now: da
     """Return the item of this name."""
     item = _find(tx, owner_id, namespace, key)
     return item if item is not None and not _is_expired(item, now) else None
+
+
+def read_own(tx: Transaction, caller: Caller, namespace: Namespace, key: str, now: datetime) -> Item | None:
+    """Return the item of this name that the caller means: of a person, a space or the tenant."""
+    owner = find_owner(tx, caller)
+    return read(tx, owner.id, namespace, key, now) if owner is not None else None
 
 
 def _find(tx: Transaction, owner_id: int, namespace: Namespace, key: str) -> Item | None:

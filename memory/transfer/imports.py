@@ -25,7 +25,7 @@ from memory.access.owners import find_or_make_owner, find_own_session, lock_owne
 from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge import overview, rules
-from memory.knowledge.fact_writes import mark_changed
+from memory.knowledge.fact_writes import as_links, mark_changed
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
 from memory.recall import unhelpful
@@ -218,7 +218,7 @@ class Import:
                     own = {"id": None, "superseded_by": None, "owner_id": owner_id, "session_id": session}
                     row = FactRow(**columns_of(fact, FactRow) | columns | own)
                     row.source_message_id = source.id if source else None
-                    row.links = list(map(vars, fact.links)) or None
+                    row.links = as_links(fact.links)
                     new.append((fact, row))
             tx.add_all(row for _, row in new)
             tx.flush()
