@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from html.parser import HTMLParser
 from typing import Any
 
 from memory.transfer.sources.values import Record, chat, drafts, moment, objects, text
 
 _ASKED = re.compile(r"(?:Prompted|Asked|Said|Branched|Answered)(?: (?:with|Gemini|Bard):)? ")
 _DID = re.compile(r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Edited|Pinned|Renamed|Updated) ")
-_LINES = ("p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
+_LINES = ["p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
@@ -35,23 +34,11 @@ def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         yield chat("gemini", [f"gemini-{at:%Y-%m-%d}"], f"Gemini, {at:%Y-%m-%d}", messages)
 
 
-class _Words(HTMLParser):
-    """Text of HTML, with a line for each block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pieces = list[str]()
-
-    def handle_data(self, data: str) -> None:
-        self.pieces.append(data)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag in _LINES:
-            self.pieces.append("\n")
-
-
 def _words(html: str) -> str:
-    parser = _Words()
-    parser.feed(html)
-    parser.close()
-    return re.sub(r"\n\s*\n+", "\n", "".join(parser.pieces)).strip()
+    """Return the text of HTML, with a line for each block."""
+    from bs4 import BeautifulSoup  # not at the top: no other import needs it
+
+    page = BeautifulSoup(html, "html.parser")
+    for block in page.find_all(_LINES):
+        block.insert_before("\n")
+    return re.sub(r"\n\s*\n+", "\n", page.get_text()).strip()
