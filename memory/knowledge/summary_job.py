@@ -392,30 +392,18 @@ class SummaryJob:
     def _store(self, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
         """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
         session, source, result, now = batch.session, batch.source, answer.value, self.now()
-        read = [message.id for message in source.messages]
-        names_session = result.sections.topic and session.title in ("", title_from(session.first_message or ""))
-        params = {
-            "session": session.id,
-            "since": session.summary_version,
-            "read": read,
-            "count": len(read),
-            "last": batch.through,
-            "old_title": session.title,
-            "new_title": title_from(result.sections.topic) if names_session else session.title,
-            "named": result.type if source.types and result.type in (*source.types, "") else None,
-        }
         with self.database.write(durable=False) as tx:  # after a power cut the job runs once more
             if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
                 lock_owner(tx, session.owner_id)
-            row = tx.execute(_ADVANCE, params).first()
+            row = tx.execute(_ADVANCE, _changes_of(batch, result)).first()
             if row is None:
                 log.info("the session changed while its summary was being updated; doing it again")
                 return False
-            drafts = [*(result.facts if source.links else [replace(draft, links=()) for draft in result.facts])]
+            rules = self.rules.of(tx, session.owner_id, session.tenant)  # they may have changed meanwhile
+            drafts = [draft if source.links else replace(draft, links=()) for draft in result.facts]
             drafts += drafts_asked_for(source.messages, drafts)
             known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
             grounding = source.grounding(session.facts_through)
-            rules = self.rules.of(tx, session.owner_id, session.tenant)  # they may have changed meanwhile
             counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, now)
             self.rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
             self.learned.propose(tx, session, result.instructions, source.messages)
@@ -426,15 +414,13 @@ class SummaryJob:
             tx.execute(_INSERT, {**version, "usage": {**_usage(answer), "facts": counts}, "restores": None})
             self.mini.budgets.add_usage(tx, session.owner_id, spent)
             if batch.refused is not None:
-                mark_refused(tx, read, batch.refused.code, reason_of(batch.refused), now)
+                ids = [message.id for message in source.messages]
+                mark_refused(tx, ids, batch.refused.code, reason_of(batch.refused), now)
                 self.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
             forgotten = result.forgotten(source)
             if forgotten:
                 _forget(tx, session.owner_id, forgotten, source.requests_to_forget, now)
-                named_by = title_from(source.previous.topic), title_from(session.first_message or "")
-                stored = tx.get_one(SessionRow, session.id)
-                stored.title = title_from(result.sections.topic) if stored.title in named_by else stored.title
-                self.sessions.enqueue_follow_ups(tx, stored, summarise=False)
+                self._rename(tx, batch, result)
             if corrected or forgotten:  # a true prefix matters more than a stable one
                 use_newest_summary(tx, tx.get_one(SessionRow, session.id), self.settings)
             if counts["added"] or session.has_new_facts or self.settings.overview.is_scheduled:
@@ -454,6 +440,29 @@ class SummaryJob:
             for message in source.messages
         )
         return True
+
+    def _rename(self, tx: Transaction, batch: Batch, result: SummaryUpdate) -> None:
+        """Give a session that was named after what is forgotten now the name of its new topic."""
+        row = tx.get_one(SessionRow, batch.session.id)
+        if row.title in (title_from(batch.source.previous.topic), title_from(batch.session.first_message or "")):
+            row.title = title_from(result.sections.topic)
+        self.sessions.enqueue_follow_ups(tx, row, summarise=False)
+
+
+def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
+    """Return the parameters of _ADVANCE."""
+    session, source = batch.session, batch.source
+    names_session = result.sections.topic and session.title in ("", title_from(session.first_message or ""))
+    return {
+        "session": session.id,
+        "since": session.summary_version,
+        "read": [message.id for message in source.messages],
+        "count": len(source.messages),
+        "last": batch.through,
+        "old_title": session.title,
+        "new_title": title_from(result.sections.topic) if names_session else session.title,
+        "named": result.type if source.types and result.type in (*source.types, "") else None,
+    }
 
 
 def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, Prompt]:
