@@ -12,13 +12,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Update, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, Update, delete, func, select, tuple_, update
 
-from memory.access.owners import get_session
+from memory.access.owners import get_row, get_session
 from memory.errors import Conflict, NotFound
 from memory.jobs import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction
+from models import Database, JobRow, OwnerRow, SessionRow, Transaction, as_value
 from models.owners import Caller
 
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
@@ -64,7 +64,7 @@ class Jobs:
             if session_id is not None:
                 assert caller is not None, "two tenants may each have a session of that id"
                 query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
-            infos = self._infos(tx, tx.execute(query).mappings().all())
+            infos = self._infos(tx, tx.execute(query).all())
         return page_of(infos, limit, lambda info: (info.id,))
 
     def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
@@ -80,7 +80,7 @@ class Jobs:
         Raises NotFound, and Conflict for a job that is needed.
         """
         with self.database.write() as tx:
-            kind = _get(tx, caller, job_id)["kind"]
+            kind = _get(tx, caller, job_id).kind
             if kind not in OPTIONAL:
                 raise Conflict("job_needed", f"Jobs of the kind {kind!r} can't be cancelled: memory would be lost.")
             tx.execute(delete(JobRow).where(JobRow.id == job_id))
@@ -94,21 +94,18 @@ class Jobs:
         now = self.now()
         return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
-    def _infos(self, tx: Transaction, rows: Sequence[RowMapping]) -> list[JobInfo]:
+    def _infos(self, tx: Transaction, rows: Sequence[Row[Any]]) -> list[JobInfo]:
         now, positions = self.now(), _positions(tx, rows)
-
-        def info(tenant: str, round: int, **shown: Any) -> JobInfo:
-            age = max(0, int((now - shown["created_at"]).total_seconds()))
-            return JobInfo(**shown, position=positions.get(shown["id"]), age=age)
-
-        return [info(**row) for row in rows]
+        ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
+        return [
+            as_value(JobInfo, row, position=positions.get(row.id), age=age) for row, age in zip(rows, ages, strict=True)
+        ]
 
 
-def _get(tx: Transaction, caller: Caller | None, job_id: int) -> RowMapping:
+def _get(tx: Transaction, caller: Caller | None, job_id: int) -> Row[Any]:
     """Return a caller's job. Raises NotFound."""
-    row: RowMapping | None = tx.execute(_visible(caller).where(JobRow.id == job_id)).mappings().first()
-    if row is None:
-        raise NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+    missing = NotFound("job_not_found", f"There is no job {job_id}; a job that has succeeded is gone.")
+    row: Row[Any] = get_row(tx, _visible(caller).where(JobRow.id == job_id), missing)
     return row
 
 
@@ -121,11 +118,11 @@ _place = tuple_(*IN_QUEUE)
 _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
 
-def _positions(tx: Transaction, rows: Iterable[RowMapping]) -> dict[int, int]:
+def _positions(tx: Transaction, rows: Iterable[Row[Any]]) -> dict[int, int]:
     """Return the positions of the rows that wait, by id. Jobs between two of them are counted in the index, once."""
     positions = dict[int, int]()
-    pending = [row for row in rows if row["state"] == "pending"]
-    waiting = [(row["kind"], row["tenant"], (row["round"], row["run_at"], row["id"])) for row in pending]
+    pending = [row for row in rows if row.state == "pending"]
+    waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in pending]
     for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
         of_queue = JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant
         position, last = 0, _BEFORE_ALL

@@ -83,6 +83,14 @@ def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple
     return query
 
 
+def get_row(tx: Transaction, query: Select[*tuple[Any, ...]], missing: NotFound, *locked: Any) -> Any:
+    """Return the only row of a query; a write locks its rows of these tables. Raises `missing` where there is none."""
+    row = tx.execute(for_update(tx, query, *locked) if locked else query).first()
+    if row is None:
+        raise missing
+    return row
+
+
 def find_own_session(tx: Transaction, caller: Caller, session_id: str) -> SessionRow | None:
     """Return the session of this id that is the caller's or, when no owner is named, nobody's."""
     kind, name = caller.owner or ("session", session_id)

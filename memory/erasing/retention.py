@@ -23,7 +23,7 @@ from datetime import timedelta
 from sqlalchemy import ColumnElement, Select, case, delete, exists, false, func, or_, select
 from sqlalchemy.orm import defer
 
-from memory.access.owners import find_or_make_owner, find_owner, lock_session, visible_to
+from memory.access.owners import find_or_make_owner, find_owner, get_row, lock_session, visible_to
 from memory.engine import Engine
 from memory.erasing.erasing import DATABASE_FILES, Receipt, erase_empty_owner, erase_rows, receipt_of, vacuum_job
 from memory.errors import NotFound
@@ -41,7 +41,6 @@ from models import (
     OwnerRow,
     SessionRow,
     Transaction,
-    for_update,
     retry_on_conflict,
 )
 from models.jobs import Job, JobRequest
@@ -197,8 +196,6 @@ def erase_archive(engine: Engine, caller: Caller, archive_id: int) -> Receipt:
 
 
 def _get_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:
-    query = visible_to(_ARCHIVES.where(ArchiveRow.id == archive_id), caller)
-    row = tx.execute(for_update(tx, query, OwnerRow)).first()
-    if row is None:
-        raise NotFound("archive_not_found", f"There is no archive {archive_id}.")
-    return row[0], row[1]
+    missing = NotFound("archive_not_found", f"There is no archive {archive_id}.")
+    row, owner = get_row(tx, visible_to(_ARCHIVES.where(ArchiveRow.id == archive_id), caller), missing, OwnerRow)
+    return row, owner

@@ -13,7 +13,7 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from config import Settings
-from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
+from memory.access.owners import find_or_make_owner, get_row, get_session, owner_and_session, visible_to
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.current_facts import CURRENT_FACTS_MAX
 from memory.knowledge.fact_ranking import Ranking
@@ -302,7 +302,6 @@ def facts_of(caller: Caller) -> Select[Any]:
 
 def _find(tx: Transaction, caller: Caller, fact_id: int) -> tuple[FactRow, str | None]:
     """Return a caller's fact and the public id of its session.  Raises NotFound."""
-    row = tx.execute(for_update(tx, facts_of(caller).where(FactRow.id == fact_id), OwnerRow, FactRow)).first()
-    if row is None:
-        raise NotFound("fact_not_found", f"There is no fact {fact_id}.")
-    return row[0], row[1]
+    missing = NotFound("fact_not_found", f"There is no fact {fact_id}.")
+    row, public_id = get_row(tx, facts_of(caller).where(FactRow.id == fact_id), missing, OwnerRow, FactRow)
+    return row, public_id

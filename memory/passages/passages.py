@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import contains_eager
 
-from memory.access.owners import get_session, visible_to
+from memory.access.owners import get_row, get_session, visible_to
 from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
-from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, as_value, columns_of, for_update
+from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, as_value, columns_of
 from models.documents import Document, DocumentRecord, Passage
 from models.messages import PASSAGE, Message, MessageDraft
 from models.owners import Caller
@@ -110,11 +110,10 @@ def find(tx: Transaction, owner_id: int, external_id: str | None, digest: str) -
 
 def get(tx: Transaction, caller: Caller, document_id: str) -> Stored:
     """Return a document of the caller's. Raises NotFound."""
+    missing = NotFound("document_not_found", f"There is no document {document_id!r}.", param="document_id")
     query = visible_to(DOCUMENTS.where(SessionRow.public_id == document_id), caller)
-    row = tx.execute(for_update(tx, query, OwnerRow, SessionRow)).first()
-    if row is None:
-        raise NotFound("document_not_found", f"There is no document {document_id!r}.", param="document_id")
-    return row[0], row[1]
+    row, document = get_row(tx, query, missing, OwnerRow, SessionRow)
+    return row, document
 
 
 def as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:

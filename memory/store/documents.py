@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
-from memory.access.owners import find_owner, visible_to
+from memory.access.owners import find_owner, get_row, visible_to
 from memory.errors import Conflict, NotFound
 from memory.paging import Page, page_of, rows_of_page
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
@@ -88,10 +88,8 @@ def get_item_id(tx: Transaction, caller: Caller, namespace: Namespace, item_id: 
     """Return the id of the caller's item in a namespace, which holds documents of this kind. Raises NotFound."""
     query = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == item_id)
     query = query.where(ItemRow.namespace == join_namespace(namespace))
-    found_id = tx.scalar(visible_to(query, caller))
-    if found_id is None:
-        raise NotFound(f"{kind}_not_found", f"There is no {kind} {item_id}.")
-    return found_id
+    (own_id,) = get_row(tx, visible_to(query, caller), NotFound(f"{kind}_not_found", f"There is no {kind} {item_id}."))
+    return int(own_id)
 
 
 def list_items(tx: Transaction, owner_id: int, namespace: Namespace, now: datetime) -> list[Item]:

@@ -26,7 +26,7 @@ from sqlalchemy import ColumnElement, Select, delete, select, update
 
 from config import Settings
 from memory.access.encryption import Encryption, Undecryptable
-from memory.access.owners import find_or_make_owner, visible_to
+from memory.access.owners import find_or_make_owner, get_row, visible_to
 from memory.errors import Conflict, DeliveryFailed, InvalidRequest, NotFound
 from memory.events import BATCH, Events, find_owners, of_caller, parse_position, read_events
 from memory.jobs import JobQueue
@@ -267,11 +267,9 @@ def _of_caller(caller: Caller) -> Select[*tuple[Any, ...]]:
 
 def _find(tx: Transaction, caller: Caller, webhook_id: int) -> tuple[WebhookRow, OwnerRow]:
     """Return a caller's webhook, and its owner. Raises NotFound."""
-    query = _of_caller(caller).where(WebhookRow.id == webhook_id)
-    row = tx.execute(for_update(tx, query, OwnerRow, WebhookRow)).first()
-    if row is None:
-        raise NotFound("webhook_not_found", f"There is no webhook {webhook_id}.")
-    return row[0], row[1]
+    missing = NotFound("webhook_not_found", f"There is no webhook {webhook_id}.")
+    row, owner = get_row(tx, _of_caller(caller).where(WebhookRow.id == webhook_id), missing, OwnerRow, WebhookRow)
+    return row, owner
 
 
 def _shown(row: WebhookRow, owner: OwnerRow, secret: str | None = None) -> Webhook:
