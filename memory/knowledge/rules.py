@@ -62,9 +62,10 @@ class RulesVersion:
         return cls(stored.version, rules, stored.author, stored.created_at, of_tenant.narrowed(rules))
 
 
-def rules_in_force(stored: Mapping[bool, Mapping[str, Any]]) -> RuleSet:
-    """Return the rules that hold. stored: the tenant's (False) and the person's own (True), as far as there are any."""
-    return RuleSet.of(stored.get(False)).narrowed(RuleSet.of(stored.get(True)))
+def rules_in_force(stored: Mapping[int, Mapping[str, Any]], owner_id: int) -> RuleSet:
+    """Return the rules that hold for an owner. stored: their own and the tenant's, by the ids of who has them."""
+    of_tenant = next((rules for has_them, rules in stored.items() if has_them != owner_id), None)
+    return RuleSet.of(of_tenant).narrowed(RuleSet.of(stored.get(owner_id)))
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ class Rules:
 
     def of(self, tx: Transaction, owner_id: int, tenant: str) -> RuleSet:
         """Return the rules that hold for an owner."""
-        rows = tx.execute(_STORED, {"owner": owner_id, "tenant": tenant}).all()
-        return rules_in_force({row.owner_id == owner_id: row.value for row in rows})
+        rows = tx.execute(_STORED, {"owner": owner_id, "tenant": tenant})
+        return rules_in_force(dict(rows.all()), owner_id)
 
     def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it came
         self,

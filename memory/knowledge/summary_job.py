@@ -333,9 +333,8 @@ class SummaryJob:
     ) -> Batch | None:
         """Return the next messages after position `through`, so many at most; None when there are none."""
         session, most = rows[0], most or BATCH_MESSAGES
-        rules = rules_in_force(
-            {row.version == session.owner_id: json.loads(row.text) for row in rows if row.kind == "rules"}
-        )
+        stored = {row.version: json.loads(row.text) for row in rows if row.kind == "rules"}
+        rules = rules_in_force(stored, session.owner_id)
         messages, last = _read_messages(tx, session.id, through, most), session.message_count
         if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > self.now():
             last = messages.pop().position - 1  # a turn is about to answer it
