@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -66,22 +66,15 @@ _REPORTS = (
 )
 
 
+@dataclass(frozen=True)
 class Facts:
     """Reads and writes facts on behalf of callers."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        ranking: Ranking,
-        rules: Rules,
-        now: Callable[[], datetime],
-    ) -> None:
-        self.ranking = ranking
-        self._rules = rules
-        self._settings = settings
-        self._database = database
-        self._now = now
+    settings: Settings
+    database: Database
+    ranking: Ranking
+    rules: Rules
+    now: Callable[[], datetime]
 
     def page(  # noqa: PLR0913 - by keyword, as a query has them
         self,
@@ -105,14 +98,14 @@ class Facts:
         query = query.where(FactRow.waiting if state == "waiting" else valid_at(as_of))
         if category is not None:
             query = query.where(FactRow.category == category)
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             if session_id is not None:
                 session = get_session(tx, caller, session_id)
                 query = query.where(in_scope(session.id, session.owner_id))
-            rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: self._now()})
+            rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: self.now()})
             facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id in rows])
         page = page_of(facts, limit, lambda fact: (fact.id,))
-        return Page(self.ranking.scored(page.items, "", as_of or self._now()), page.next_cursor)
+        return Page(self.ranking.scored(page.items, "", as_of or self.now()), page.next_cursor)
 
     def add(self, caller: Caller, *, session_id: str | None = None, by_model: bool = False, **columns: Any) -> Fact:
         """Store a fact that the person states, for one session or (without) for all of theirs.
@@ -120,22 +113,22 @@ class Facts:
         by_model: a model found it; it waits for review where the rules say so.
         Raises NotFound, and InvalidRequest for what the rules keep out and when neither a session nor a user is named.
         """
-        now = self._now()
-        with self._database.write() as tx:
+        now = self.now()
+        with self.database.write() as tx:
             owner, session = owner_and_session(tx, caller, session_id)
             owner = owner or find_or_make_owner(tx, caller, now)
-            decision = self._rules.decide_on_stated(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
+            decision = self.rules.decide_on_stated(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
             replaces = columns.pop("replaces", ())
             columns |= {"expires_at": decision.expires_at, **(waits(now, replaces) if decision.waits else {})}
             columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
             fact_id = add_fact(tx, owner.id, now, **columns)
-            self._rules.schedule_end(tx, owner.id, owner.tenant, decision.expires_at)
+            self.rules.schedule_end(tx, owner.id, owner.tenant, decision.expires_at)
             fact = Fact(*tx.execute(FACTS.where(FactRow.id == fact_id)).one())
         return self.ranking.scored([fact], "", now)[0]
 
     def history(self, caller: Caller, fact_id: int) -> list[FactRevision]:
         """Return every change of the fact and of those it superseded, oldest first.  Raises NotFound."""
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             _find(tx, caller, fact_id)
             chain = supersession_chain(tx, [fact_id])
             rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(chain)).order_by(FactRevisionRow.id)
@@ -150,7 +143,7 @@ class Facts:
     def search(self, caller: Caller, query: str) -> list[Fact]:
         """Return the valid facts of a person, those nearest to the query in words and meaning first."""
         facts = self.page(caller, limit=CURRENT_FACTS_MAX).items
-        return self.ranking.by_relevance(self.ranking.scored(facts, query, self._now()))
+        return self.ranking.by_relevance(self.ranking.scored(facts, query, self.now()))
 
     def add_quoted(self, caller: Caller, *, text: str, quote: str, **columns: Any) -> Fact:
         """Store what a quote of the person says for all of their sessions; return the fact that says it already.
@@ -170,10 +163,10 @@ class Facts:
         Return the fact, None where it is known, and the corrected ones. Raises Ungrounded.
         """
         grounding = Grounding(messages, [fact.text for fact in known])
-        rules = self._rules.of(tx, session.owner_id, session.tenant)
+        rules = self.rules.of(tx, session.owner_id, session.tenant)
         decide_on_draft(draft, grounding.check(draft), rules)
-        _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, self._now())
-        self._rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
+        _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, self.now())
+        self.rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
         if corrected:
             self._say_instead(tx, session.owner_id, corrected, "correction")
         return next(iter(added), None), corrected
@@ -185,7 +178,7 @@ class Facts:
         Where the fact is valid, the newest summaries say its new words instead of the old, and the profile says the
         old ones no longer. Raises NotFound, InvalidRequest.
         """
-        with self._database.write() as tx:
+        with self.database.write() as tx:
             row, session_id = _find(tx, caller, fact_id)
             if changes.get("scope") == "session" and row.session_id is None:
                 raise InvalidRequest(
@@ -194,11 +187,11 @@ class Facts:
                     "session_id, and forget this one.",
                     param="scope",
                 )
-            old, columns, now = as_value(Fact, row, session_id=session_id), dict(changes), self._now()
+            old, columns, now = as_value(Fact, row, session_id=session_id), dict(changes), self.now()
             if changes.keys() & {"text", "category", "expires_at"}:
                 since, now_says = now if "text" in changes else old.valid_from, {**vars(old), **changes}
                 place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
-                decision = self._rules.decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
+                decision = self.rules.decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
                 columns["expires_at"] = decision.expires_at
             new = replace(old, **columns)
             if new.text != old.text:
@@ -207,7 +200,7 @@ class Facts:
                 columns |= {"valid_from": now, "links": as_links(relations)}
             if changes:
                 change_fact(tx, row.id, now, **columns)
-            self._rules.schedule_end(tx, row.owner_id, caller.tenant, columns.get("expires_at"))
+            self.rules.schedule_end(tx, row.owner_id, caller.tenant, columns.get("expires_at"))
             if new.text != old.text:
                 session_row_id = row.session_id if new.scope == "session" else None
                 self._say_instead(tx, row.owner_id, {old: new.text}, "correction", session_row_id)
@@ -219,9 +212,9 @@ class Facts:
         Where facts wait for review, the new words are a fact that waits to take the place of this one.
         """
         self._check_quote(caller, text, quote)
-        with self._database.read() as tx:
+        with self.database.read() as tx:
             row, session_id = _find(tx, caller, fact_id)
-            is_reviewed = not row.waiting and self._rules.of(tx, row.owner_id, caller.tenant).review
+            is_reviewed = not row.waiting and self.rules.of(tx, row.owner_id, caller.tenant).review
             same = {"category": row.category, "importance": row.importance, "replaces": [row.id]} | changes
             place = session_id if row.scope == "session" else None
         if is_reviewed:
@@ -252,8 +245,8 @@ class Facts:
             self._say_instead(tx, owner_id, instead, "erasure")
         for row in rows:
             if row.id in valid_again:
-                undo_correction(tx, row, valid_again[row.id], self._settings, self._now())
-        delete_with_history(tx, chain, self._now())
+                undo_correction(tx, row, valid_again[row.id], self.settings, self.now())
+        delete_with_history(tx, chain, self.now())
         return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
 
     def _say_instead(
@@ -264,13 +257,13 @@ class Facts:
         session_id: only the summary of this row.
         """
         which = SessionRow.owner_id == owner_id if session_id is None else SessionRow.id == session_id
-        rewrite_newest(tx, which, partial(replace_texts, instead=instead), author, self._settings, self._now())
-        remove_values(tx, owner_id, instead, self._now())
+        rewrite_newest(tx, which, partial(replace_texts, instead=instead), author, self.settings, self.now())
+        remove_values(tx, owner_id, instead, self.now())
 
     def _check_quote(self, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
         """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
         known = self.page(caller, limit=CURRENT_FACTS_MAX).items
-        message = Message.of_person(quote, self._now())
+        message = Message.of_person(quote, self.now())
         try:
             Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
         except Ungrounded as reason:
