@@ -157,7 +157,7 @@ Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAns
 
 
 def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInput) -> ParsedAnswer[SummaryUpdate]:
-    """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `json_answers`).
+    """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini_model`).
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
     """
