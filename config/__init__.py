@@ -5,8 +5,8 @@
 """
 
 from config.environment import SettingsError
-from config.parsers import ApiKey, FactWeights
+from config.parsers import ApiKey
 from config.servers import FallbackModel, Server, Servers
-from config.settings import Settings
+from config.settings import FactWeights, Settings
 
 __all__ = ["ApiKey", "FactWeights", "FallbackModel", "Server", "Servers", "Settings", "SettingsError"]

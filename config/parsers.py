@@ -10,14 +10,13 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, cast
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 import limits
 import limits.errors
 import limits.storage
 from cronsim import CronSim, CronSimError
-from pydantic import BaseModel, ConfigDict, Field
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _API_KEY = re.compile(r"[!-~]{16,}")  # what a header can carry; a shorter one can be found by trying
@@ -28,22 +27,6 @@ Mode = Literal["off", "manual", "background", "inline", "schedule"]
 FORMS = "off, manual, background, inline, `every 30 minutes`, or a cron expression such as `0 4 * * *` (UTC)"
 MINUTES_MAX = 525_600  # a year
 _EVERY = re.compile(r"every ([1-9]\d{0,5}) minutes?")
-Part = Annotated[float, Field(ge=0, le=1000)]
-
-
-class FactWeights(BaseModel):
-    """Weights of the parts when facts are ranked for a prompt; the parts lie in 0..1 each.
-
-    Importance leads because it alone was judged with the words in view.  Relevance comes next because a fact nobody
-    asked about costs tokens.  Recency and use settle what is left.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    importance: Part = 0.4
-    recency: Part = 0.2
-    use: Part = 0.1
-    relevance: Part = 0.3
 
 
 def weights(raw: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator,
 
 from config import environment, parsers
 from config.environment import SettingsError
-from config.parsers import ApiKey, FactWeights, When, when
+from config.parsers import ApiKey, When, when
 from config.servers import FallbackModel, Servers, fallbacks
 
 T = TypeVar("T")
@@ -34,6 +34,24 @@ REMOVED = {
 def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
     """Parse a variable's text; take any other value as it is."""
     return BeforeValidator(lambda raw: parse(raw) if isinstance(raw, str) else raw)
+
+
+Part = Annotated[float, Field(ge=0, le=1000)]
+
+
+class FactWeights(BaseModel):
+    """Weights of the parts when facts are ranked for a prompt; the parts lie in 0..1 each.
+
+    Importance leads because it alone was judged with the words in view.  Relevance comes next because a fact nobody
+    asked about costs tokens.  Recency and use settle what is left.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    importance: Part = 0.4
+    recency: Part = 0.2
+    use: Part = 0.1
+    relevance: Part = 0.3
 
 
 Choice = Annotated[T, _from_text(str.lower)]
