@@ -61,6 +61,11 @@ IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
 """True of the facts that are valid now in all sessions of their person."""
 
 _INSERT = insert(FactRow.__table__).returning(_F.id)
+_COUNT = (
+    update(FactRow.__table__)
+    .where(_F.id == bindparam("fact"))
+    .values(recalled_count=_F.recalled_count + bindparam("more"))
+)
 _REVISE = insert(FactRevisionRow.__table__).from_select(
     ["fact_id", *_REVISED, "action", "author", "at"],
     select(
@@ -351,14 +356,15 @@ def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:
         mark_changed(tx, owner_ids)
 
 
-def count_recalls(tx: Transaction | Connection, fact_ids: Collection[int]) -> None:
-    """Count that facts were relevant to one more message.
+def count_recalls(tx: Transaction | Connection, counts: Mapping[int, int]) -> None:
+    """Count to how many more messages facts were relevant, by their ids.
 
     The count is no change of a fact: it may be older where facts are kept.  When it doubles, which changes its rank,
     they are read again.
     """
-    counted = update(FactRow.__table__).where(_F.id.in_(sorted(fact_ids)))
-    counted = counted.values(recalled_count=_F.recalled_count + 1)
-    rows = tx.execute(counted.returning(_F.owner_id, _F.recalled_count)).all() if fact_ids else ()
-    if owner_ids := {owner_id for owner_id, count in rows if not count & (count - 1)}:
+    if not counts:
+        return
+    before = tx.execute(select(_F.id, _F.owner_id, _F.recalled_count).where(_F.id.in_(list(counts)))).all()
+    tx.execute(_COUNT, [{"fact": fact_id, "more": more} for fact_id, more in sorted(counts.items())])
+    if owner_ids := {owner for fact, owner, old in before if (old + counts[fact]).bit_length() > old.bit_length()}:
         mark_changed(tx, owner_ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -136,9 +136,9 @@ class Facts:
 
     def count_recalls(self, tx: Transaction, message_ids: Collection[int]) -> None:
         """Count the facts that were relevant in the turns that these messages answer, and that are not indexed yet."""
-        for (report,) in tx.execute(_REPORTS, {"replies": list(message_ids)}).all():
-            used = [fact_id for fact_id, *score in report["facts"] if self.ranking.is_used(FactScore(*score))]
-            count_recalls(tx, used)
+        reports = tx.execute(_REPORTS, {"replies": list(message_ids)}).scalars()
+        shown = [fact for report in reports for fact in report["facts"]]
+        count_recalls(tx, Counter(fact_id for fact_id, *score in shown if self.ranking.is_used(FactScore(*score))))
 
     def search(self, caller: Caller, query: str) -> list[Fact]:
         """Return the valid facts of a person, those nearest to the query in words and meaning first."""
