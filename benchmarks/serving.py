@@ -45,7 +45,8 @@ class Server:
         self.port = int(settings.setdefault("PORT", str(free_port())))
         self.url = f"http://127.0.0.1:{self.port}"
         unset = dict.fromkeys(Settings.variables(), "")  # an empty variable counts as unset and overrides `.env`
-        self.environ = {**os.environ, **unset, "RECAP_DATA_DIR": str(data_dir), **settings}
+        own = {"RECAP_DATA_DIR": str(data_dir), "MALLOC_ARENA_MAX": "1"}  # as `recap serve` sets it
+        self.environ = {**os.environ, **unset, **own, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Server:

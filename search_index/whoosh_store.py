@@ -29,10 +29,10 @@ from sqlalchemy import Connection
 from whoosh.analysis import IDTokenizer
 from whoosh.columns import FixedBytesColumn, VarBytesColumn
 from whoosh.fields import COLUMN, ID, TEXT, Schema
-from whoosh.index import FileIndex, create_in, open_dir
+from whoosh.index import TOC, FileIndex, create_in, open_dir
 from whoosh.index import IndexError as WhooshError
 from whoosh.query import And, AndMaybe, Every, Not, Or, Phrase, Prefix, Query, Term
-from whoosh.reading import IndexReader, TermNotFound
+from whoosh.reading import IndexReader, SegmentReader, TermNotFound
 from whoosh.scoring import BM25F
 from whoosh.searching import Searcher
 from whoosh.util.filelock import FileLock, try_for
@@ -301,16 +301,19 @@ def _segments_of(
 ) -> dict[Any, Segment] | None:
     """Return the messages of each segment; None if there are more than `most`.
 
-    What is `known` is not read again: a segment never changes but by losing messages.
+    What is `known` is not read again: a segment never changes but by losing messages.  A reader of the whole index
+    would open all of them, which takes longer than to read a new one.
     """
-    segments = {}
-    with closing(index.reader()) as reader:
-        if reader.doc_count() > most:
-            return None
-        for leaf, _ in reader.leaf_readers():
-            if leaf.doc_count():
-                key = leaf.segment().segment_id(), leaf.doc_count()
-                segments[key] = (known or {}).get(key) or _segment(leaf, leaf.all_doc_ids())
+    segments, every = {}, TOC.read(index.storage, index.indexname, schema=SCHEMA).segments
+    if sum(segment.doc_count() for segment in every) > most:
+        return None
+    for written in every:
+        key = written.segment_id(), written.doc_count()
+        if (segment := (known or {}).get(key)) is None and written.doc_count():
+            with closing(SegmentReader(index.storage, SCHEMA, written)) as reader:
+                segment = _segment(reader, reader.all_doc_ids())
+        if segment is not None:
+            segments[key] = segment
     return segments
 
 
