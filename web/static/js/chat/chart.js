@@ -41,7 +41,7 @@ export class Strip extends Component {
     const open = stored("chart") ? stored("chart") === "shown" : sent < full && matchMedia(ROOM).matches;
     const old = busy && of !== shown.sessionId;
     return html`
-      <section class="token-strip ${old ? "waiting-for-turns" : ""}" aria-label=${text("chat.chart.tokens")} hidden=${sent >= full && !trouble?.message}>
+      <section class="strip ${old ? "waiting-for-turns" : ""}" aria-label=${text("chat.chart.tokens")} hidden=${sent >= full && !trouble?.message}>
         <details open=${open}>
           <summary class="cut muted" onClick=${(event) => this.fold(event, open)}>
             ${text("chat.chart.tokens")}
@@ -74,7 +74,7 @@ function compared({ sent, full }) {
 function Chart({ points }) {
   const cells = points.map((point, at) => [number(at + 1), number(point.sent), number(point.full), compared(point)]);
   return html`<figure class="token-chart" aria-label=${text("chat.chart.label")}>
-      <figcaption class="token-reading"><${Key} of="sent" /><${Key} of="full" /></figcaption>
+      <figcaption class="row"><${Key} of="sent" /><${Key} of="full" /></figcaption>
       <${Plot} points=${points} />
       <div class="visually-hidden">
         <table>

@@ -11,11 +11,10 @@ import { randomId, shortened, text } from "../page/words.js";
 import { filesOf, keepSent, wordsOf } from "./attachments.js";
 import { Strip } from "./chart.js";
 import { Composer, composer, draftOf, stored } from "./composer.js";
-import { saveChat } from "./markdown_file.js";
 import { Messages } from "./messages.js";
 import { Related } from "./related.js";
 import { Scroll, bringIntoView, follow } from "./scrolling.js";
-import { Thread } from "./thread.js";
+import { Thread, saveChat } from "./thread.js";
 import { followTurn, forgetPart, heardOf, liveTurn, takeTurn } from "./turns.js";
 
 let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
@@ -198,9 +197,10 @@ async function loadMore(read) {
   if (from === thread) draw();
 }
 
+/** Have the chat go on from another version of one of its messages. */
 async function showVersion(id) {
   const { sessionId } = thread;
-  await thread.restore(id);
+  await api.post(`${thread.path}/messages/${id}/restore`);
   thread = null; // its messages are others now
   emit("sessions", { sessionId });
   await jumpTo(sessionId, id);

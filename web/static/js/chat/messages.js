@@ -84,7 +84,7 @@ function Empty({ temporary, write }) {
     : [
         "chat.empty.title",
         html`<ol>${STEPS.map(step)}</ol>`,
-        html`<div class="tries">
+        html`<div class="row wrap">
           ${TRIES.map((words) => html`<button onClick=${() => write(words)}>${words}</button>`)}
         </div>`,
       ];

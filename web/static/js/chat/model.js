@@ -2,7 +2,7 @@
 //
 // A chat that has none of its own gets the server's main model.  What was chosen stays with the chat, in this browser.
 import * as api from "../page/api.js";
-import { Component, html } from "../page/html.js";
+import { Component, Select, html } from "../page/html.js";
 import { keep, on, shown, stored } from "../page/state.js";
 import { modelName, text } from "../page/words.js";
 
@@ -33,10 +33,8 @@ export class ModelPicker extends Component {
   render(_, { main, items }) {
     const others = new Set([...items.filter((name) => name !== main), chosen].filter(Boolean));
     const label = text("page.model");
-    return html`<select class="model" aria-label=${label} title=${label} hidden=${!main} disabled=${!others.size} value=${chosen}
-        onChange=${({ currentTarget }) => this.take(currentTarget.value)}>
-        <option value="">${modelName(main)}</option>
-        ${[...others].map((name) => html`<option value=${name}>${name}</option>`)}
-      </select>`;
+    const options = [["", modelName(main)], ...[...others].map((name) => [name])];
+    return html`<${Select} class="model" aria-label=${label} title=${label} hidden=${!main} disabled=${!others.size} options=${options} value=${chosen}
+        onChange=${({ currentTarget }) => this.take(currentTarget.value)} />`;
   }
 }

@@ -8,7 +8,7 @@ const LIMIT = 5;
 
 /** `open(session)` shows a chat. */
 export class Related extends Component {
-  state = { of: null, items: [], unfolded: false }; // of: the id of the chat on display
+  state = { of: null, items: [] }; // of: the id of the chat on display
 
   componentDidMount() {
     on("session", this.read);
@@ -18,15 +18,13 @@ export class Related extends Component {
   /** Whether the chat is stored yet, and whether it can be read, the messages tell. */
   async load() {
     const of = shown.temporary ? null : shown.sessionId;
-    if (of !== this.state.of) this.setState({ of, items: [], unfolded: false });
+    if (of !== this.state.of) this.setState({ of, items: [] });
     const found = of && (await api.get(`${api.sessionPath(of)}/related`, { limit: LIMIT }).catch(() => null));
     return { items: found?.items ?? [] };
   }
 
-  unfold = ({ currentTarget: { open } }) => this.setState({ unfolded: open });
-
-  render({ open }, { items, unfolded }) {
-    return html`<details class="related" hidden=${!items.length} open=${unfolded} onToggle=${this.unfold}>
+  render({ open }, { of, items }) {
+    return html`<details class="strip" key=${of} hidden=${!items.length}>
         <summary class="cut muted">${text("chat.related.title")}</summary>
         <ul aria-label=${text("chat.related.title")}>
           ${items.map((item) => html`<li key=${item.session_id}>

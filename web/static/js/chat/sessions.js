@@ -4,7 +4,7 @@
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { announce, byId } from "../page/dom.js";
-import { Component, Trouble, createRef, html, render } from "../page/html.js";
+import { Component, Select, Trouble, createRef, html, render } from "../page/html.js";
 import { Edge, Rows } from "../page/rows.js";
 import { emit, forgetChat, holder, on, shown, space, timezone, whose } from "../page/state.js";
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
@@ -150,6 +150,7 @@ class Sessions extends Component {
 
   render({ openManage, openSettings }, { sessions, archived, selected, found, kind, after, trouble }) {
     const label = text("page.search_chats");
+    const kinds = KINDS.map((name) => [name, text(`chat.sessions.kinds.${name}`)]);
     return html`<${Spaces} />
       <div class="sessions-actions">
         <button type="button" class="primary" id="new-chat" data-close-panel onClick=${() => newChat()}>${text("page.new_chat")}</button>
@@ -160,9 +161,7 @@ class Sessions extends Component {
         ref=${this.search} onInput=${this.seek} onKeyDown=${this.keys} />
       ${found &&
       html`<div class="row narrow">
-        <select name="kind" aria-label=${text("chat.sessions.kind")} value=${kind} onChange=${this.narrow}>
-          ${KINDS.map((name) => html`<option value=${name}>${text(`chat.sessions.kinds.${name}`)}</option>`)}
-        </select>
+        <${Select} name="kind" options=${kinds} aria-label=${text("chat.sessions.kind")} value=${kind} onChange=${this.narrow} />
         <input type="date" name="after" aria-label=${text("chat.sessions.after")} title=${text("chat.sessions.after")} value=${after} onChange=${this.narrow} />
       </div>`}
       <${Rows} class="sessions-list">

@@ -1,6 +1,6 @@
 // The choice of the memory that the page shows: the person's own, or that of a space which several persons share.
 import * as api from "../page/api.js";
-import { Component, html } from "../page/html.js";
+import { Component, Select, html } from "../page/html.js";
 import { emit, holder, keep, on, space, usesOwn } from "../page/state.js";
 import { text } from "../page/words.js";
 
@@ -40,11 +40,9 @@ export class Spaces extends Component {
     const reads = new Set(spaces.filter(({ right }) => right === "read").map(({ name }) => name));
     const label = (name) => (reads.has(name) ? text("chat.spaces.read_only", { space: name }) : name);
     const isBound = holder.user_id === null && holder.spaces !== null; // a key of spaces alone
+    const options = [!isBound && ["", text("chat.spaces.own")], ...names.map((name) => [name, label(name)])];
     return html`<div class="spaces">
-        <select id="space" aria-label=${text("chat.spaces.label")} value=${shown} onChange=${this.choose}>
-          ${!isBound && html`<option value="">${text("chat.spaces.own")}</option>`}
-          ${names.map((name) => html`<option value=${name} key=${name}>${label(name)}</option>`)}
-        </select>
+        <${Select} id="space" options=${options} aria-label=${text("chat.spaces.label")} value=${shown} onChange=${this.choose} />
         ${shown &&
         !isBound &&
         html`<label class="row small" title=${text("chat.spaces.with_me_means")}>

@@ -1,6 +1,7 @@
-// The loaded part of a session: a continuous range of its messages, and the cost of its turns.
+// The loaded part of a session, a continuous range of its messages and the cost of its turns; and the whole of it as a file.
 import * as api from "../page/api.js";
-import { randomId } from "../page/words.js";
+import { saveFile } from "../page/dom.js";
+import { moment, randomId, speaker, text } from "../page/words.js";
 
 const PAGE = 40;
 const TURNS = 500; // the newest turns; older replies show no cost
@@ -96,11 +97,6 @@ export class Thread {
     await Promise.all([this.readSession(), this.#readTurns()]);
   }
 
-  /** Have the session go on from another version of one of its messages. */
-  async restore(messageId) {
-    await api.post(`${this.path}/messages/${messageId}/restore`);
-  }
-
   async readSession() {
     this.session = await api.get(this.path);
   }
@@ -116,4 +112,15 @@ export class Thread {
     const { items } = await api.get(`${this.path}/messages/versions`);
     this.versions = new Map(items.map((item) => [item.message_id, item.versions]));
   }
+}
+
+/** Save a chat as a Markdown file: each message under who said it and when.  Throws ApiError. */
+export async function saveChat(sessionId) {
+  const path = api.sessionPath(sessionId);
+  const [{ title }, messages] = await Promise.all([api.get(path), api.all(`${path}/messages`)]);
+  const head = (message) => `## ${speaker(message)}, ${moment(message.created_at)}`;
+  const parts = messages.map((message) => `${head(message)}\n\n${message.content}\n`);
+  const words = [`# ${title || text("page.untitled_chat")}\n`, ...parts].join("\n");
+  const name = title.replace(/[\s\\/:*?"<>|\p{Cc}]+/gu, " ").trim(); // without what file systems forbid
+  saveFile(new Blob([words], { type: "text/markdown" }), `${name || text("chat.thread.file")}.md`);
 }

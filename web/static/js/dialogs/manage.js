@@ -4,7 +4,7 @@
 // Guarantee: forgetting several facts affects only facts that are selected and visible, never those a filter hides.
 import * as api from "../page/api.js";
 import { openDialog } from "../page/dialog.js";
-import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Component, Select, Trouble, createRef, html } from "../page/html.js";
 import { CATEGORIES } from "../memory/fact_form.js";
 import { FactList } from "../memory/facts.js";
 import { forgetFacts } from "../memory/forget.js";
@@ -146,17 +146,14 @@ class Facts extends Component {
     const { length } = this.chosen;
     const label = text("dialogs.manage.search");
     const all = this.listed.map((fact) => fact.id);
+    const categories = [["", text("dialogs.manage.all_categories")], ...Object.entries(CATEGORIES).map(([value, name]) => [value, capital(name)])];
+    const orders = ORDERS.map((one) => [one, text(`dialogs.manage.${one}`)]);
     return html`<div class="manage-tools">
-        <div class="manage-filters">
+        <div class="row wrap manage-filters">
           <input type="search" placeholder=${label} aria-label=${label} autocomplete="off" maxlength="2000"
             ref=${this.search} name="q" value=${q} onInput=${this.pick} />
-          <select name="category" aria-label=${text("dialogs.manage.category")} value=${category} onChange=${this.pick}>
-            <option value="">${text("dialogs.manage.all_categories")}</option>
-            ${Object.entries(CATEGORIES).map(([value, name]) => html`<option value=${value}>${capital(name)}</option>`)}
-          </select>
-          <select name="order" aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick}>
-            ${ORDERS.map((one) => html`<option value=${one}>${text(`dialogs.manage.${one}`)}</option>`)}
-          </select>
+          <${Select} name="category" options=${categories} aria-label=${text("dialogs.manage.category")} value=${category} onChange=${this.pick} />
+          <${Select} name="order" options=${orders} aria-label=${text("dialogs.manage.order")} value=${order} onChange=${this.pick} />
           <label class="row small muted">${text("dialogs.manage.as_of")} <input type="date" name="day" value=${day} onChange=${this.pick} /></label>
         </div>
         <div class="row">

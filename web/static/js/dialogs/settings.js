@@ -6,7 +6,7 @@ import * as api from "../page/api.js";
 import { openSession } from "../chat/conversation.js";
 import { enter } from "../chat/spaces.js";
 import { openDialog } from "../page/dialog.js";
-import { Component, Trouble, html } from "../page/html.js";
+import { Component, Select, Trouble, html } from "../page/html.js";
 import { MemorySwitch } from "./memory_switch.js";
 import { openModelServer } from "./model_server.js";
 import { openPrompts, summaryPrompts } from "./prompts.js";
@@ -72,11 +72,9 @@ class ChatType extends Component {
 
   render(_, { types, session, trouble }) {
     const named = (name) => (hasText(`dialogs.settings.types.${name}`) ? text(`dialogs.settings.types.${name}`) : name);
+    const options = [["", text("dialogs.settings.type_auto")], ...types.map(({ name }) => [name, named(name)])];
     return html`<p class="muted small">${text(session ? "dialogs.settings.type_about" : "dialogs.settings.type_later")}</p>
-      <select aria-label=${text("dialogs.settings.titles.type")} value=${session?.type ?? ""} disabled=${!session} onChange=${this.choose}>
-        <option value="">${text("dialogs.settings.type_auto")}</option>
-        ${types.map(({ name }) => html`<option value=${name}>${named(name)}</option>`)}
-      </select>
+      <${Select} options=${options} aria-label=${text("dialogs.settings.titles.type")} value=${session?.type ?? ""} disabled=${!session} onChange=${this.choose} />
       <${Trouble} ...${trouble} />`;
   }
 }
@@ -176,7 +174,7 @@ class SummaryPrompt extends Component {
     return html`<p class="muted small">${text("dialogs.settings.prompt_about")}</p>
       <label class="field">
         ${text("dialogs.settings.prompt")}
-        <select disabled=${!prompts} value=${chosen} onChange=${this.choose}>${[...names].map((name) => html`<option value=${name}>${name}</option>`)}</select>
+        <${Select} options=${[...names].map((name) => [name])} disabled=${!prompts} value=${chosen} onChange=${this.choose} />
       </label>
       <p class="small" role="status">${prompts && words === undefined && text("dialogs.settings.prompt_gone")}</p>
       <${Trouble} ...${trouble} />
@@ -195,13 +193,11 @@ function TimeZone() {
     emit("sessions"); // redraw all times
     if (shown.sessionId) openSession(shown.sessionId);
   };
+  const options = [["", text("dialogs.settings.zone_of_browser", { zone: HERE })], ...[...zones].map((zone) => [zone])];
   return html`<p class="muted small">${text("dialogs.settings.zone_about")}</p>
     <label class="field">
       ${text("dialogs.settings.titles.zone")}
-      <select value=${stored("timezone")} onChange=${change}>
-        <option value="">${text("dialogs.settings.zone_of_browser", { zone: HERE })}</option>
-        ${[...zones].map((zone) => html`<option value=${zone}>${zone}</option>`)}
-      </select>
+      <${Select} options=${options} value=${stored("timezone")} onChange=${change} />
     </label>`;
 }
 

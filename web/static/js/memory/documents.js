@@ -11,6 +11,7 @@ export const KINDS = [".pdf", ".html", ".htm", ".txt", ".md", ".markdown"];
 const A_CHAT = /^(?:##\s*(?:user|assistant|you|chatgpt|claude)\b|\*\*(?:you|user|assistant|chatgpt|claude):?\*\*)/im;
 const LOOKED_AT = 20_000; // bytes of a Markdown file, which may be an exported chat
 let refused = []; // {name, message} of the last files
+let reading = ""; // the name of the file that is being read
 let view = null; // the list, once it is opened
 
 /** Whether a file is a document, and no export with chats. */
@@ -25,6 +26,8 @@ export async function addDocuments(files) {
   refused = [];
   emit("longterm", "documents");
   for (const file of files) {
+    reading = file.name;
+    view?.forceUpdate();
     try {
       const { title } = await api.upload("/api/documents", file);
       announce(text("memory.documents.added", { title }));
@@ -32,6 +35,7 @@ export async function addDocuments(files) {
       refused.push({ name: file.name, message });
     }
   }
+  reading = "";
   view?.read();
 }
 
@@ -48,7 +52,8 @@ export default class Documents extends Component {
   render(_, { items, trouble }) {
     return html`<${Trouble} ...${trouble} />
       ${refused.map(({ name, message }) => html`<${Trouble} key=${name} message=${`${name}: ${message}`} />`)}
-      ${items?.length === 0 && html`<p class="small">${text("memory.documents.none")}</p>`}
+      ${reading && html`<p class="muted small dots" role="status">${text("dialogs.import.reading", { name: reading })}</p>`}
+      ${items?.length === 0 && !reading && html`<p class="small">${text("memory.documents.none")}</p>`}
       <${Rows}><ul aria-label=${text("memory.longterm.titles.documents")}>${items?.map(this.row)}</ul><//>
       ${holder.may.change && html`<button class="quiet" onClick=${this.add}>${text("memory.documents.add")}</button>`}`;
   }

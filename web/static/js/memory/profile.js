@@ -1,6 +1,6 @@
 // The profile of the person: each value with the words that it rests on, its versions, and a form to add to it.
 import * as api from "../page/api.js";
-import { Component, Trouble, html } from "../page/html.js";
+import { Component, Select, Trouble, html } from "../page/html.js";
 import { Rows } from "../page/rows.js";
 import { emit, space } from "../page/state.js";
 import { date, text, titleOf } from "../page/words.js";
@@ -76,9 +76,7 @@ export default class Profile extends Component {
     </div>`;
 
   addForm = () => html`<${EditForm} class="item-form" save=${this.add} cancel=${() => this.setState({ form: null })}>
-      <select name="name" aria-label=${text("memory.profile.about")}>
-        ${Object.keys(this.state.fields).map((name) => html`<option value=${name}>${titleOf([name])}</option>`)}
-      </select>
+      <${Select} name="name" aria-label=${text("memory.profile.about")} options=${Object.keys(this.state.fields).map((name) => [name, titleOf([name])])} />
       <textarea name="value" rows="2" aria-label=${text("memory.item.line")} />
     <//>`;
 }

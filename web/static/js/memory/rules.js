@@ -104,10 +104,14 @@ export default class Rules extends Component {
   categories({ categories }) {
     const rule = (name) => categories.find((category) => category.name === name) ?? { keep: true, days: null };
     const own = categories.filter(({ name }) => !(name in CATEGORIES)).map(({ name, about }) => (about ? `${name}: ${about}` : name));
-    return html`${Object.entries(CATEGORIES).map(([name, words]) => html`<div class="row" key=${name}>
-          <label class="check start"><input type="checkbox" name=${`keep ${name}`} checked=${rule(name).keep} /> ${words}</label>
-          <input type="number" min="1" max="36500" name=${`days ${name}`} defaultValue=${rule(name).days ?? ""} placeholder=${text("memory.rules.for_ever")} aria-label=${text("memory.rules.days", { category: words })} />
-        </div>`)}
+    return html`${Object.entries(CATEGORIES).map(([name, words]) => {
+        const days = text("memory.rules.days", { category: words });
+        const field = { name: `days ${name}`, defaultValue: rule(name).days ?? "", placeholder: text("memory.rules.for_ever"), title: days, "aria-label": days };
+        return html`<div class="row rule" key=${name}>
+          <label class="check start grow"><input type="checkbox" name=${`keep ${name}`} checked=${rule(name).keep} /> ${words}</label>
+          <input type="number" min="1" max="36500" ...${field} />
+        </div>`;
+      })}
       <${Lines} name="own" value=${own} />`;
   }
 }

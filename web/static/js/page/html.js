@@ -63,6 +63,10 @@ export const Trouble = ({ message, told, again, action = text("page.try_again"),
       ${again && html`<button type="button" onClick=${again}>${action}</button>`}
     </div>`;
 
+/** A choice of one; `options` are [value, words], or false where one is left out. */
+export const Select = ({ options, ...rest }) =>
+  html`<select ...${rest}>${options.filter(Boolean).map(([value, words = value]) => html`<option key=${value} value=${value}>${words}</option>`)}</select>`;
+
 /** The element that `content` describes, to be put where Preact draws nothing. */
 export function elementOf(content) {
   const place = document.createElement("div");
