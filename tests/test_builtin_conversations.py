@@ -159,11 +159,17 @@ whos my supervisor | Prof. Lindqvist
 our budget is 4000 euros for the two of us
 sorry i meant 4500 | budget 4500
 pls never use emojis again | proposed as an instruction
+my haircut is on thursday at 9:30
+they moved it to friday at 11 | haircut friday at 11
+meine Tochter geht in die 3. Klasse
+in welche klasse geht meine tochter | in die 3. Klasse
+wer bist du | built-in model
 """
 
 RUTH_FACTS = [
     "Budget: 4500",
     "Doesn't eat shellfish",
+    "Haircut: friday at 11",
     "Mein Bruder am 4. Juli heiratet",
     "Supervisor: Prof. Lindqvist",
 ]

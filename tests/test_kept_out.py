@@ -42,6 +42,7 @@ forget that I'm allergic to walnuts
 please forget what I said about Joe
 pls don't remember that
 ok forget everything about my ex
+forget the thing about the shelter pls
 Vergiss, dass ich Vegetarier bin
 Olvida lo que dije de mi jefe
 Oublie que je suis malade

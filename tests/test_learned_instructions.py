@@ -23,6 +23,9 @@ Always answer me in German from now on.
 Stop using emojis.
 From now on keep your answers under three sentences.
 Please never use bullet points.
+from now on no more bullet points ok
+dont ever use my full name again
+De ahora en adelante háblame de tú.
 Call me Max from now on.
 In future, give me the sources with every answer.
 I want you to always explain things step by step.

@@ -83,6 +83,7 @@ _READING, _CUTS, _MUST, _NEVER = map(patterns, ("reading", "cuts", "must", "neve
 _ASIDE = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$", re.M | re.S)
 _SENTENCE = re.compile(
     r"(?:[^.!?…。！？；\n]|\.(?=[\w,])|(?<=\b[ap]\.m)\.|(?<=\b(?:Mr|Ms|Dr|St|vs))\.|(?<=\bMrs)\.|(?<=\bProf)\."
+    r"|(?<=\b(?:der|die|das|den|dem) \d)\.|(?<=\b[ai]m \d)\.|(?<=\b[ai]m \d\d)\."
     rf"|(?<=\d)\.(?=\s+(?i:{'|'.join(MONTHS)})\b))+"
     r"(?:[.!?…。！？；]+[\"'”’」』)*_]*(?=\s|$|(?<=[。！？；]))|(?=\n)|$|[.!?…]+)"
 )

@@ -30,7 +30,7 @@ def reply(prompt: Prompt) -> str:
     """Return the reply to a prompt's question, never empty."""
     text = prompt.question
     words = phrases_for(text)
-    parts = [part for part in sentences(text) if asks("who", part) or sought(part) or not is_small_talk(part)]
+    parts = [part for part in sentences(text) if _asks_of_two(part) or sought(part) or not is_small_talk(part)]
     record = record_of(prompt)
     if prompt.has_attachments:
         words_alone = replace(prompt, has_attachments=False)
@@ -56,6 +56,11 @@ def reply(prompt: Prompt) -> str:
         lines = dict.fromkeys(line for one in asked[:5] for line in _answer(one, record, sections, words))
         paragraphs.append("\n".join(lines) or words["nothing" if record.held else "no statement"])
     return "\n\n".join(filter(None, paragraphs)) or words["fine"]
+
+
+def _asks_of_two(text: str) -> bool:
+    """Return whether a text asks what is known of the person, or who answers."""
+    return bool(asks("who", text) or asks("person", text))
 
 
 def _small_talk(text: str, record: Record, words: Words) -> str:
