@@ -31,7 +31,7 @@ from models.owners import Caller
 from schemas import facts, rules, sessions
 from schemas.facts import CATEGORY, FACT_CATEGORIES, TEXT_CHARS_MAX
 from schemas.fields import (
-    ID,
+    ID_CHARS,
     Input,
     Receipt,
     Text,
@@ -48,7 +48,7 @@ LEFT_OUT = "[left out: a model server refused this message]"
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 # Clients compile it as ECMA-262 does, so it says nothing that Python alone understands.
-_PLACE = validate.Regexp(rf"^{ID.pattern}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
+_PLACE = validate.Regexp(rf"^{ID_CHARS}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
 _STRING = {"type": "string"}
 _CATEGORY = describe(f"One of {', '.join(FACT_CATEGORIES)}, or one of the person's own.")
 

@@ -22,7 +22,8 @@ OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a fi
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-ID = re.compile(r"(?!\.{1,2}\Z)[^\s/\x00-\x1f\x7f]{1,128}")  # clients take "." and ".." in an address for folders
+ID_CHARS = r"[^\s/\x00-\x1f\x7f]{1,128}"
+ID = re.compile(rf"(?!\.{{1,2}}\Z){ID_CHARS}")  # clients take "." and ".." in an address for folders
 
 
 def describe(description: str, **schema: Any) -> dict[str, Any]:
