@@ -25,6 +25,7 @@ from memory.errors import (
 from memory.ops import logs
 from models.keys import ADMIN, CHAT, READ, WRITE
 from models.owners import Caller, Whom
+from models.turns import IDEMPOTENCY_KEY_CHARS
 from schemas.chat import SPACES_READ_MAX
 from schemas.fields import ID
 
@@ -113,9 +114,6 @@ def _check_local(settings: Settings) -> None:
             "`recap keys create`, or set RECAP_ALLOW_ANONYMOUS=1 if everyone who reaches this server may "
             "do everything.",
         )
-
-
-IDEMPOTENCY_KEY_CHARS = 256
 
 
 def caller(whom: Whom | str | None) -> Caller:

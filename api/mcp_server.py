@@ -35,8 +35,7 @@ from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from memory.quoting import normalize
 from memory.users import require_memory
 from models.keys import READ, WRITE
-from models.owners import Caller, Whom
-from schemas.fields import USER_ID_CHARS_MAX
+from models.owners import USER_ID_CHARS, Caller, Whom
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
 PAGE_RESOURCES = 50
@@ -209,8 +208,8 @@ def answer(whom: Whom) -> Response:
     if isinstance(message, mcp.JSONRPCNotification):
         return Response(status=202)
     g.mcp_id = message.id
-    if len(whom.user_id or "") > USER_ID_CHARS_MAX:
-        raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS_MAX} characters. Nothing was done.")
+    if len(whom.user_id or "") > USER_ID_CHARS:
+        raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS} characters. Nothing was done.")
     person = caller(whom)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS

@@ -15,8 +15,9 @@ from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
+from models.messages import EXTERNAL_ID_CHARS
 
-EXTERNAL_ID_CHARS, TITLE_CHARS, URI_CHARS = 256, 200, 2_000
+TITLE_CHARS, URI_CHARS = 200, 2_000
 
 
 class DocumentRow(Base):

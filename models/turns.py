@@ -10,6 +10,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
+IDEMPOTENCY_KEY_CHARS = 256  # at most
+
 
 class TurnRow(Base):
     """Turn: a user message and its reply, how the prompt was made, what it cost, and the request's idempotency key.
@@ -27,7 +29,7 @@ class TurnRow(Base):
     session_id: Mapped[int] = mapped_column(ForeignKey("sessions.id", ondelete="CASCADE"), index=True)
     user_message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), unique=True)
     reply_message_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), unique=True)
-    idempotency_key: Mapped[str | None] = mapped_column(String(256))
+    idempotency_key: Mapped[str | None] = mapped_column(String(IDEMPOTENCY_KEY_CHARS))
     fingerprint: Mapped[str | None] = mapped_column(String(64), index=True)  # of the request that began it
     lease_token: Mapped[str | None] = mapped_column(String(64))
     so_far: Mapped[str | None] = mapped_column(Text)

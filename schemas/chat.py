@@ -10,12 +10,12 @@ from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, val
 
 from models.messages import Excerpt as ExcerptValue
 from models.messages import MessageDraft
+from models.model_server import MODEL_CHARS
 from models.turns import RECALL_MODES
 from schemas.attachments import read_parts
 from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import (
-    MODEL_CHARS,
     OPTIONAL,
     SOMETIMES,
     CallerQuery,

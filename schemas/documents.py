@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from models.documents import EXTERNAL_ID_CHARS, TITLE_CHARS, URI_CHARS
+from models.documents import TITLE_CHARS, URI_CHARS
+from models.messages import EXTERNAL_ID_CHARS
 from schemas.fields import (
     CallerQuery,
     PageQuery,

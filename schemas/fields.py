@@ -10,12 +10,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import RAISE, Schema, ValidationError, fields, post_load, pre_load, validate
 
-from models.owners import Whom
+from models.owners import USER_ID_CHARS, Whom
 
 WRONG_MAX = 20  # wrong fields that an answer names
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
-MODEL_CHARS = 256  # of a model's name
-USER_ID_CHARS_MAX = 256
 WHOM = ("user_id", "space")  # the fields that say whose memory is meant
 UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
@@ -64,7 +62,7 @@ class UserId(Text):
 
     def __init__(self, **kwargs: Any) -> None:
         described = describe("The person whose data it is, by the application's own name for them.")
-        super().__init__(validate=validate.Length(1, USER_ID_CHARS_MAX), metadata=described, **kwargs)
+        super().__init__(validate=validate.Length(1, USER_ID_CHARS), metadata=described, **kwargs)
 
 
 class SpaceName(SessionId):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields, validate
 
-from models.model_server import ServerDraft
-from schemas.fields import MODEL_CHARS, Text, ValueSchema, describe
+from models.model_server import MODEL_CHARS, ServerDraft
+from schemas.fields import Text, ValueSchema, describe
 
 ADDRESS_CHARS, KEY_CHARS = 2000, 1000
 

@@ -9,13 +9,13 @@ from typing import Any
 from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
 
 from models import Refusal
-from models.messages import MessageDraft, NamedMessages
+from models.messages import EXTERNAL_ID_CHARS, MessageDraft, NamedMessages
+from models.owners import USER_ID_CHARS
 from schemas.attachments import StoredAttachment
 from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
     PARTS_MAX,
-    USER_ID_CHARS_MAX,
     CallerQuery,
     Input,
     Items,
@@ -84,7 +84,7 @@ class SessionQuery(PageQuery):
     before = UtcDateTime(load_default=None)
     after = UtcDateTime(load_default=None)
     except_user_id = optional_text(
-        USER_ID_CHARS_MAX, metadata=describe("Leave this person's out: those of other people, and of programs, stay.")
+        USER_ID_CHARS, metadata=describe("Leave this person's out: those of other people, and of programs, stay.")
     )
 
 
@@ -296,7 +296,7 @@ class MessageToAppend(ValueSchema):
     name = optional_text(128)
     created_at = UtcDateTime(**OPTIONAL)
     external_id = optional_text(
-        256, metadata=describe("The application's own id: a session stores one message for each.")
+        EXTERNAL_ID_CHARS, metadata=describe("The application's own id: a session stores one message for each.")
     )
     extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, metadata=_EXTRA_KEPT)
 

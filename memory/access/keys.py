@@ -34,7 +34,8 @@ from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, GrantRow, KeyRow, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
-from schemas.fields import ID, USER_ID_CHARS_MAX
+from models.owners import USER_ID_CHARS
+from schemas.fields import ID
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
 HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key
@@ -193,8 +194,8 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     """Raise InvalidRequest for values that no request could carry, or no column could hold."""
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
-    elif user_id is not None and not (1 <= len(user_id) <= USER_ID_CHARS_MAX and user_id.isprintable()):
-        problem, param = f"A user_id is 1 to {USER_ID_CHARS_MAX} characters that can be printed.", "user_id"
+    elif user_id is not None and not (1 <= len(user_id) <= USER_ID_CHARS and user_id.isprintable()):
+        problem, param = f"A user_id is 1 to {USER_ID_CHARS} characters that can be printed.", "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
         problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
     elif len(spaces) > SPACES_MAX or not all(
